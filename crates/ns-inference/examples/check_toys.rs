@@ -1,13 +1,15 @@
-//! How toys of a test end, and whether they end in their lowest minimum:
+//! Checks how the fits of toys of a test end, and whether they end in their lowest minimum:
 //! `cargo run --release -p ns-inference --example check_toys -- WORKSPACE [TOYS] [MU] [REFITTED] [THREADS]
 //! [--only-refits] [--toys LIST] [--key N]`.
 //!
-//! Runs toys of both hypotheses as `hypotest-toys` does and counts how their rows end; one without a
-//! certificate should name bins in which nothing is expected any more. Of some, picked at random, both fits
-//! are then made again from three other starts each: constrained parameters moved by a random part of their
-//! prefit width, free ones scaled. Minima lower by more than 1e-6 in `twice_nll` are counted, with the
-//! parameters that differ most; there should be none. `--only-refits` leaves out the rows; `--toys LIST` takes
-//! these toys for refits, `--key` picks other toys and starts.
+//! Runs toys of both hypotheses as `hypotest-toys` does, and counts how they end. A toy that did not converge
+//! should name bins in which no events are expected. For toys that are picked at random, both fits are
+//! repeated from three other starting points each: constrained parameters are moved by random multiples of
+//! their pre-fit widths, unconstrained ones are scaled. Minima lower by more than 1e-6 in `twice_nll` are
+//! counted and printed with the parameters that differ most; there should be none.
+//!
+//! `--only-refits` makes only the repeated fits. `--toys LIST` selects the toys that are fitted again.
+//! `--key` changes the random choice of toys and starting points.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeMap;
@@ -24,32 +26,34 @@ use ns_inference::open_session;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Other starts of a fit.
+/// Number of other starting points from which each fit is repeated.
 const STARTS: u8 = 3;
 
-/// A minimum lower by this in `-ln L` is another one: 1e-6 in `twice_nll`.
+/// Largest difference in `-ln L` between equal minima: 1e-6 in `twice_nll`.
 const LOWER: f64 = 5e-7;
 
-/// Keys the choice of toys and the starts, unless another key is given.
+/// Default key of the random numbers that choose toys and starting points.
 const KEY: u64 = 77;
 
-/// Toys that are fitted again in one batch.
+/// Number of toys that are fitted again in one batch.
 const TOGETHER: usize = 64;
 
-/// Parameters that are shown of a lower minimum.
+/// Largest number of parameters that are printed for a lower minimum.
 const SHOWN: usize = 6;
 
-/// Counts of refits.
+/// Counts of first and repeated fits.
 #[derive(Debug, Default)]
 struct Tally {
     toys: usize,
-    /// First fits that reached a certificate and were made again, and the rest, which rows settle otherwise.
+    /// Number of first fits that converged and are compared with repeated ones.
     fits: usize,
+    /// Number of first fits that did not converge, which are not compared.
     left_out: usize,
-    /// Further fits that are a minimum without empty bins.
+    /// Number of repeated fits that converged without empty bins.
     certified: usize,
-    /// Fits with a lower minimum, and by how much at most in `twice_nll`.
+    /// Number of first fits above a lower minimum that a repeated fit found.
     lower: usize,
+    /// Largest difference of such minima in `twice_nll`.
     worst: f64,
 }
 
@@ -107,8 +111,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Prints how toys ended; true if all reached their certificates, or their rows name bins in which nothing is expected:
-/// there the likelihood can fall without end, and there may be no minimum.
+/// Prints how toys ended. Returns true if each one converged or names bins in which nothing is expected.
+/// There `-ln L` can fall without bound, and there may be no minimum.
 fn report_rows(rows: &[ToyRow]) -> bool {
     let count = |status| rows.iter().filter(|row| row.status == status).count();
     let (open, failed) = (count(ToyStatus::NotConverged), count(ToyStatus::Failed));
@@ -122,7 +126,7 @@ fn report_rows(rows: &[ToyRow]) -> bool {
     );
     let mut reasons: BTreeMap<String, (usize, u64)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.status != ToyStatus::Converged) {
-        // Numbers differ from toy to toy, kinds of reasons do not.
+        // Replaces the digits, so that reasons of the same kind are equal texts.
         let kind: String = row.reason.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
         reasons.entry(kind).or_insert((0, row.index)).0 += 1;
     }
@@ -132,7 +136,7 @@ fn report_rows(rows: &[ToyRow]) -> bool {
     open == emptied && failed == 0
 }
 
-/// Up to `wanted` of the toys `0..n`, one at random of every stretch.
+/// Returns up to `wanted` of the toys `0..n`: one random toy from each of `wanted` ranges of equal length.
 fn chosen(n: u64, wanted: u64, key: u64) -> impl Iterator<Item = u64> {
     let wanted = wanted.min(n);
     (0..wanted).map(move |k| {
@@ -142,7 +146,7 @@ fn chosen(n: u64, wanted: u64, key: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Fits made again from other starts.
+/// Repeats fits of toys from other starting points.
 struct Refits<'a> {
     model: &'a Model,
     session: &'a dyn Session,
@@ -152,7 +156,7 @@ struct Refits<'a> {
 }
 
 impl Refits<'_> {
-    /// Makes both fits of these toys again.
+    /// Repeats both fits of these toys and compares them with the first ones.
     fn of(&self, toys: &[u64]) -> Result<Tally, Box<dyn Error>> {
         let mut tally = Tally::default();
         for toys in toys.chunks(TOGETHER) {
@@ -161,7 +165,7 @@ impl Refits<'_> {
         Ok(tally)
     }
 
-    /// The same, of a few toys.
+    /// Repeats and compares both fits of a few toys in one batch, and adds the counts to `tally`.
     fn some(&self, toys: &[u64], tally: &mut Tally) -> Result<(), Box<dyn Error>> {
         let mut first: Vec<FitTask> = Vec::new();
         let mut again: Vec<FitTask> = Vec::new();
@@ -198,7 +202,7 @@ impl Refits<'_> {
                     continue;
                 }
                 tally.fits += 1;
-                // Certified minima without empty bins.
+                // Only converged fits without empty bins are compared.
                 let sound = |other: &&FitOutcome| other.converged() && other.empty_bins.is_empty();
                 let found = || others.iter().flatten().filter(sound);
                 tally.certified += found().count();
@@ -215,7 +219,7 @@ impl Refits<'_> {
         Ok(())
     }
 
-    /// The parameters in which two minima differ most, in widths of their constraints.
+    /// Prints the parameters in which two minima differ most, in units of the widths of their constraints.
     fn show(&self, fit: &FitOutcome, other: &FitOutcome) {
         let mut differences: Vec<(f64, String)> = Vec::new();
         for (parameter, (here, there)) in
@@ -231,7 +235,7 @@ impl Refits<'_> {
         }
     }
 
-    /// Another start point for fits of this toy.
+    /// Returns starting point number `start` for the repeated fits of a toy.
     fn elsewhere(&self, toy: u64, start: u8) -> Result<Arc<[f64]>, Box<dyn Error>> {
         let unit = Normal::new(0.0, 1.0)?;
         let stream = Stream::new(self.key, toy, start);

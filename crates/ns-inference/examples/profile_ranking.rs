@@ -7,7 +7,7 @@ use ns_core::{Control, Execution};
 use ns_inference::{Impact, RankingOptions, open_session, ranking};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Seconds of CPU time of this process.
+/// Returns the CPU time of this process in seconds, or `None` if the system does not provide it.
 fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = text.rsplit(')').next()?.split_whitespace().collect();

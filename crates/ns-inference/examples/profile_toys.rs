@@ -1,4 +1,4 @@
-//! Toys per second of a test, and what became of them.
+//! Measures the toys per second of a test, and counts the reasons why toys did not converge or failed.
 //!
 //! `cargo run --release -p ns-inference --example profile_toys -- FILE [toys] [mu] [threads]`
 
@@ -29,7 +29,7 @@ fn main() {
         println!("{}: {:.0} toys per second", range.0, run.n_rows as f64 / run.wall_s);
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
         for row in rows.iter().filter(|row| !row.reason.is_empty()) {
-            // Without the numbers, equal reasons are equal texts.
+            // Without digits, reasons of the same kind are equal texts.
             let kind = row.reason.replace(|c: char| c.is_ascii_digit(), "");
             *reasons.entry(kind).or_default() += 1;
         }

@@ -1,20 +1,22 @@
-//! How long toy-based tests take on a device, as rows of a table:
-//! `cargo run --release -p ns-inference --features cuda --example time_toys -- DEVICE TOYS REPEAT WORKSPACE...`.
+//! Measures how long toy-based tests take on a device, and prints a table with one row per workspace:
+//! `cargo run --release -p ns-inference --features cuda --example time_toys --
+//! DEVICE TOYS REPEAT WORKSPACE...`.
 //!
-//! DEVICE is `cpu`, `cpu:THREADS`, `cuda`, `cuda:INDEX` or `cuda:all`; with the feature `cuda-on-host` also `host`, the
-//! kernels compiled for the CPU, which says nothing of a GPU's speed. TOYS are those of each hypothesis, the
-//! tested value is 1. All times are in ms:
+//! DEVICE is `cpu`, `cpu:THREADS`, `cuda`, `cuda:INDEX` or `cuda:all`; with the feature `cuda-on-host` also
+//! `host`, the CUDA kernels compiled for the CPU, whose speed says nothing about a GPU. TOYS is the number of
+//! toys of each hypothesis; the tested value is 1. All times are in ms:
 //!
-//! * open: compiling the model for the device, the first one with making the device ready;
-//! * prepare: the observed fits and what the toys' fits begin with;
-//! * first, best, median: the toys of both hypotheses, the first time and of REPEAT times after it;
-//! * whole: `hypotest_toys` on the open session, observed fits included, the best of REPEAT;
-//! * fits/s: those of the best time; conditional fits that a free fit makes needless count;
-//! * converged: toys whose fits reached their certificate, of all; check: whether the session agrees with the
-//!   CPU, and how many fits were evaluated again (`DeviceCheck`).
+//! * open: compiling the model for the device; for the first workspace also initialising the device;
+//! * prepare: the fits of the observed data, and the first fits that the toys' fits are based on;
+//! * first, best, median: the toys of both hypotheses: the first run, and the best and median of REPEAT more;
+//! * whole: `hypotest_toys` on the open session, with the fits of the observed data; the best of REPEAT runs;
+//! * fits/s: fits per second in the best run; skipped conditional fits count too;
+//! * converged: number of converged toys, out of all; check: whether the session agrees with the CPU, and how
+//!   many fits were evaluated again (`DeviceCheck`).
 //!
-//! With CHECK=1 in the environment the same toys are run on the CPU: the largest difference of the statistic,
-//! and how many rows differ by more than 1e-8, in status or in being there.
+//! With CHECK=1 in the environment, and at most 20 000 toys, the same toys are also run on the CPU. A last
+//! column then has the largest difference of the statistic, and the number of rows whose statistics differ by
+//! more than 1e-8, whose status differs, or that are missing in one of the runs.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -26,16 +28,16 @@ use ns_inference::toys::{HypotestToysOptions, RowSink, ToyRow, ToyStatus, ToyTes
 use ns_inference::{InferenceError, open_session};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// The tested value.
+/// Tested value of the parameter of interest.
 const MU: f64 = 1.0;
 
-/// Statistics that differ by more count.
+/// Largest difference up to which two statistics count as equal.
 const DIFFERENT: f64 = 1e-8;
 
-/// The most toys that are run again on the CPU.
+/// Largest number of toys of each hypothesis that are run again on the CPU.
 const MOST_CHECKED: u64 = 20_000;
 
-/// Counts rows.
+/// Numbers of all rows and of rows of converged toys.
 #[derive(Default)]
 struct Counts {
     rows: u64,
@@ -50,7 +52,7 @@ impl RowSink for Counts {
     }
 }
 
-/// Milliseconds since.
+/// Returns the milliseconds since `began`.
 fn ms(began: Instant) -> f64 {
     1e3 * began.elapsed().as_secs_f64()
 }
@@ -72,7 +74,7 @@ fn open(name: &str, model: &Model) -> Result<Box<dyn Session>, Box<dyn Error>> {
     }
 }
 
-/// A check in a few words.
+/// Formats the result of a device check in a few words.
 fn told(check: Option<DeviceCheck>) -> String {
     match check {
         None => "-".into(),
@@ -83,7 +85,7 @@ fn told(check: Option<DeviceCheck>) -> String {
     }
 }
 
-/// Compares rows with those that the CPU makes.
+/// Compares the rows of a test with those of the CPU, prints the rows that differ, and returns a summary.
 fn compare(model: &Model, test: &ToyTest<'_>) -> Result<String, Box<dyn Error>> {
     let mut here: Vec<ToyRow> = Vec::new();
     let _ended = test.run(&test.ranges(), Control::default(), &mut here)?;
@@ -149,7 +151,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             hypotest_toys(&model, session.as_ref(), MU, &options, Control::default())?;
             whole = whole.min(ms(began));
         }
-        // A free and a conditional one.
+        // Each toy has a free and a conditional fit.
         let fits = 2.0 * counts.rows as f64 / (1e-3 * best);
         let compared = if checked { format!(" {} |", compare(&model, &test)?) } else { String::new() };
         println!(

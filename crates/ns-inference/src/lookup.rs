@@ -4,20 +4,20 @@ use ns_core::Model;
 
 use crate::InferenceError;
 
-/// Index of a parameter.
+/// Returns the index of the parameter `name` in the model.
 ///
 /// # Errors
-/// [`InferenceError::UnknownParameter`] with the most similar names.
+/// [`InferenceError::UnknownParameter`] with a suggestion if the model has no such parameter.
 pub fn parameter_index(model: &Model, name: &str) -> Result<usize, InferenceError> {
     model
         .parameter_index(name)
         .ok_or_else(|| InferenceError::UnknownParameter { name: name.to_owned(), hint: hint(model, name) })
 }
 
-/// Names of a model that are listed when none is similar.
+/// Largest number of parameter names that a suggestion lists when no name is similar.
 const LISTED: usize = 6;
 
-/// Names the closest parameter, or the first of those there are.
+/// Suggests the element names of a vector, the most similar parameter, or else the model's first parameters.
 fn hint(model: &Model, name: &str) -> String {
     if let Some(set) = model.parameter_sets.iter().find(|set| set.name == name && !set.scalar) {
         return match set.range.len() {
@@ -47,7 +47,7 @@ fn hint(model: &Model, name: &str) -> String {
     }
 }
 
-/// Levenshtein distance, over at most 64 characters of either name.
+/// Returns the Levenshtein distance of the first 64 characters of two names, ignoring case.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).flat_map(char::to_lowercase).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,24 +1,24 @@
-//! The minimum that an analysis varies. Where a variation meets a lower one, the free fit is made again from there, and
-//! the analysis begins anew.
+//! The lowest minimum that is known to an analysis. If a conditional fit ends below it, the free fit is
+//! repeated from that point, and the analysis starts again.
 
 use ns_core::{FitOutcome, SessionError};
 
 use crate::InferenceError;
 
-/// How often a lower minimum met on the way may restart an analysis.
+/// Largest number of times that a lower minimum restarts an analysis.
 const MOST_RESTARTS: usize = 20;
 
-/// How much lower than the minimum a conditional fit must be, in `twice_nll`, to restart the fit:
-/// above what the EDM and rounding of `nll` leave open.
+/// Returns the depth below the minimum, in `twice_nll`, from which a conditional fit counts as a lower
+/// minimum. It exceeds the uncertainty due to the EDM and the rounding of `nll`.
 pub(crate) fn tolerance(nll: f64) -> f64 {
     1e-7 + 64.0 * f64::EPSILON * nll.abs()
 }
 
-/// Why work around a minimum ended early.
+/// Reason why the conditional fits around a minimum ended early.
 pub(crate) enum Stop {
-    /// A point below the minimum, and how far below in `twice_nll`.
+    /// A conditional fit ended below the minimum: its point, and how far below in `twice_nll`.
     Lower(Vec<f64>, f64),
-    /// There is no result.
+    /// An error that leaves the analysis without a result.
     Error(InferenceError),
 }
 
@@ -34,11 +34,12 @@ impl From<SessionError> for Stop {
     }
 }
 
-/// The lowest minimum known.
+/// The lowest minimum known so far, and how often it was replaced.
 pub(crate) struct Lowest {
-    /// The fit that found it.
+    /// The free fit that found the minimum.
     pub(crate) fit: FitOutcome,
-    /// How far below it, in `twice_nll`, a variation may end because of rounding alone.
+    /// Depth below the minimum, in `twice_nll`, that a conditional fit may reach because of limited precision
+    /// alone.
     pub(crate) tolerance: f64,
     restarts: usize,
 }
@@ -48,13 +49,13 @@ impl Lowest {
         Self { tolerance: tolerance(fit.nll), fit, restarts: 0 }
     }
 
-    /// Whether a lower minimum may restart the analysis once more.
+    /// Returns whether a lower minimum may restart the analysis once more.
     pub(crate) fn may_restart(&self) -> bool {
         self.restarts < MOST_RESTARTS
     }
 
-    /// Takes the free fit from a point that lay lower by `depth`, unless it ended elsewhere (`is_astray`) or not lower. Gives
-    /// how much lower it is in `twice_nll`.
+    /// Replaces the minimum by `fit`, which started from a point lower by `depth` in `twice_nll`, and returns
+    /// how much lower it is. Returns `None` if `fit` is not lower or `is_astray` (in an unrelated region).
     pub(crate) fn restart(&mut self, fit: FitOutcome, depth: f64, is_astray: bool) -> Option<f64> {
         self.restarts += 1;
         if fit.nll < self.fit.nll && !is_astray {
@@ -62,7 +63,7 @@ impl Lowest {
             self.fit = fit;
             return Some(gain);
         }
-        // The free fit does not confirm it, so it was no other minimum: variations are less exact.
+        // The free fit found no lower minimum, so the depth shows how imprecise conditional fits are.
         self.tolerance = 2.0 * depth;
         None
     }

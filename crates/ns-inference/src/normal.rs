@@ -2,25 +2,25 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// Probability above `z` standard deviations, with full relative precision.
+/// Returns the probability that a standard normal variable exceeds `z`, with full relative precision.
 #[must_use]
 pub fn upper_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z / SQRT_2)
 }
 
-/// Natural logarithm of [`upper_tail`], also where that underflows.
+/// Returns the natural logarithm of [`upper_tail`], also for `z` at which `upper_tail` underflows to 0.
 #[must_use]
 pub fn ln_upper_tail(z: f64) -> f64 {
     if z < 30.0 {
         return upper_tail(z).ln();
     }
-    // Abramowitz and Stegun 26.2.12: the next term is below 1e-9 of the bracket here.
+    // Asymptotic series, Abramowitz and Stegun 26.2.12: the first omitted term is below 1e-9 of the sum.
     let s = 1.0 / (z * z);
     -0.5 * z * z - (z * (2.0 * PI).sqrt()).ln() + (s * (-1.0 + s * (3.0 - s * (15.0 - 105.0 * s)))).ln_1p()
 }
 
-/// The `z` above which the probability is `p`: the inverse of [`upper_tail`]. Infinite at 0 and 1,
-/// NaN outside.
+/// Returns the `z` that a standard normal variable exceeds with probability `p`: the inverse of
+/// [`upper_tail`]. Infinite for `p` of 0 and 1, NaN for `p` outside this range.
 #[must_use]
 pub fn quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
@@ -32,7 +32,7 @@ pub fn quantile(p: f64) -> f64 {
     if p == 0.0 {
         return f64::INFINITY;
     }
-    // Abramowitz and Stegun 26.2.23 to 4e-4, then Halley's method on the logarithm's own scale.
+    // Abramowitz and Stegun 26.2.23 gives z to 4e-4; Halley's method then solves upper_tail(z) = p.
     let t = (-2.0 * p.ln()).sqrt();
     let mut z = t
         - (2.515_517 + t * (0.802_853 + t * 0.010_328))

@@ -1,6 +1,6 @@
 //! Formats numbers for tables, with as many digits as the uncertainty supports.
 
-/// `value ± sigma`, both to the second significant digit of `sigma`.
+/// Formats `value ± sigma`, both rounded to the second significant digit of `sigma`.
 #[must_use]
 pub fn measurement(value: f64, sigma: f64) -> String {
     match decimals(value, sigma) {
@@ -9,7 +9,7 @@ pub fn measurement(value: f64, sigma: f64) -> String {
     }
 }
 
-/// A value to the precision of `scale`, or to six significant digits without one.
+/// Formats a value to the second significant digit of `scale`, or to six significant digits without one.
 pub(crate) fn rounded(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
         Some(n) => fixed(value, n),
@@ -17,13 +17,13 @@ pub(crate) fn rounded(value: f64, scale: Option<f64>) -> String {
     }
 }
 
-/// A number that may not exist.
+/// Formats a number with six significant digits, or a missing one as `none`.
 #[must_use]
 pub fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| "none".to_owned(), significant)
 }
 
-/// A number that may not exist, with its statistical error if there is one.
+/// Formats a number with its statistical error if there is one, or a missing number as `none`.
 #[must_use]
 pub fn with_error(value: Option<f64>, error: Option<f64>) -> String {
     match (value, error) {
@@ -32,18 +32,18 @@ pub fn with_error(value: Option<f64>, error: Option<f64>) -> String {
     }
 }
 
-/// `name = value`, with its uncertainty if there is one.
+/// Formats `name = value`, with the uncertainty of the value if there is one.
 pub(crate) fn best_fit(name: &str, value: f64, sigma: Option<f64>) -> String {
     format!("{name} = {}", sigma.map_or_else(|| significant(value), |sigma| measurement(value, sigma)))
 }
 
-/// A number of things: `1 bin`, `2 bins`.
+/// Formats a count of things with the right plural: `1 bin`, `2 bins`.
 #[must_use]
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// `n` digits after the point, and no minus before a zero.
+/// Formats `value` with `n` decimals. A value that rounds to zero has no minus sign.
 fn fixed(value: f64, n: usize) -> String {
     let text = format!("{value:.n$}");
     match text.strip_prefix('-') {
@@ -52,14 +52,14 @@ fn fixed(value: f64, n: usize) -> String {
     }
 }
 
-/// `n` digits after the point with a sign, but none before a zero.
+/// Formats `value` with a sign and `n` decimals. A value that rounds to zero has no sign.
 pub(crate) fn sign(value: f64, n: usize) -> String {
     let text = fixed(value, n);
     let positive = !text.starts_with('-') && text.bytes().any(|b| (b'1'..=b'9').contains(&b));
     if positive { format!("+{text}") } else { text }
 }
 
-/// A signed distance to the precision of `scale`.
+/// Formats a difference with its sign, rounded to the second significant digit of `scale` if there is one.
 pub(crate) fn signed(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
         Some(n) => sign(value, n),
@@ -67,7 +67,7 @@ pub(crate) fn signed(value: f64, scale: Option<f64>) -> String {
     }
 }
 
-/// A time of two digits: `3.1 us`, `12 ms`, `260 ms`, `1.4 s`.
+/// Formats a time, given in seconds, in a suitable unit: `3.1 us`, `12 ms`, `260 ms`, `1.4 s`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
@@ -78,7 +78,8 @@ pub fn duration(seconds: f64) -> String {
     if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
-/// Six significant digits, without trailing zeros; powers of ten only where they save space.
+/// Formats a number with six significant digits and no trailing zeros. Numbers below 1e-5 and from 1e6 on are
+/// in exponent notation.
 #[must_use]
 pub fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -96,19 +97,19 @@ pub fn significant(value: f64) -> String {
     trim(&format!("{value:.n$}")).to_owned()
 }
 
-/// A decimal number without trailing zeros.
+/// Removes the trailing zeros of a decimal number.
 fn trim(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// Digits after the point that show two significant digits of `sigma`; `None` where powers of ten
-/// are shorter.
+/// Returns the number of decimals that show two significant digits of `sigma`; `None` if exponent notation is
+/// shorter.
 fn decimals(value: f64, sigma: f64) -> Option<usize> {
     if !(sigma.is_finite() && sigma > 0.0) || value.abs() >= 1e7 {
         return None;
     }
     let n = 1.0 - sigma.log10().floor();
-    // 0.0996 rounds up to 0.10, which has three significant digits already.
+    // With three digits after the point, 0.0996 rounds up to 0.100: one digit too many.
     let carried = if (sigma * 10_f64.powf(n)).round() >= 100.0 { n - 1.0 } else { n };
     (carried <= 8.0).then_some(carried.max(0.0) as usize)
 }

@@ -1,7 +1,8 @@
 //! Significance of a discovery: how unlikely the data are without a signal.
 //!
-//! The test is that of [`crate::hypotest()`] with the statistic q0 (equation 12 of arXiv:1007.1727),
-//! whose p-value is `p0` and whose root is `Z`; expected values come from the Asimov set at 1.
+//! The test is that of [`crate::hypotest()`] with the statistic q0 (equation 12 of arXiv:1007.1727). Its
+//! p-value is `p0`, and the significance `Z` is the square root of q0. The expected values come from the
+//! Asimov data for a parameter of interest of 1.
 
 use ns_core::{Control, Model, Session};
 use serde::Serialize;
@@ -17,28 +18,28 @@ use crate::{FitOptions, InferenceError};
 pub struct SignificanceResult {
     /// Name of the parameter of interest.
     pub param: String,
-    /// p-value of the background-only hypothesis.
+    /// Observed p-value of the background-only hypothesis; `None` if `q0` is not finite.
     pub p0: Option<f64>,
-    /// Its significance in standard deviations: the root of q0.
+    /// Observed significance in standard deviations: the square root of `q0`.
     pub z: Option<f64>,
     /// Median p-value expected for a signal of strength 1.
     pub p0_expected: Option<f64>,
-    /// Its significance.
+    /// Significance that corresponds to `p0_expected`, in standard deviations.
     pub z_expected: Option<f64>,
-    /// The observed statistic.
+    /// Observed value of the test statistic q0.
     pub q0: f64,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
-    /// Whether every fit behind these numbers reached its certificate.
+    /// Whether every fit behind these numbers converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 
-/// Tests the absence of a signal.
+/// Tests the background-only hypothesis with the statistic q0.
 ///
 /// # Errors
-/// As [`crate::hypotest()`].
+/// The errors of [`crate::hypotest()`].
 pub fn significance(
     model: &Model,
     session: &dyn Session,

@@ -1,16 +1,17 @@
-//! Results with everything that they hold, for pickles. The JSON that users see leaves some of it out.
+//! Serialises results completely, for Python's `pickle`. The JSON that users see leaves out some fields.
 
 use serde::{Deserialize, Serialize};
 
 use crate::fit::FitResult;
 use crate::scan::{ScanInterval, ScanResult, SecondAxis};
 
-/// A fit, all but its covariance.
+/// The result of a fit, stored with all its fields except the covariance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "FitParts", into = "FitParts")]
 pub struct StoredFit(pub FitResult);
 
-/// The JSON that users see, and what it leaves out: the number of evaluations, pulls and whether it was interrupted.
+/// Stored form of a fit: the JSON that users see, then the number of evaluations, the pulls, and whether the
+/// fit was interrupted, which this JSON leaves out.
 type FitParts = (FitResult, usize, Vec<Option<f64>>, bool);
 
 impl From<StoredFit> for FitParts {
@@ -26,12 +27,12 @@ impl From<FitParts> for StoredFit {
     }
 }
 
-/// A scan.
+/// The result of a scan, stored with all its fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StoredScan(#[serde(with = "PlainScan")] pub ScanResult);
 
-/// The fields of [`ScanResult`].
+/// Stored form of [`ScanResult`], which lists all its fields.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ScanResult")]
 struct PlainScan {

@@ -1,14 +1,18 @@
-//! Whether searches find the lowest minimum of random, strongly nonlinear models:
+//! Checks whether searches find the lowest minimum of random, strongly nonlinear models:
 //! `cargo run --release -p ns-inference --example check_minima -- [FIRST] [COUNT] [--starts N] [--threads N]
 //! [--search NAME] [--show] [--workspace FILE] [--write INDEX] [--save FILE] [--known FILE]
 //! [--codes smooth|piecewise]`.
 //!
-//! Every model is fitted with each search (local, standard, thorough), under smooth and under piecewise codes, and by local
-//! descents from 50 random starts. Printed: each fit that ends above the best of these descents, or above a
-//! lesser search, and by how much in `-ln L`; then counts and times. `--search` makes only the named searches, `--show` prints the
-//! parameters that differ most, `--workspace` takes a file in place of random models, and `--write` writes a random model's workspace.
-//! Starts that end below the saturated model, in bins with a negative expected yield, do not count. `--save` writes the lowest
-//! value of every model, and `--known` reads such values in place of the starts, which take most of the time.
+//! Every model is fitted with each search (local, standard, thorough), under smooth and under piecewise
+//! codes, and by local descents from random starting points (50 by default). The output lists each fit that
+//! ends above the best of these descents, or above a search of lower effort, and the difference in `-ln L`;
+//! then counts and times. Descents that end below the saturated model, because a bin has a negative expected
+//! yield, do not count.
+//!
+//! `--search` makes only the named searches. `--show` prints the parameters that differ most. `--workspace`
+//! uses a file in place of random models. `--write` prints the workspace of a random model. `--save` writes
+//! the lowest value of every model, and `--known` reads such values in place of the descents, which take most
+//! of the time.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod nonlinear_models;
@@ -28,23 +32,24 @@ use ns_core::{
 use ns_inference::open_session;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// A minimum lower by this in `-ln L` is another one: 1e-6 in `twice_nll`.
+/// Smallest difference in `-ln L` for which a lower minimum counts as another one: 1e-6 in `twice_nll`.
 const LOWER: f64 = 5e-7;
 
-/// The searches, from the least.
+/// All searches with their names, in the order of increasing effort.
 const SEARCHES: [(Search, &str); 3] =
     [(Search::Local, "local"), (Search::Standard, "standard"), (Search::Thorough, "thorough")];
 
-/// What came of one model.
+/// The results for one model.
 struct Row {
-    /// Names: search, and what it is above; by how much.
+    /// Search that ends above another result, name of the latter, and difference in `-ln L`.
     above: Vec<(&'static str, &'static str, f64)>,
-    /// Which searches end above the best of the starts.
+    /// For each search, whether it ends above the best descent from random starting points.
     missed: [bool; 3],
     n_parameters: usize,
     seconds: [f64; 3],
-    /// Codes and number of the model, and the lowest value that is known of it.
+    /// Whether the codes are piecewise, and the number of the model.
     key: (bool, u64),
+    /// Lowest known value of `-ln L` of the model.
     lowest: f64,
 }
 
@@ -57,7 +62,8 @@ fn fit(session: &dyn Session, start: Start, search: Search) -> Result<Option<Fit
     Ok(fit.and_then(Result::ok))
 }
 
-/// A start point: constrained parameters moved by up to three widths, free ones scaled.
+/// Draws a starting point: parameters near 0 are moved by up to 3, other unconstrained ones scaled by up to
+/// `e^1.5`, other constrained ones by up to 20 %.
 fn scattered(model: &Model, draw: &mut Draw) -> Vec<f64> {
     let spread = draw.between(0.3, 3.0);
     let point = model.parameters.iter().map(|p| {
@@ -167,26 +173,26 @@ fn check(settings: &Settings, index: u64, piecewise: bool) -> Result<Row, Box<dy
     Ok(row)
 }
 
-/// What the command line asks for.
+/// The settings from the command line.
 struct Settings {
     first: u64,
     count: u64,
     starts: usize,
     threads: usize,
     show: bool,
-    /// A workspace in place of random models.
+    /// File of a workspace that replaces the random models.
     path: Option<String>,
     /// Names of the searches to make; all if empty.
     searches: Vec<String>,
-    /// `smooth` or `piecewise`; both if empty.
+    /// Interpolation codes to check, `smooth` or `piecewise`; both if empty.
     codes: String,
-    /// Lowest values of an earlier run, by codes and number.
+    /// Lowest values of `-ln L` from an earlier run, by codes (true: piecewise) and number.
     known: HashMap<(bool, u64), f64>,
-    /// Where to write the lowest values.
+    /// File to which the lowest values are written.
     save: Option<String>,
 }
 
-/// Reads what `--save` wrote.
+/// Reads a file that `--save` wrote.
 fn read_known(path: &str) -> Result<HashMap<(bool, u64), f64>, Box<dyn Error>> {
     let mut known = HashMap::new();
     for line in std::fs::read_to_string(path)?.lines() {
@@ -199,7 +205,7 @@ fn read_known(path: &str) -> Result<HashMap<(bool, u64), f64>, Box<dyn Error>> {
     Ok(known)
 }
 
-/// Reads the command line; `None` if a model was written instead.
+/// Reads the command line. Returns `None` if `--write` printed a workspace instead of any check.
 fn settings() -> Result<Option<Settings>, Box<dyn Error>> {
     let mut settings = Settings {
         first: 0,

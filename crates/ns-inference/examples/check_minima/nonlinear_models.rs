@@ -1,9 +1,10 @@
-//! Random models whose parameters bend the expected yields much: 20 to 130 parameters, 2 to 5 channels of 1 to 5 bins, 2
-//! to 5 samples, effects of 5 to 40 % whose up and down sides are independent, a few to hundreds of events.
+//! Random models whose expected yields depend strongly nonlinearly on the parameters: 20 to 130 parameters, 2
+//! to 5 channels of 1 to 5 bins, 2 to 5 samples, effects of 5 to 40 % whose up and down variations are
+//! independent, and a few to hundreds of events.
 
 use serde_json::{Value, json};
 
-/// Draws numbers one after the other; a function of its seed alone (SplitMix64).
+/// A sequence of random numbers that depends only on its seed (SplitMix64).
 pub(crate) struct Draw(u64);
 
 impl Draw {
@@ -11,7 +12,7 @@ impl Draw {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5851_F42D_4C95_7F2D)
     }
 
-    /// Uniform in [0, 1).
+    /// Returns a random number, uniform in [0, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -24,7 +25,7 @@ impl Draw {
         low + (high - low) * self.unit()
     }
 
-    /// `low <= n <= high`.
+    /// Returns a random integer `n` with `low <= n <= high`.
     pub(crate) fn integer(&mut self, low: usize, high: usize) -> usize {
         low + ((high - low + 1) as f64 * self.unit()) as usize
     }
@@ -33,7 +34,7 @@ impl Draw {
         self.unit() < probability
     }
 
-    /// A Poisson number, by inversion: means are at most hundreds.
+    /// Returns a Poisson-distributed number by inversion, which suits means of at most hundreds.
     fn count(&mut self, mean: f64) -> f64 {
         let (mut n, mut left) = (0.0, self.unit());
         let mut p = (-mean).exp();
@@ -45,14 +46,14 @@ impl Draw {
         n
     }
 
-    /// A relative effect of 5 to 40 %, up or down.
+    /// Returns a relative effect of 5 to 40 %, positive or negative.
     fn effect(&mut self) -> f64 {
         let size = self.between(0.05, 0.4);
         if self.chance(0.5) { size } else { -size }
     }
 }
 
-/// The workspace of number `index`.
+/// Builds the workspace of random model number `index`.
 pub(crate) fn workspace(index: u64) -> Value {
     let mut draw = Draw::new(index);
     let n_channels = draw.integer(2, 5);
@@ -62,7 +63,8 @@ pub(crate) fn workspace(index: u64) -> Value {
     let gammas = draw.chance(0.6);
     let mut channels = Vec::new();
     let mut observations = Vec::new();
-    // Which samples a systematic acts on: one, or some, of one channel or of all.
+    // For each systematic: its modifiers (0: normsys, 1: histosys, 2: both), its channel if it acts on one
+    // only, and the probability that it acts on a sample.
     let reach: Vec<(usize, Option<usize>, f64)> = (0..n_systematics)
         .map(|_| {
             let everywhere = draw.chance(0.6);

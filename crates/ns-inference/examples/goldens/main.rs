@@ -1,12 +1,16 @@
-//! The exact bits of results, a line each: `scripts/goldens` runs this and compares.
+//! Prints the exact bits of results, one line per result. `scripts/goldens` runs this program and compares
+//! its output.
 //!
-//! `cargo run --release -p ns-inference --features cuda-on-host --example goldens -- [--toys N] WORKSPACE...` prints, of every
-//! workspace in both interpolation settings: value, gradient, Hessian and expected data at three points; the fit with its
-//! covariance; scan, ranking, limits; toys of both hypotheses, with one thread and with two, and some of them fitted one by one;
-//! and with `cuda-on-host` the same points, a fit and toys by the CUDA kernels compiled for the CPU.
+//! `cargo run --release -p ns-inference --features cuda-on-host --example goldens -- [--toys N] WORKSPACE...`
 //!
-//! A line has a name, how many numbers it stands for, and a digest of their bits, or the bits themselves of a single one. They
-//! hold for one machine: instruction sets differ between CPUs, and mathematical libraries between systems.
+//! The output has, for every workspace in both interpolation settings: value, gradient, Hessian and expected
+//! data at three points; the fit with its covariance; scan, ranking, limits; toys of both hypotheses, with
+//! one thread and with two, and some of them fitted one by one. With the feature `cuda-on-host` it also has
+//! the same points, a fit and toys computed by the CUDA kernels compiled for the CPU.
+//!
+//! A line has a name, the number of values, and a hash of their bits; for a single value, its bits. The lines
+//! are valid for one machine only, because instruction sets differ between CPUs, and mathematical libraries
+//! between systems.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod record;
@@ -22,11 +26,11 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 
 use record::Record;
 
-/// Both interpolation settings.
+/// Both interpolation settings with their names.
 const SETTINGS: [(&str, Interpolation); 2] =
     [("smooth", Interpolation::SMOOTH), ("piecewise", Interpolation::PIECEWISE)];
 
-/// Toys of each hypothesis.
+/// Default number of toys of each hypothesis.
 const TOYS: u64 = 300;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -40,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if paths.is_empty() {
         return Err("usage: goldens [--toys N] WORKSPACE...".into());
     }
-    // The largest files first: no thread is left with a long one at the end.
+    // The largest files come first, so that no thread is left with a long one at the end.
     let mut jobs: Vec<(PathBuf, usize)> =
         paths.into_iter().flat_map(|path| [(path.clone(), 0), (path, 1)]).collect();
     jobs.sort_by_key(|(path, setting)| (std::cmp::Reverse(path.metadata().map_or(0, |m| m.len())), *setting));

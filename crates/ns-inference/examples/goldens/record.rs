@@ -1,4 +1,4 @@
-//! Lines of bits.
+//! Collects the lines of the output.
 
 use std::fmt::Write;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The lines of one workspace in one setting.
+/// The output lines of one workspace in one interpolation setting.
 pub(crate) struct Record {
     pub(crate) name: String,
     text: String,
@@ -19,23 +19,23 @@ impl Record {
         Self { name: name.to_owned(), text: String::new(), times: String::new(), since: Instant::now() }
     }
 
-    /// All lines.
+    /// Returns all lines.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Seconds of every part.
+    /// Returns the names of the finished parts, each with the seconds that it took.
     pub(crate) fn times(&self) -> &str {
         self.times.trim_end()
     }
 
-    /// Says that a part has come to its end.
+    /// Records the time of a part that has just ended.
     pub(crate) fn done(&mut self, part: &str) {
         let _ = write!(self.times, "{part} {:.1} ", self.since.elapsed().as_secs_f64());
         self.since = Instant::now();
     }
 
-    /// Numbers under a name: the bits of one, the digest of several.
+    /// Adds a line of numbers: the bits of a single number, or a hash of several.
     pub(crate) fn numbers(&mut self, name: &str, numbers: &[f64]) {
         let bits = match numbers {
             [one] => format!("{:016x} {one:e}", one.to_bits()),
@@ -44,12 +44,12 @@ impl Record {
         let _ = writeln!(self.text, "{}/{name} {} {bits}", self.name, numbers.len());
     }
 
-    /// Words, such as why there is no result.
+    /// Adds a line of words, such as the reason why there is no result.
     pub(crate) fn word(&mut self, name: &str, word: &str) {
         let _ = writeln!(self.text, "{}/{name} {word}", self.name);
     }
 
-    /// All numbers of a result, a line per key at the top. Texts play no part.
+    /// Adds all numbers of a result, with one line per top-level key. Texts are left out.
     pub(crate) fn result<T: Serialize, E>(&mut self, name: &str, result: &Result<T, E>) {
         match result.as_ref().map(serde_json::to_value) {
             Ok(Ok(Value::Object(map))) => {
@@ -66,8 +66,8 @@ impl Record {
     }
 }
 
-/// The numbers of a value in the order of its keys; 0 and 1 for truth, NaN for what there is not. JSON tells numbers apart to the
-/// last bit.
+/// Collects the numbers of a JSON value in the order of its keys. `false` and `true` give 0 and 1, null gives
+/// NaN. JSON preserves numbers to the last bit.
 fn collect(value: &Value, numbers: &mut Vec<f64>) {
     match value {
         Value::Null => numbers.push(f64::NAN),
@@ -79,7 +79,7 @@ fn collect(value: &Value, numbers: &mut Vec<f64>) {
     }
 }
 
-/// FNV-1a of the bits.
+/// Returns the FNV-1a hash of the bits of all numbers.
 fn digest(numbers: &[f64]) -> u64 {
     let bytes = numbers.iter().flat_map(|number| number.to_bits().to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -1,4 +1,4 @@
-//! What is computed of a model.
+//! Computes the results of one model.
 
 use std::error::Error;
 
@@ -15,14 +15,14 @@ use ns_inference::{fit, hypotest, ranking, scan, upper_limit};
 
 use crate::record::Record;
 
-/// Value of the parameter of interest that toys test.
+/// Value of the parameter of interest that is tested.
 const TESTED: f64 = 1.0;
-/// Points of a scan.
+/// Number of points of a scan.
 const SCANNED: usize = 9;
-/// Toys of each hypothesis that are fitted one by one.
+/// Number of toys of each hypothesis that are fitted one by one.
 const SINGLE: u64 = 4;
-/// What takes too long in full: how many toys, how many of them by the kernels, which are slow without a GPU, and whether scans
-/// and rankings look for other minima.
+/// Reduced settings for models that take too long otherwise: name, number of toys, number of toys run by the
+/// kernels (slow without a GPU), and the search of scans, rankings and limits.
 const CUT: [(&str, u64, u64, Search); 10] = [
     ("1Lbb_C1N2_700_400/smooth", 100, 4, Search::Standard),
     ("1Lbb_C1N2_700_400/piecewise", 4, 1, Search::Local),
@@ -35,15 +35,15 @@ const CUT: [(&str, u64, u64, Search); 10] = [
     ("strongly_bent/smooth", 150, 20, Search::Local),
     ("strongly_bent/piecewise", 60, 6, Search::Local),
 ];
-/// Models with fewer parameters are also searched thoroughly.
+/// Largest number of parameters of models that are also fitted with the thorough search.
 const FEW: usize = 12;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Points by name.
+/// Parameter points with their names.
 type Points = Vec<(&'static str, Vec<f64>)>;
 
-/// Everything.
+/// Computes all results of a model and adds them to the record.
 pub(crate) fn all(model: &Model, toys: u64, record: &mut Record) -> Outcome {
     let cut = CUT.iter().find(|(name, ..)| *name == record.name);
     let (toys, by_kernels, search) = cut.map_or((toys, toys, Search::Standard), |&(_, some, few, search)| {
@@ -89,7 +89,8 @@ pub(crate) fn all(model: &Model, toys: u64, record: &mut Record) -> Outcome {
     kernels(model, &points, Some(&plan), by_kernels, record)
 }
 
-/// The start point, the best fit if there is one, and one at random: constrained parameters moved by their widths, others scaled.
+/// Returns the initial point, a random point, and the best fit if there is one. At the random point,
+/// constrained parameters are moved by random multiples of their widths, and the others are scaled.
 fn points(model: &Model, best: Option<Vec<f64>>) -> Result<Points, Box<dyn Error>> {
     let (unit, stream) = (Normal::new(0.0, 1.0)?, Stream::new(11, 0, 0));
     let moved = model.parameters.iter().enumerate().map(|(p, parameter)| {
@@ -107,7 +108,7 @@ fn points(model: &Model, best: Option<Vec<f64>>) -> Result<Points, Box<dyn Error
     Ok(points)
 }
 
-/// Value, gradient, Hessian and expected data.
+/// Records value, gradient, Hessian and expected data at all points.
 fn evaluate(
     engine: &str,
     session: &dyn Session,
@@ -127,7 +128,8 @@ fn evaluate(
     Ok(())
 }
 
-/// The first `n` toys of both hypotheses.
+/// Runs the first `n` toys of both hypotheses. Records their statistics, best-fit values, and how many
+/// converged.
 fn run(name: &str, test: &ToyTest<'_>, n: u64, record: &mut Record) -> Outcome {
     for hypothesis in Hypothesis::BOTH {
         let mut rows: Vec<ToyRow> = Vec::new();
@@ -147,7 +149,7 @@ fn run(name: &str, test: &ToyTest<'_>, n: u64, record: &mut Record) -> Outcome {
     Ok(())
 }
 
-/// Toys as given data: fits of their own instead of eight at a time.
+/// Fits some toys as given data, one by one, and the same toys as drawn data, eight at a time in SIMD lanes.
 fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Outcome {
     for hypothesis in Hypothesis::BOTH {
         let Some(task) = test.task(hypothesis, 0..SINGLE) else { continue };
@@ -159,7 +161,8 @@ fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Out
     Ok(())
 }
 
-/// Values, parameters and numbers of iterations of all fits of some tasks.
+/// Runs some tasks and records minimum, EDM, numbers of iterations and evaluations, and parameters of all
+/// their fits.
 fn fits(name: &str, session: &dyn Session, tasks: &[FitTask], record: &mut Record) -> Outcome {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes)?;
@@ -176,7 +179,7 @@ fn fits(name: &str, session: &dyn Session, tasks: &[FitTask], record: &mut Recor
     Ok(())
 }
 
-/// The same points, the fit and toys by the kernels compiled for the CPU.
+/// Records the same points, a fit and toys, computed by the CUDA kernels compiled for the CPU.
 #[cfg(feature = "cuda-on-host")]
 fn kernels(
     model: &Model,

@@ -1,7 +1,11 @@
-//! Intervals where `twice_nll`, minimised over all other parameters, rises by 1 (MINOS).
+//! MINOS intervals: the values of a parameter at which `twice_nll`, minimised over all other parameters, has
+//! risen by 1.
 //!
-//! Every step of every open search is one conditional fit; a round of them is one batch, so
-//! independent parameters and sides share the session's threads.
+//! The two sides of a parameter are searched independently. The conditional fits of one step of all searches
+//! form a batch, so that they share the session's threads.
+//!
+//! A likelihood may have several minima. A valley is the set of conditional minima that neighbouring steps of
+//! a search reach by descent from one another. The profile is the lowest of all valleys.
 
 pub(crate) mod side;
 
@@ -17,8 +21,8 @@ use crate::diagnosis::has_negative_yield;
 use crate::lowest::Stop;
 use side::{End, MAX_PROBES, Probe, Side};
 
-/// Where `twice_nll` has risen by 1 on either side of the best fit. A side without a crossing is
-/// `None` with its reason.
+/// The points below and above the best fit at which `twice_nll` has risen by 1 (crossings). A missing
+/// crossing is `None` and has a reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Interval {
@@ -33,14 +37,14 @@ pub struct Interval {
     pub lower_crossing: Option<f64>,
     /// Value of the parameter at the upper crossing.
     pub upper_crossing: Option<f64>,
-    /// Why there is no lower crossing.
+    /// Reason why there is no lower crossing.
     pub lower_reason: Option<String>,
-    /// Why there is no upper crossing.
+    /// Reason why there is no upper crossing.
     pub upper_reason: Option<String>,
 }
 
 impl Interval {
-    /// An interval without crossings, for the same reason on both sides.
+    /// Creates an interval without crossings, with the same reason on both sides.
     pub(crate) fn without(model: &Model, parameter: usize, reason: &str) -> Self {
         Self {
             parameter: model.parameters.get(parameter).map_or_else(String::new, |p| p.name.clone()),
@@ -54,45 +58,46 @@ impl Interval {
     }
 }
 
-/// The fit whose intervals are wanted.
+/// The free fit around which crossings are searched.
 pub(crate) struct Parent<'a> {
-    /// Whose base fit it is.
+    /// Analysis that made the fit: model, session, data and request.
     pub(crate) analysis: &'a Analysis<'a>,
-    /// Its result.
+    /// Result of the fit.
     pub(crate) outcome: &'a FitOutcome,
-    /// How far below the minimum a conditional fit may end because of rounding alone.
+    /// Depth below the minimum, in `twice_nll`, that rounding alone may cause.
     pub(crate) tolerance: f64,
-    /// Parameters whose crossings are reported: the fit at each end makes a search of its own. In small
-    /// models all conditional fits make one.
+    /// Parameters whose crossings are reported to the user and therefore checked by a search for lower
+    /// minima. In models of up to medium size ([`Analysis::is_middling`]) all their conditional fits make
+    /// such a search.
     pub(crate) asked: &'a [usize],
 }
 
-/// One side of one parameter.
+/// The search for the crossing on one side of one parameter.
 struct Open {
     parameter: usize,
-    /// -1 or +1.
+    /// -1 on the lower side, +1 on the upper side.
     direction: f64,
     side: Side,
-    /// How the other parameters follow this one, per unit of distance.
+    /// Change of all parameters per unit of distance, predicted by the covariance of the fit.
     slope: Option<Vec<f64>>,
-    /// Whether probes are searched for lower minima than the one that the search follows.
+    /// Whether each step searches for lower minima, instead of following one minimum from step to step.
     searched: bool,
-    /// The end that is being checked by a search.
+    /// End of the search, while a fit with a search for lower minima checks it.
     doubted: Option<End>,
-    /// A conditional fit below the level, found while the search follows a valley that has risen above the level. If a lower
-    /// valley is found before that crossing, the search goes on beyond this fit.
+    /// Conditional fit below the level, found where the valley that is followed lies above it. If the check
+    /// of the crossing finds a lower valley, the search continues outward from this fit.
     beyond: Option<Probe>,
-    /// How often such a valley was followed.
+    /// Number of times that `beyond` was set.
     n_followed: usize,
 }
 
-/// Most valleys that one side follows.
+/// Largest number of times that a search accepts the crossing of a higher valley.
 const MOST_FOLLOWED: usize = 8;
 
 /// Finds the crossings of `parameters` around the minimum of `parent`.
 ///
 /// # Errors
-/// With [`Stop::Lower`] if a conditional fit ends below the minimum; if the device fails.
+/// [`Stop::Lower`] if a conditional fit ends below the minimum; also if the device fails.
 pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec<(usize, Interval)>, Stop> {
     let Analysis { model, session, data, .. } = parent.analysis;
     let control = parent.analysis.silent();
@@ -128,7 +133,8 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec
             }
             let end = match (side.doubted.take(), followed) {
                 (None, Some(valley)) if probe.rise < 1.0 && side.n_followed < MOST_FOLLOWED => {
-                    // The profile has come down again, so the first crossing lies before this point.
+                    // The valley followed lies above the level here, so the first crossing lies before this
+                    // point, even if another valley is lower.
                     (side.searched, side.beyond, side.n_followed) = (false, Some(probe), side.n_followed + 1);
                     side.side.accept(valley)
                 }
@@ -159,7 +165,7 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec
     Ok(with_distances(intervals, &parent.outcome.parameters))
 }
 
-/// Best-fit value and bounds of a parameter.
+/// Returns the best-fit value and the bounds of a parameter.
 fn place(parent: &Parent<'_>, parameter: usize) -> Option<(f64, (f64, f64))> {
     Some((
         *parent.outcome.parameters.get(parameter)?,
@@ -167,7 +173,7 @@ fn place(parent: &Parent<'_>, parameter: usize) -> Option<(f64, (f64, f64))> {
     ))
 }
 
-/// Starts a search, or says why there is nothing to search.
+/// Creates the search on one side of a parameter, or returns why there is nothing to search.
 fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, String> {
     let (value, (lower, upper)) = place(parent, parameter).ok_or("no such parameter")?;
     let limit = if direction < 0.0 { value - lower } else { upper - value };
@@ -193,7 +199,8 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
     Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
 }
 
-/// Whether an end must be checked by a search: it is reported, and its conditional fits made no search.
+/// Returns whether the end of a search must be checked for a lower minimum, because the fits on the way made
+/// no search.
 fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
     !side.searched
         && parent.analysis.base.search != Search::Local
@@ -201,14 +208,15 @@ fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
         && !matches!(end, End::Wall(_))
 }
 
-/// The value of the parameter at a distance, exactly the bound at the bound.
+/// Returns the value of the parameter at a distance from the best fit, clipped to its bounds.
 fn value_at(parent: &Parent<'_>, side: &Open, distance: f64) -> f64 {
     let (value, (lower, upper)) = place(parent, side.parameter).unwrap_or((0.0, (0.0, 0.0)));
     (value + side.direction * distance).clamp(lower, upper)
 }
 
-/// The conditional fits that a search asks for next: from where the probes so far say; where lower minima are looked
-/// for also from the probes on either side, so that the profile cannot rise above what they have moved to.
+/// Builds the conditional fits of the next step of a search. The first one starts at the predicted point. If
+/// the step searches for lower minima, further ones start from the nearest probes, so that the step cannot
+/// end in a higher valley.
 fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
@@ -216,13 +224,14 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let mut first = conditional(parent, side, value, predicted.clone(), search);
     let asked = parent.asked.contains(&side.parameter);
     if side.doubted.is_some() && asked && parent.analysis.is_middling() {
-        // As a fit of its own, which searches within all bounds.
+        // Without a metric, the search covers the full range within the bounds, as in a separate fit.
         first.metric = None;
     }
     let mut fits = vec![first];
     if side.searched {
         let mut near: Vec<Vec<f64>> = side.side.neighbours().map(<[f64]>::to_vec).collect();
-        // From the minimum itself along the covariance, so that the descent stays in its valley.
+        // The nearest earlier minimum is still the best fit. A start along the covariance keeps the descent
+        // in its valley.
         if let Some(first) = near.first_mut().filter(|_| side.side.is_first()) {
             *first = predicted;
         }
@@ -231,7 +240,8 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     FitTask { data: parent.analysis.data.clone(), fits }
 }
 
-/// A conditional fit from a point, after held parameters were put at their values.
+/// Builds a conditional fit from a point, with fixed parameters at their values and the others inside their
+/// bounds.
 fn conditional(
     parent: &Parent<'_>,
     side: &Open,
@@ -262,8 +272,8 @@ fn conditional(
     request
 }
 
-/// Repeats probes all of whose fits end with a negative expected yield, where the parent's fit does not: from the parent's start
-/// point, like a fit on its own.
+/// Removes fits with a negative expected yield, which the parent's fit does not have. A step left without
+/// fits is repeated from the parent's starting point.
 fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) -> Result<(), SessionError> {
     let Analysis { session, data, .. } = parent.analysis;
     let astray = |fit: &FitOutcome| has_negative_yield(*session, data, fit);
@@ -298,7 +308,7 @@ fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) 
     Ok(())
 }
 
-/// The minimum of the valley that the probe nearest to the minimum was in, where it has risen above the level.
+/// Returns the conditional minimum of the valley that the search follows, if it lies above the level.
 fn followed(parent: &Parent<'_>, side: &Open, outcome: &TaskOutcome) -> Option<Probe> {
     if !side.searched {
         return None;
@@ -309,7 +319,7 @@ fn followed(parent: &Parent<'_>, side: &Open, outcome: &TaskOutcome) -> Option<P
     crossed.then(|| Probe { distance: side.side.next(), rise, point: fit.parameters.clone() })
 }
 
-/// The lowest conditional minimum, relative to the parent's.
+/// Returns the lowest fit at one distance as a probe; converged fits take precedence.
 fn read_probe(parent: &Parent<'_>, distance: f64, outcome: TaskOutcome) -> Probe {
     let found = outcome.fits.into_iter().flatten().filter(|fit| fit.nll.is_finite());
     match found.min_by(|a, b| b.converged().cmp(&a.converged()).then(a.nll.total_cmp(&b.nll))) {
@@ -318,14 +328,14 @@ fn read_probe(parent: &Parent<'_>, distance: f64, outcome: TaskOutcome) -> Probe
     }
 }
 
-/// The crossing value, or why there is none.
+/// Returns the parameter value at the crossing, or why there is none.
 fn describe(parent: &Parent<'_>, side: &Open, end: &End) -> Result<f64, String> {
     let which = if side.direction < 0.0 { "lower" } else { "upper" };
     crossing(end, which, "1", |distance| value_at(parent, side, distance))
 }
 
-/// The crossing of a level, or in words why there is none. `value_at` turns a distance into a value of the
-/// parameter.
+/// Returns the parameter value at which a level is crossed, or the reason why it is not. `value_at` converts
+/// a distance into a parameter value.
 pub(crate) fn crossing(
     end: &End,
     which: &str,
@@ -354,7 +364,7 @@ pub(crate) fn crossing(
     }
 }
 
-/// Writes one side's answer.
+/// Stores the crossing of one side, or the reason why there is none.
 fn record(
     intervals: &mut [(usize, Interval)],
     parameter: usize,
@@ -373,7 +383,7 @@ fn record(
     }
 }
 
-/// Fills in the distances from the best fit.
+/// Fills in the distances of all crossings from the best fit.
 fn with_distances(mut intervals: Vec<(usize, Interval)>, best: &[f64]) -> Vec<(usize, Interval)> {
     for (i, interval) in &mut intervals {
         let Some(value) = best.get(*i) else { continue };

@@ -1,71 +1,72 @@
 //! Bracketed root search on one side of one parameter.
 //!
-//! Searched is the distance `d` from the minimum at which `twice_nll` of the conditional fit has
-//! risen by a level. In `t(d) = sqrt(rise) - sqrt(level)` a parabola is a straight line, so a secant
-//! step lands on the root of a nearly quadratic profile at once; a bracket keeps every other profile
-//! safe.
+//! The search finds the distance `d` from the minimum at which `twice_nll` of the conditional fit has risen
+//! by a given level. It solves `t(d) = sqrt(rise) - sqrt(level) = 0`. For a parabolic profile `t` is a
+//! straight line, so a secant step lands on the root at once; for every other profile a bracket ensures
+//! convergence.
 
-/// Largest accepted `|rise - level|`: 5e-9 of the distance on a parabola at level 1.
+/// Largest accepted `|rise - level|`; on a parabola at level 1, 5e-9 of the distance.
 const TOLERANCE: f64 = 1e-8;
-/// A bracket narrower than this, relative to the distance, ends the search.
+/// Width of the bracket, relative to the distance, at which the search ends.
 const WIDTH: f64 = 1e-10;
-/// Conditional fits after which the search gives up.
+/// Number of conditional fits after which the search gives up.
 pub(crate) const MAX_PROBES: usize = 80;
 
-/// A conditional minimum at a distance.
+/// The minimum of a conditional fit, with the parameter fixed at a distance from its best fit.
 #[derive(Debug, Clone)]
 pub(crate) struct Probe {
-    /// Distance from the best-fit value.
+    /// Distance of the parameter from its best-fit value.
     pub(crate) distance: f64,
-    /// `twice_nll` above the minimum; infinite where the likelihood is not finite.
+    /// Rise of `twice_nll` above the minimum; infinite where the likelihood is not finite.
     pub(crate) rise: f64,
-    /// All parameters there; empty where the likelihood is not finite.
+    /// Values of all parameters; empty where the likelihood is not finite.
     pub(crate) point: Vec<f64>,
 }
 
 /// How a search ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
-    /// The distance of the crossing.
+    /// The level is crossed at this distance.
     Found(f64),
-    /// No crossing before the bound; the rise that is reached there.
+    /// The level is not reached before the bound of the parameter.
     Bound {
-        /// `twice_nll` above the minimum at the bound.
+        /// Rise of `twice_nll` at the bound.
         rise: f64,
     },
-    /// No crossing before the likelihood stops being finite, at this distance.
+    /// The likelihood stops being finite at this distance, before the level is reached.
     Wall(f64),
-    /// The profile jumps across the level at this distance: the conditional fit changed minimum.
+    /// The profile jumps across the level at this distance: the conditional fit changes to another minimum.
     Jump(f64),
-    /// Given up after [`MAX_PROBES`] conditional fits.
+    /// The search gave up after [`MAX_PROBES`] conditional fits.
     Exhausted {
-        /// Largest distance still below the level.
+        /// Largest probed distance at which the rise is below the level.
         below: f64,
     },
 }
 
-/// The state of one search.
+/// The state of the search on one side of one parameter.
 #[derive(Debug)]
 pub(crate) struct Side {
-    /// The rise that is searched for.
+    /// Rise of `twice_nll` that is searched for.
     level: f64,
-    /// Largest distance allowed: that of the bound, possibly infinite.
+    /// Largest distance allowed: that of the bound, which may be infinite.
     limit: f64,
-    /// Farthest probe below the level; the minimum itself at first.
+    /// Farthest probe with a rise below the level; the minimum itself at first.
     inner: Probe,
-    /// Nearest probe above the level.
+    /// Nearest probe with a rise above the level; `None` until there is one.
     outer: Option<Probe>,
-    /// Distance and `t` of the probe that the last one replaced on its side of the level.
+    /// Distance and `t` of the probe that the last probe replaced as `inner` or `outer`.
     replaced: Option<(f64, f64)>,
-    /// Whether the last probe lies below the level.
+    /// Whether the last probe became `inner`.
     last_is_inner: bool,
-    /// The next distance to probe.
+    /// Distance of the next probe.
     next: f64,
     n_probes: usize,
 }
 
 impl Side {
-    /// A search for a rise by 1 from `best`, the minimum, with a first guess of the distance.
+    /// Creates a search for a rise of 1 from the minimum `best`, up to the distance `limit`. `guess` is the
+    /// first distance.
     pub(super) fn new(best: Vec<f64>, guess: f64, limit: f64) -> Self {
         let inner = Probe { distance: 0.0, rise: 0.0, point: best };
         Self {
@@ -80,7 +81,7 @@ impl Side {
         }
     }
 
-    /// A search for `level` between two conditional minima on either side of it.
+    /// Creates a search for `level` between two probes, `inner` below and `outer` above the level.
     pub(crate) fn between(level: f64, inner: Probe, outer: Probe, guess: f64) -> Self {
         let next = guess.clamp(inner.distance, outer.distance);
         let limit = outer.distance;
@@ -96,17 +97,18 @@ impl Side {
         }
     }
 
-    /// Where a rise lies relative to the level, on a scale that straightens a parabola.
+    /// Returns `sqrt(rise) - sqrt(level)`, which is linear in the distance for a parabola.
     fn t(&self, rise: f64) -> f64 {
         rise.max(0.0).sqrt() - self.level.sqrt()
     }
 
-    /// The distance to probe next.
+    /// Returns the distance of the next probe.
     pub(crate) fn next(&self) -> f64 {
         self.next
     }
 
-    /// A start point for the probe at [`Self::next`]: on the line through the nearest probes.
+    /// Returns a starting point for the probe at [`Self::next`], on the line through the nearest probes.
+    /// `first_step` is the direction of the first probe.
     pub(super) fn predict(&self, best: &[f64], first_step: Option<&[f64]>) -> Vec<f64> {
         let along = |from: &[f64], to: &[f64], fraction: f64| -> Vec<f64> {
             from.iter().zip(to).map(|(a, b)| a + fraction * (b - a)).collect()
@@ -118,7 +120,7 @@ impl Side {
                 along(&inner.point, &outer.point, (self.next - inner.distance) / width)
             }
             (_, true) => along(best, &inner.point, self.next / inner.distance),
-            // Along the covariance: where the other parameters follow this one.
+            // The first probe starts along the covariance.
             _ => match first_step {
                 Some(slope) => best.iter().zip(slope).map(|(x, s)| x + self.next * s).collect(),
                 None => best.to_vec(),
@@ -126,14 +128,15 @@ impl Side {
         }
     }
 
-    /// The points nearest to the next probe, on either side of the level.
+    /// Returns the parameters of the probes nearest to the next one, on either side of the level.
     pub(crate) fn neighbours(&self) -> impl Iterator<Item = &[f64]> {
         let outer = self.outer.as_ref().map(|outer| outer.point.as_slice());
         [Some(self.inner.point.as_slice()), outer].into_iter().flatten().filter(|point| !point.is_empty())
     }
 
-    /// Adds a second conditional fit at the end of the search. If it lies lower, the search goes on from there,
-    /// and the values of the higher valley are dropped.
+    /// Checks the end of the search against `probe`, another conditional fit at the same distance. If `probe`
+    /// lies lower and below the level, the search continues from it (`None`) or ends at the bound; else the
+    /// end stands.
     pub(super) fn reconsider(&mut self, end: End, probe: Probe, tolerance: f64) -> Option<End> {
         let before = match end {
             End::Found(_) => self.level,
@@ -150,18 +153,18 @@ impl Side {
         if distance >= self.limit {
             return Some(End::Bound { rise });
         }
-        // As on a parabola that goes through the new point.
+        // The distance at which a parabola through the new point reaches the level.
         let stretch = (self.level / rise).sqrt();
         self.next = (distance * stretch.clamp(1.0 + 1e-6, 2.0)).min(self.limit);
         None
     }
 
-    /// Whether only the minimum itself lies below the level so far.
+    /// Returns whether the minimum itself is the only probe below the level.
     pub(super) fn is_first(&self) -> bool {
         self.inner.distance == 0.0
     }
 
-    /// Goes on beyond a probe below the level, farther out than all others.
+    /// Continues the search outward from a probe below the level that lies farther out than all others.
     pub(super) fn go_on(&mut self, beyond: Probe) -> Option<End> {
         (self.outer, self.replaced, self.n_probes) = (None, None, 0);
         self.last_is_inner = true;
@@ -173,7 +176,7 @@ impl Side {
         None
     }
 
-    /// Takes the probe at [`Self::next`]; returns the end of the search if it is reached.
+    /// Adds the probe at [`Self::next`] and chooses the next distance, or returns the end of the search.
     pub(crate) fn accept(&mut self, probe: Probe) -> Option<End> {
         self.n_probes += 1;
         let (distance, rise) = (probe.distance, probe.rise);
@@ -204,7 +207,7 @@ impl Side {
         None
     }
 
-    /// The end, if the bracket has shrunk to rounding.
+    /// Returns the end of the search if the bracket is narrower than [`WIDTH`].
     fn narrow_enough(&self) -> Option<End> {
         let outer = self.outer.as_ref()?;
         if outer.distance - self.inner.distance > WIDTH * outer.distance {
@@ -220,19 +223,19 @@ impl Side {
         })
     }
 
-    /// The next distance outside, before anything lies above the level.
+    /// Returns the next distance while no probe lies above the level: at most 4 times the last one.
     fn outward(&self) -> f64 {
         let (d, t) = (self.inner.distance, self.t(self.inner.rise));
         let (d0, t0) = self.replaced.unwrap_or((0.0, -self.level.sqrt()));
         let secant = d - t * (d - d0) / (t - t0);
         let proposed = if secant.is_finite() && secant > d { secant } else { 4.0 * d };
-        // A step that does not move past rounding would never end.
+        // Each step must be larger than rounding, or the search would not end.
         proposed.clamp(d * (1.0 + 1e-9), 4.0 * d).min(self.limit)
     }
 
-    /// The next distance inside the bracket, by Chandrupatla's rule: inverse quadratic
-    /// interpolation where the three last points allow it, else the middle; a straight line where
-    /// there are only two (T. R. Chandrupatla, Adv. Eng. Softw. 28 (1997) 145).
+    /// Returns the next distance inside the bracket by Chandrupatla's rule: inverse quadratic interpolation
+    /// where the last three points allow it, otherwise the middle; a secant step if there are only two points
+    /// (T. R. Chandrupatla, Adv. Eng. Softw. 28 (1997) 145).
     fn inside(&self, outer: &Probe) -> f64 {
         let low = (self.inner.distance, self.t(self.inner.rise));
         let high = (outer.distance, self.t(outer.rise));
@@ -252,7 +255,7 @@ impl Side {
                 _ => fa / (fa - fb),
             }
         };
-        // Never closer to an end than rounding can tell.
+        // The step stays farther from both ends of the bracket than rounding errors.
         let margin = (0.4 * WIDTH * outer.distance / (high.0 - low.0)).min(0.5);
         let fraction = if fraction.is_finite() { fraction.clamp(margin, 1.0 - margin) } else { 0.5 };
         a + fraction * (b - a)
@@ -294,7 +297,7 @@ mod tests {
 
     #[test]
     fn skewed_and_linear_profiles_are_found_to_tolerance() {
-        // A Poisson count of 9 below its maximum; a line, as at a bound; a quartic.
+        // Profiles: a Poisson count of 9 below its maximum; a straight line, as at a bound; a quartic.
         let poisson = |d: f64| 2.0 * ((9.0 - d) - 9.0 - 9.0 * ((9.0 - d) / 9.0).ln());
         let profiles: [(&dyn Fn(f64) -> f64, f64); 3] =
             [(&poisson, 9.0), (&|d| 3.0 * d, f64::INFINITY), (&|d: f64| d.powi(4) * 1e-8, 1e30)];

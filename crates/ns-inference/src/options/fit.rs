@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::options::{self, Point};
 use crate::{InferenceError, diagnosis, parameter_index};
 
-/// The data that a fit uses.
+/// The data to which a model is fitted.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -17,18 +17,18 @@ pub enum FitData {
     /// The observed counts of the workspace.
     #[default]
     Observed,
-    /// What is expected at the initial parameters, with the parameter of interest at `poi`
-    /// (at its own initial value if `None`).
+    /// The Asimov data: main and auxiliary data expected at the initial parameters, with the parameter of
+    /// interest at `poi`.
     Asimov {
-        /// Value of the parameter of interest.
+        /// Value of the parameter of interest; its initial value if `None`.
         poi: Option<f64>,
     },
-    /// Given counts and auxiliary data, by the keys `main` and `aux`.
+    /// Given main counts and auxiliary data; in JSON an object with the keys `main` and `aux`.
     Given(#[serde(deserialize_with = "options::binned")] Arc<BinnedData>),
 }
 
-/// Options of [`fit`](crate::fit()), built step by step; the default is the full fit of the
-/// observed data with covariance.
+/// Options of [`fit`](crate::fit()), set by chained methods. The default is a fit of the observed data with
+/// uncertainties and covariance.
 ///
 /// ```
 /// use ns_inference::FitOptions;
@@ -41,23 +41,24 @@ pub enum FitData {
 pub struct FitOptions {
     /// Data to fit.
     pub data: FitData,
-    /// Parameters held at given values, by full name, beyond those that the model fixes.
+    /// Parameters fixed at given values, by full name, in addition to those that the model fixes.
     #[serde(deserialize_with = "options::pairs")]
     pub fixed: Vec<(String, f64)>,
-    /// Start point; the model's suggestion if `None`.
-    /// A parameter that the model fixes is held at its value here, as in `pyhf.infer.mle.fit`.
+    /// Starting point; the model's initial values if `None`.
+    /// A parameter that the model fixes is fixed at its value in this point, as in `pyhf.infer.mle.fit`.
     #[serde(rename = "init")]
     pub start: Option<Point>,
-    /// The effort of the search for the global minimum.
+    /// Effort of the search for the global minimum.
     #[serde(deserialize_with = "options::text")]
     pub search: Search,
-    /// Compute uncertainties (and the intervals of parameters that have none).
+    /// Whether to compute uncertainties (and the intervals of parameters that have none).
     pub uncertainties: bool,
-    /// Keep the full covariance matrix; implies `uncertainties`.
+    /// Whether to return the full covariance matrix; implies `uncertainties`.
     pub covariance: bool,
-    /// For parameters at a bound or on a kink, find where twice_nll rises by 1.
+    /// Whether to find the values at which `twice_nll` has risen by 1, for parameters at a bound or on a
+    /// kink.
     pub crossings: bool,
-    /// Parameters whose MINOS intervals are wanted, by full name.
+    /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,
 }
 
@@ -81,21 +82,21 @@ options::setters! { FitOptions {
 } }
 
 impl FitOptions {
-    /// Holds a parameter at a value.
+    /// Fixes a parameter at a value.
     #[must_use]
     pub fn fix(mut self, name: impl Into<String>, value: f64) -> Self {
         self.fixed.push((name.into(), value));
         self
     }
 
-    /// Starts from a point.
+    /// Sets the starting point.
     #[must_use]
     pub fn start(mut self, point: impl Into<Point>) -> Self {
         self.start = Some(point.into());
         self
     }
 
-    /// Computes uncertainties or leaves them out, the covariance with them.
+    /// Sets whether uncertainties are computed. Without them, no covariance is returned either.
     #[must_use]
     pub fn uncertainties(mut self, wanted: bool) -> Self {
         self.uncertainties = wanted;
@@ -103,26 +104,27 @@ impl FitOptions {
         self
     }
 
-    /// Asks for the MINOS interval of a parameter.
+    /// Adds a parameter whose MINOS interval is computed.
     #[must_use]
     pub fn minos(mut self, name: impl Into<String>) -> Self {
         self.minos.push(name.into());
         self
     }
 
-    /// The minimisation that these options describe.
+    /// Builds the minimisation that these options describe.
     ///
     /// # Errors
-    /// For an unknown name, a start or fixed value outside its bounds, or a wrong length.
+    /// For an unknown parameter name, a starting or fixed value outside its bounds, or a starting point of
+    /// wrong length.
     pub(crate) fn request(&self, model: &Model) -> Result<FitRequest, InferenceError> {
         self.request_within(model, None)
     }
 
-    /// The minimisation that these options describe, within other bounds than the model's: one pair for each
-    /// parameter.
+    /// Builds the minimisation that these options describe, with `bounds` in place of the model's: one pair
+    /// per parameter.
     ///
     /// # Errors
-    /// As [`Self::request`], and for a lower bound that is not below or at the upper one.
+    /// The errors of [`Self::request`]; also for a lower bound above the upper one.
     pub(crate) fn request_within(
         &self,
         model: &Model,
@@ -159,10 +161,11 @@ impl FitOptions {
         })
     }
 
-    /// The data that these options describe.
+    /// Returns the data that these options describe.
     ///
     /// # Errors
-    /// If Asimov data at a value are asked of a model without a parameter of interest.
+    /// If the Asimov data cannot be computed, for example at a given value in a model without a parameter of
+    /// interest.
     pub(crate) fn resolve_data(&self, model: &Model, session: &dyn Session) -> Result<Data, InferenceError> {
         match &self.data {
             FitData::Observed => Ok(Data::observed()),
@@ -187,19 +190,19 @@ impl FitOptions {
         }
     }
 
-    /// Request and data together.
+    /// Builds the fit task from the request and the data.
     ///
     /// # Errors
-    /// As [`Self::request`] and [`Self::resolve_data`].
+    /// The errors of [`Self::request`] and [`Self::resolve_data`].
     pub(crate) fn task(&self, model: &Model, session: &dyn Session) -> Result<FitTask, InferenceError> {
         Ok(FitTask { data: self.resolve_data(model, session)?, fits: vec![self.request(model)?] })
     }
 }
 
-/// Bounds of parameters by their index.
+/// Bounds of some parameters, each with the index of its parameter.
 type OwnBounds = Vec<(usize, (f64, f64))>;
 
-/// Those of `bounds` that are not the model's.
+/// Returns those of `bounds` that differ from the model's, after a check of their number and order.
 fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, InferenceError> {
     let (what, actual, expected) = ("the bounds", bounds.len(), model.parameters.len());
     if actual != expected {
@@ -212,7 +215,7 @@ fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, Infer
     Ok(all.filter(|(_, (p, b))| p.bounds != **b).map(|(i, (_, b))| (i, *b)).collect())
 }
 
-/// The initial parameters moved inside bounds; `None` if they are inside already.
+/// Returns the initial parameters, moved inside `bounds`; `None` if they are inside already.
 fn inside(model: &Model, bounds: &[(usize, (f64, f64))]) -> Option<Vec<f64>> {
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     let mut moved = false;
@@ -228,7 +231,7 @@ fn inside(model: &Model, bounds: &[(usize, (f64, f64))]) -> Option<Vec<f64>> {
     moved.then_some(point)
 }
 
-/// Checks a whole point.
+/// Checks the length of a starting point and each of its values.
 fn check_point(model: &Model, point: &[f64], bounds: Option<&[(f64, f64)]>) -> Result<(), InferenceError> {
     let expected = model.parameters.len();
     if point.len() != expected {
@@ -239,7 +242,7 @@ fn check_point(model: &Model, point: &[f64], bounds: Option<&[(f64, f64)]>) -> R
     (0..expected).zip(point).try_for_each(|(i, x)| check_value(model, "the start value", i, *x, within(i)))
 }
 
-/// Checks one value against `within` or the parameter's own bounds.
+/// Checks that a value is finite and lies inside `within`, or by default inside the parameter's own bounds.
 fn check_value(
     model: &Model,
     what: &'static str,

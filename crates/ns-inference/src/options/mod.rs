@@ -1,4 +1,4 @@
-//! Options of analyses from JSON and its like: how each type is written, and where a mistake stands.
+//! Reads the options of analyses from JSON or similar formats. An error gives the path of the wrong entry.
 
 mod fit;
 
@@ -15,18 +15,18 @@ pub use fit::{FitData, FitOptions};
 
 use crate::{InferenceError, parameter_index};
 
-/// Options that cannot be understood.
+/// An error in the options of an analysis.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{path}: {reason}")]
 pub struct OptionsError {
-    /// Where the mistake stands, as in `fit.fixed.mu`; `.` for the options as a whole.
+    /// Path of the wrong entry, as in `fit.fixed.mu`; `.` for the options as a whole.
     pub path: String,
-    /// What is wrong there.
+    /// Description of the error.
     pub reason: String,
 }
 
-/// Reads the options of an analysis, for example with `serde_json::Deserializer`. Keys that are left out have their
-/// defaults.
+/// Reads the options of an analysis, for example with `serde_json::Deserializer`. Missing keys take their
+/// default values.
 ///
 /// ```
 /// use ns_inference::{LimitOptions, options};
@@ -37,13 +37,13 @@ pub struct OptionsError {
 /// ```
 ///
 /// # Errors
-/// For an unknown key, a value of another type, or a text that names nothing, with its path.
+/// For an unknown key, a value of the wrong type, or a string that is not a valid choice.
 pub fn read<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, OptionsError> {
     serde_path_to_error::deserialize(from)
         .map_err(|error| OptionsError { path: error.path().to_string(), reason: error.inner().to_string() })
 }
 
-/// Methods that set one field each, for options that are built step by step.
+/// Generates one chainable method for each listed field, which sets this field.
 macro_rules! setters {
     ($options:ty { $($field:ident: $kind:ty),* }) => {
         impl $options {
@@ -60,7 +60,7 @@ macro_rules! setters {
 }
 pub(crate) use setters;
 
-/// Values of parameters: of all, or of some by name.
+/// Values of all parameters, or of some parameters by name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Point {
     /// All parameters in the model's order.
@@ -70,10 +70,10 @@ pub enum Point {
 }
 
 impl Point {
-    /// All values in the model's order. Lengths and bounds are not looked at.
+    /// Returns the values of all parameters in the model's order, without checks of length and bounds.
     ///
     /// # Errors
-    /// For a name that the model lacks.
+    /// For a name that the model does not have.
     pub fn values(&self, model: &Model) -> Result<Vec<f64>, InferenceError> {
         let named = match self {
             Self::Values(values) => return Ok(values.clone()),
@@ -123,7 +123,7 @@ impl<'de> Deserialize<'de> for Point {
     }
 }
 
-/// The entries of an object in their order, repeated ones among them.
+/// Deserialises an object as a list of its entries, in their order and with repeated keys.
 pub(crate) fn pairs<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Vec<(String, T)>, D::Error> {
@@ -146,12 +146,12 @@ pub(crate) fn pairs<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from.deserialize_map(Entries(std::marker::PhantomData))
 }
 
-/// Something that is written as one of a few texts.
+/// Deserialises a value from a string by its `FromStr` implementation.
 pub(crate) fn text<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(from: D) -> Result<T, D::Error> {
     String::deserialize(from)?.parse().map_err(de::Error::custom)
 }
 
-/// Counts and auxiliary data, by these keys.
+/// Serialised form of [`BinnedData`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Binned {
@@ -159,13 +159,13 @@ struct Binned {
     aux: Vec<f64>,
 }
 
-/// Data.
+/// Deserialises main counts and auxiliary data.
 pub(crate) fn binned<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<BinnedData>, D::Error> {
     let Binned { main, aux } = Binned::deserialize(from)?;
     Ok(Arc::new(BinnedData { main, aux }))
 }
 
-/// Data, or null.
+/// Deserialises main counts and auxiliary data, or `None` from null.
 pub(crate) fn expectation<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<BinnedData>>, D::Error> {
     let given = Option::<Binned>::deserialize(from)?;
     Ok(given.map(|Binned { main, aux }| Arc::new(BinnedData { main, aux })))

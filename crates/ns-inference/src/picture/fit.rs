@@ -1,4 +1,4 @@
-//! Pulls and correlations of a fit.
+//! Plots of the pulls and correlations of a fit.
 
 use ns_core::Model;
 use ns_viz::{Correlation, PullRow, Pulls};
@@ -6,7 +6,8 @@ use ns_viz::{Correlation, PullRow, Pulls};
 use super::remarks;
 use crate::FitResult;
 
-/// Pulls and constraints of all free, constrained parameters of a fit of `model`, in its order.
+/// Builds the plot of pulls and constraints of all free, constrained parameters of `model`, in the model's
+/// order.
 #[must_use]
 pub fn pulls(model: &Model, result: &FitResult) -> Pulls {
     let rows = model.parameters.iter().enumerate().filter_map(|(i, parameter)| {
@@ -22,8 +23,9 @@ pub fn pulls(model: &Model, result: &FitResult) -> Pulls {
     Pulls { rows: rows.collect(), subtitle: subtitle(result), ..Pulls::default() }
 }
 
-/// Correlations of all parameters that have an uncertainty; those with a coefficient of at least
-/// `threshold` with another one, if it is given. Nothing if the fit was made without a covariance.
+/// Builds the plot of the correlations of all parameters that have an uncertainty. If `threshold` is given,
+/// only parameters that have a coefficient of at least this magnitude with another one are shown. Returns
+/// `None` if the fit has no covariance.
 #[must_use]
 pub fn correlation(result: &FitResult, threshold: Option<f64>) -> Option<Correlation> {
     let covariance = result.covariance.as_ref()?;
@@ -32,7 +34,7 @@ pub fn correlation(result: &FitResult, threshold: Option<f64>) -> Option<Correla
     let known: Vec<usize> = (0..n).filter(|i| element(*i, *i) > 0.0 && element(*i, *i).is_finite()).collect();
     let coefficient = |i: usize, j: usize| {
         let rho = element(i, j) / (element(i, i) * element(j, j)).sqrt();
-        // Rounding may end just outside.
+        // Rounding may give a coefficient slightly outside [-1, 1].
         rho.is_finite().then(|| if i == j { 1.0 } else { rho.clamp(-1.0, 1.0) })
     };
     Some(Correlation {

@@ -1,11 +1,12 @@
-//! CLs scans with the limits.
+//! Plot of CLs along the scan of a limit.
 
 use ns_viz::Limit;
 
 use super::{increasing, pick, remarks};
 use crate::LimitResult;
 
-/// CLs along the scan of a limit, with the limits. Nothing if the limit was found without a scan.
+/// Builds the plot of CLs along the scan of a limit, with the observed and expected limits. Returns `None` if
+/// the limit was found without a scan.
 #[must_use]
 pub fn limit(result: &LimitResult) -> Option<Limit> {
     let scan = result.scan.as_ref()?;

@@ -1,8 +1,8 @@
-//! Turns results into pictures, for `--plot` and `.plot()`.
+//! Turns results into plots, for the option `--plot` of the command and the method `.plot()` in Python.
 //!
-//! Each function fills a plain struct of `ns-viz`, whose fields (title, size, axis) may be changed
-//! before `draw`. Only values that exist are handed on; what failed is drawn as missing, so that an
-//! interrupted or failed analysis still shows what it has.
+//! Each function fills a plain struct of `ns-viz`, whose fields (title, size, axis) may be changed before
+//! `draw`. Missing values are left out of the plot, so that an interrupted or failed analysis still shows the
+//! values that it has.
 
 mod fit;
 mod limit;
@@ -16,23 +16,23 @@ pub use ranking::ranking;
 pub use scan::{Scanned, scan};
 pub use yields::yields;
 
-/// Positions that put `values` into increasing order, each value once and only finite ones.
+/// Returns the indices of the finite `values` in increasing order of value, one index per distinct value.
 fn increasing(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> =
         (0..values.len()).filter(|i| values.get(*i).is_some_and(|x| x.is_finite())).collect();
     let at = |i: usize| values.get(i).copied().unwrap_or(f64::NAN);
     order.sort_by(|a, b| at(*a).total_cmp(&at(*b)));
-    // -0 and 0 are one value.
+    // -0 and 0 count as the same value.
     order.dedup_by(|a, b| at(*a) == at(*b));
     order
 }
 
-/// The entries at some positions.
+/// Returns the entries of `values` at the indices `order`.
 fn pick<T: Clone + Default>(values: &[T], order: &[usize]) -> Vec<T> {
     order.iter().map(|i| values.get(*i).cloned().unwrap_or_default()).collect()
 }
 
-/// Remarks that belong under a title, in one line.
+/// Joins remarks to a one-line subtitle.
 fn remarks<'a>(parts: impl IntoIterator<Item = Option<&'a str>>) -> String {
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! Rankings with impacts, pulls and constraints.
+//! Plot of a ranking with impacts, pulls and constraints.
 
 use ns_viz::{Ranking, RankingRow};
 
@@ -7,8 +7,8 @@ use crate::RankingResult;
 use crate::present::{measurement, significant};
 use crate::ranking::{RankedParameter, Side};
 
-/// The parameters of a ranking that have an impact by the definition that sorts it; parameters
-/// without a constraint are noted with their value.
+/// Builds the plot of the parameters that have an impact by the ranking's first definition. A note gives the
+/// best-fit value of each parameter without a constraint.
 #[must_use]
 pub fn ranking(result: &RankingResult) -> Ranking {
     let has_impact =

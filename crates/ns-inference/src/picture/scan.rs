@@ -1,4 +1,4 @@
-//! Profile likelihood scans.
+//! Plots of profile likelihood scans.
 
 use ns_viz::{Contour, Drawing, PictureError, Scan};
 
@@ -6,20 +6,20 @@ use super::{increasing, pick, remarks};
 use crate::ScanResult;
 use crate::scan::{ContourLevel, SecondAxis};
 
-/// The picture of a scan: a curve in one parameter, contours in two.
+/// The plot of a scan: a curve in one parameter, or contours in two.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scanned {
-    /// One parameter.
+    /// Curve of a scan in one parameter.
     Line(Scan),
-    /// Two parameters.
+    /// Contours of a scan in two parameters.
     Plane(Contour),
 }
 
 impl Scanned {
-    /// Draws whichever it is.
+    /// Draws the curve or the contours.
     ///
     /// # Errors
-    /// If no point has a value, or a scan in two parameters has fewer than two values of one.
+    /// If no point has a value, or a scan in two parameters has fewer than two values of either parameter.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
         match self {
             Self::Line(scan) => scan.draw(),
@@ -27,7 +27,7 @@ impl Scanned {
         }
     }
 
-    /// The fields that both have: title and subtitle.
+    /// Returns the title and the subtitle of the plot, for changes.
     pub fn titles(&mut self) -> (&mut String, &mut String) {
         match self {
             Self::Line(scan) => (&mut scan.title, &mut scan.subtitle),
@@ -36,7 +36,8 @@ impl Scanned {
     }
 }
 
-/// A scan with its best fit, its levels and, in one parameter, the crossings found by fits.
+/// Builds the plot of a scan with its best fit and its levels; in one parameter also with the crossings of
+/// the levels.
 #[must_use]
 pub fn scan(result: &ScanResult) -> Scanned {
     match &result.second {

@@ -1,12 +1,12 @@
-//! Expected and observed events.
+//! Plot of the expected and observed events.
 
 use ns_viz::{ChannelYields, SampleYields, Yields};
 
 use super::remarks;
 use crate::yields::{Stage, YieldsResult};
 
-/// All channels with samples, uncertainty and data; samples that the parameter of interest scales are
-/// signal.
+/// Builds the plot of all channels with their samples, uncertainties and data. Samples that the parameter of
+/// interest scales are marked as signal.
 #[must_use]
 pub fn yields(result: &YieldsResult) -> Yields {
     let channel = |channel: &crate::yields::ChannelYields| ChannelYields {

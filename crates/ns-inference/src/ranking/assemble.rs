@@ -9,7 +9,7 @@ use super::{Impact, Members, RankingOptions, Variations, group, held, refit};
 use crate::diagnosis;
 use crate::fit::pulls;
 
-/// The result of a ranking.
+/// Builds the result of a ranking from the parent fit and its variations.
 pub(super) fn assemble(
     study: &Study<'_>,
     parameters: &[usize],
@@ -114,7 +114,7 @@ pub(super) fn assemble(
     }
 }
 
-/// The entries of all parameters, with every requested definition.
+/// Iterates over the impacts of all parameters by each definition asked for.
 fn definitions(
     ranking: &[RankedParameter],
 ) -> impl Iterator<Item = (&RankedParameter, &'static str, &super::Impacts)> {
@@ -125,7 +125,7 @@ fn definitions(
     })
 }
 
-/// One line that names parameters without pre-fit impacts.
+/// Returns one warning that names the parameters without pre-fit impacts.
 fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
     let mut names =
         ranking.iter().filter(|e| e.prefit_uncertainty.is_none()).map(|e| e.name.as_str()).peekable();
@@ -136,7 +136,7 @@ fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
     ))
 }
 
-/// One line for each other reason why impacts are missing.
+/// Returns one warning for each other reason why impacts are missing.
 fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
     let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for (entry, definition, impacts) in definitions(ranking) {
@@ -158,7 +158,7 @@ fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
         .collect()
 }
 
-/// One line for variations that a bound stopped short.
+/// Returns one warning that names the parameters whose variations a bound limited.
 fn clipped(ranking: &[RankedParameter]) -> Option<String> {
     let cut = |entry: &&RankedParameter| {
         let all = [&entry.refit, &entry.global];

@@ -1,7 +1,8 @@
-//! Impacts of the auxiliary data: a datum is moved by its width and everything is fitted again.
+//! Impacts of the auxiliary data: the datum of a parameter is moved by its width, and all parameters are
+//! fitted again.
 //!
-//! In a fit near its parabola the squares of these shifts are the parts of the variance that come from
-//! the auxiliary measurements (Pinto et al., arXiv:2307.04007, "uncertainty components").
+//! For a nearly parabolic likelihood, the squares of these shifts are the parts of the target's variance that
+//! come from the auxiliary measurements (Pinto et al., arXiv:2307.04007, "uncertainty components").
 
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use super::result::{Impacts, Shift, Side};
 use super::study::Study;
 use crate::lowest::Stop;
 
-/// Fills the impacts of the auxiliary data of `parameters`, in their order.
+/// Computes the impacts of the auxiliary data of `parameters`, in their order.
 ///
 /// # Errors
-/// With [`Stop::Lower`] if a refit met a lower minimum of the parent.
+/// [`Stop::Lower`] if a refit finds a lower minimum than the parent.
 pub(super) fn global(
     study: &mut Study<'_>,
     parameters: &[usize],
@@ -73,16 +74,16 @@ fn chunk(
     Ok(())
 }
 
-/// A moved auxiliary datum.
+/// An auxiliary datum moved by its width.
 struct Moved {
     index: usize,
     datum: f64,
     clipped: bool,
-    /// By how much the slope of the likelihood along the parameter falls.
+    /// Decrease of the slope of `-ln L` along the parameter that the moved datum causes.
     force: f64,
 }
 
-/// The datum of a parameter one width up or down; `None` if it has none.
+/// Returns the auxiliary datum of a parameter, moved one width up or down; `None` if the parameter has none.
 fn moved(study: &Study<'_>, observed: &BinnedData, parameter: usize, side: Side) -> Option<Moved> {
     match study.analysis.model.parameters.get(parameter)?.constraint {
         Constraint::None => None,
@@ -94,7 +95,7 @@ fn moved(study: &Study<'_>, observed: &BinnedData, parameter: usize, side: Side)
         Constraint::Poisson { aux, .. } => {
             let count = *observed.aux.get(aux)?;
             let wished = count + side.direction() * count.sqrt();
-            // A count is not negative: below 1 the lower step ends at 0.
+            // A count cannot be negative: the step down from a count below 1 ends at 0.
             let datum = wished.max(0.0);
             let force = (datum - count) / study.best(parameter);
             Some(Moved { index: aux, datum, clipped: datum != wished, force })
@@ -102,7 +103,7 @@ fn moved(study: &Study<'_>, observed: &BinnedData, parameter: usize, side: Side)
     }
 }
 
-/// Where the minimum moves along the covariance when the slope along `parameter` falls by `force`.
+/// Predicts the minimum from the covariance when the slope of `-ln L` along `parameter` falls by `force`.
 fn follow(study: &Study<'_>, parameter: usize, force: f64) -> Vec<f64> {
     let mut point = study.lowest.fit.parameters.clone();
     if let Some(row) = study.covariance_row(parameter) {

@@ -1,10 +1,10 @@
-//! Impacts from the covariance matrix of the best fit: `C_mu,theta / sigma_theta`, what a refit gives where
-//! the likelihood is a parabola.
+//! Impacts from the covariance matrix of the best fit: `C_mu,theta / sigma_theta`. For a parabolic likelihood
+//! they equal those of refits.
 
 use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
 use super::study::Study;
 
-/// The impacts of one parameter.
+/// Computes the impacts of one parameter, with pre-fit impacts if `prefit` is set.
 pub(super) fn impacts(study: &Study<'_>, parameter: usize, prefit: bool) -> Impacts {
     let mut impacts = Impacts::pending(prefit);
     for side in Side::ALL {

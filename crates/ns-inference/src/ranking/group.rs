@@ -1,4 +1,4 @@
-//! Groups: from names and patterns to parameters, and their impacts together.
+//! Groups of parameters: finds their members from names and patterns, and computes their combined impacts.
 
 use ns_core::Model;
 use wildmatch::WildMatch;
@@ -9,20 +9,20 @@ use super::result::{GroupImpact, Impacts};
 use super::study::Study;
 use crate::{InferenceError, parameter_index};
 
-/// A group by index.
+/// A group with the indices of its members.
 pub(super) struct Members {
     pub(super) name: String,
-    /// Free nuisance parameters, in the model's order.
+    /// Indices of the members that are free nuisance parameters, in the model's order.
     pub(super) free: Vec<usize>,
-    /// Names of members left out: fixed, or the target itself.
+    /// Names of the members that are left out: fixed parameters, or the target itself.
     pub(super) left_out: Vec<String>,
 }
 
-/// Finds the members of every group; `free` are the parameters that can be members.
+/// Finds the members of every group. `free` lists the parameters that can be members.
 ///
 /// # Errors
-/// [`InferenceError::Group`] for a name that the model does not have, a pattern that nothing matches, or a
-/// group without members.
+/// [`InferenceError::Group`] for a name that the model does not have, a pattern that matches no parameter, or
+/// a group without members.
 pub(super) fn resolve(
     model: &Model,
     groups: &[Group],
@@ -71,7 +71,8 @@ fn members(model: &Model, group: &Group, free: &[usize]) -> Result<Members, Infe
     })
 }
 
-/// The impact of a group, from the `global` impacts of its members and the fit with them held.
+/// Computes the impact of a group from the `global` impacts of its members and from the fit with its members
+/// fixed.
 pub(super) fn impact(
     study: &Study<'_>,
     group: &Members,

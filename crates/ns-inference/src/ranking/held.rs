@@ -1,5 +1,5 @@
-//! The uncertainty of the target with parameters held at their best fit, and the breakdown of the uncertainty that follows
-//! from it.
+//! The uncertainty of the target with parameters fixed at their best fit, and the resulting breakdown of the
+//! uncertainty.
 
 use ns_core::{FitFailure, FitTask, OutcomeParts};
 
@@ -8,12 +8,12 @@ use super::study::Study;
 use crate::diagnosis;
 use crate::lowest::Stop;
 
-/// Uncertainty of the target with some parameters held, or why there is none.
+/// Uncertainty of the target with some parameters fixed, or the reason why there is none.
 #[derive(Debug, Clone)]
 pub(super) struct Held(Result<f64, String>);
 
 impl Held {
-    /// `sqrt(total^2 - held^2)`: what the held parameters add to the uncertainty.
+    /// Returns the contribution of the fixed parameters to the uncertainty `total`: `sqrt(total^2 - held^2)`.
     pub(super) fn part(&self, total: Option<f64>) -> Result<f64, String> {
         let total = total.ok_or("the target has no uncertainty at the best fit")?;
         let held = self.0.as_ref().map_err(Clone::clone)?;
@@ -21,16 +21,16 @@ impl Held {
     }
 }
 
-/// `sqrt(a^2 - b^2)`, 0 where rounding makes it negative.
+/// Returns `sqrt(a^2 - b^2)`, or 0 where rounding makes the difference negative.
 fn difference(a: f64, b: f64) -> f64 {
     ((a - b).max(0.0) * (a + b)).sqrt()
 }
 
-/// Holds each set of parameters at the best fit. The minimum does not move; the fits only give its
-/// curvature.
+/// Computes the uncertainty of the target with each set of parameters fixed at the best fit. The minimum does
+/// not move; the fits only give its curvature.
 ///
 /// # Errors
-/// With [`Stop::Lower`] if such a fit falls below the minimum.
+/// [`Stop::Lower`] if such a fit ends below the minimum.
 pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Held>, Stop> {
     let Some(total) = study.sigma(study.target) else {
         let reason = "the target has no uncertainty at the best fit";
@@ -41,7 +41,7 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
         let request = study.analysis.conditional(&held, study.lowest.fit.parameters.clone());
         study.task(&study.analysis.data, request)
     };
-    // Nothing held is the parent itself.
+    // An empty set needs no fit: it gives the uncertainty of the parent.
     let tasks: Vec<FitTask> = sets.iter().filter(|set| !set.is_empty()).map(task).collect();
     let wanted = OutcomeParts { uncertainties: true, covariance: false };
     let mut fits = study.vary(&tasks, wanted, true)?.into_iter();
@@ -64,8 +64,8 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
     Ok(sets.iter().map(&mut read).collect())
 }
 
-/// The breakdown of the target's uncertainty from the fits with all constrained parameters held and with
-/// the simulation's held, and why numbers are missing.
+/// Returns the breakdown of the target's uncertainty, and the reason if numbers are missing. `constrained`
+/// has all constrained parameters fixed, `mc` those of the simulation's limited size.
 pub(super) fn breakdown(study: &Study<'_>, constrained: &Held, mc: &Held) -> (Breakdown, Option<String>) {
     let total = study.sigma(study.target);
     let systematic = constrained.part(total);

@@ -1,8 +1,8 @@
-//! Which types of modifiers use a parameter.
+//! Finds the types of the modifiers that use each parameter.
 
 use ns_core::Model;
 
-/// pyhf's names of the modifier types of every parameter, in the order of first appearance.
+/// Returns pyhf's names of the modifier types of every parameter, in the order of first appearance.
 pub(super) fn kinds(model: &Model) -> Vec<Vec<&'static str>> {
     let mut kinds: Vec<Vec<&'static str>> = vec![Vec::new(); model.parameters.len()];
     for channel in &model.channels {
@@ -19,7 +19,7 @@ pub(super) fn kinds(model: &Model) -> Vec<Vec<&'static str>> {
     kinds
 }
 
-/// Whether a parameter stands for the limited size of the simulation.
+/// Returns whether a parameter with these modifier types describes the limited size of the simulation.
 pub(super) fn is_mc_statistical(kinds: &[&str]) -> bool {
     kinds.iter().any(|kind| matches!(*kind, "staterror" | "shapesys"))
 }

@@ -1,8 +1,10 @@
-//! Nuisance parameters ranked by their impact on the parameter of interest, by up to three definitions,
-//! with pulls, constraints, groups and the statistical and systematic parts of the uncertainty.
+//! Ranks nuisance parameters by their impact on the parameter of interest, by up to three definitions of
+//! impact. The result also has pulls, constraints, impacts of groups, and the statistical and systematic
+//! parts of the uncertainty.
 //!
-//! One free fit with its covariance; every impact is an independent variation of it, started where the
-//! covariance (and, for the second side, the first) predicts its minimum.
+//! A ranking starts with one free fit and its covariance (the parent). Each impact comes from an independent
+//! variation of this fit. A variation starts at the minimum that the covariance predicts; that of the second
+//! side also uses the result of the first.
 
 mod assemble;
 mod auxiliary;
@@ -28,16 +30,17 @@ use group::Members;
 use held::Held;
 use study::Study;
 
-/// Ranks the free parameters of `model` by their impact on one of them.
+/// Ranks the free parameters of `model` by their impact on another parameter, the target: by default the
+/// parameter of interest.
 ///
-/// The best fit is found once; a variation that falls below it restarts the ranking there. A variation
-/// without a result is a missing number with its reason and does not end the ranking. The same
-/// holds for variations that an interruption leaves out.
+/// If a variation ends below the best fit, the ranking is restarted from this lower minimum. A variation that
+/// fails, or is skipped because of an interruption, gives a missing number with a reason; it does not end the
+/// ranking.
 ///
 /// # Errors
-/// For options that do not fit the model (names, groups, a target that is held fixed, no parameter of
-/// interest), a likelihood that is not finite at any start point, a device failure, or an interruption
-/// before there was a best fit.
+/// For options that do not match the model (names, groups, a target that is fixed, no parameter of interest),
+/// a likelihood that is not finite at any starting point, a device failure, or an interruption before there
+/// was a best fit.
 pub fn ranking(
     model: &Model,
     session: &dyn Session,
@@ -72,19 +75,20 @@ pub fn ranking(
     }
 }
 
-/// What the variations of one parent gave.
+/// Results of all variations of one parent fit.
 struct Variations {
-    /// Parameters of the list, in its order.
+    /// Indices of the listed parameters, in the order of the ranking.
     listed: Vec<usize>,
-    /// For every definition asked for, the impacts of `listed`.
+    /// Impacts of `listed` by each definition asked for.
     impacts: Vec<(Impact, Vec<Impacts>)>,
-    /// `global` impacts of members of groups.
+    /// `global` impacts of all members of groups, by parameter index.
     members: Vec<(usize, Impacts)>,
-    /// With all constrained parameters held; with those of the simulation held; with each group held.
+    /// Uncertainties of the target with parameters fixed: all constrained ones, those of the simulation's
+    /// limited size, then each group.
     held: Vec<Held>,
 }
 
-/// How many fits the variations will take, at most.
+/// Returns the largest number of fits that the variations take.
 fn count(parameters: &[usize], groups: &[Members], options: &RankingOptions) -> usize {
     let listed = options.top.map_or(parameters.len(), |n| n.min(parameters.len()));
     let fits = |impact: &Impact| match (impact, options.impacts.first() == Some(impact)) {
@@ -98,7 +102,7 @@ fn count(parameters: &[usize], groups: &[Members], options: &RankingOptions) -> 
     options.impacts.iter().map(fits).sum::<usize>() + prefit + members + 2 + groups.len()
 }
 
-/// All members of groups, each once.
+/// Returns the indices of all members of groups, ascending and without repetition.
 fn distinct(groups: &[Members]) -> Vec<usize> {
     let mut members: Vec<usize> = groups.iter().flat_map(|group| group.free.iter().copied()).collect();
     members.sort_unstable();
@@ -106,7 +110,7 @@ fn distinct(groups: &[Members]) -> Vec<usize> {
     members
 }
 
-/// Everything that depends on the parent fit.
+/// Makes all variations of the parent fit.
 fn vary(
     study: &mut Study<'_>,
     parameters: &[usize],
@@ -116,7 +120,7 @@ fn vary(
     if options.impacts.contains(&Impact::Refit) {
         study.find_crossings()?;
     }
-    // Sorted by the impact from the covariance, so that an interrupted ranking has the largest ones.
+    // Parameters with a large impact by the covariance come first, so that an interrupted ranking has them.
     let expected: Vec<(usize, Impacts)> =
         parameters.iter().map(|i| (*i, covariance::impacts(study, *i, options.prefit))).collect();
     let (order, by_covariance): (Vec<usize>, Vec<Impacts>) = sorted(expected).into_iter().unzip();
@@ -160,8 +164,8 @@ fn vary(
     Ok(Variations { listed, impacts, members, held })
 }
 
-/// Impacts of `parameters` by one definition; `by_covariance` are those of the covariance, which is at
-/// hand.
+/// Computes the impacts of `parameters` by one definition; `by_covariance` are their impacts by the
+/// covariance. `prefit_now` says whether pre-fit impacts are computed in this call.
 fn one_definition(
     study: &mut Study<'_>,
     impact: Impact,
@@ -185,7 +189,7 @@ fn one_definition(
     Ok(impacts)
 }
 
-/// Largest post-fit impact first, those without one last, ties in the given order.
+/// Sorts a list by decreasing post-fit impact. Parameters without an impact come last; ties keep their order.
 fn sorted(mut list: Vec<(usize, Impacts)>) -> Vec<(usize, Impacts)> {
     let size = |impacts: &Impacts| impacts.largest().unwrap_or(-1.0);
     list.sort_by(|a, b| size(&b.1).total_cmp(&size(&a.1)));

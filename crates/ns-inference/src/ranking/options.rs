@@ -9,19 +9,20 @@ use crate::{FitOptions, options};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Impact {
-    /// The parameter is held one uncertainty away from its best fit and everything else refitted.
+    /// The parameter is fixed one uncertainty away from its best fit, and all others are fitted again.
     Refit,
-    /// From the covariance matrix of the fit: what a refit gives on a parabola.
+    /// The impact follows from the covariance matrix of the fit. For a parabolic likelihood it equals that of
+    /// a refit.
     Covariance,
-    /// The parameter's auxiliary datum is moved by its width and everything refitted.
+    /// The parameter's auxiliary datum is moved by its width, and all parameters are fitted again.
     Global,
 }
 
 impl Impact {
-    /// All definitions.
+    /// All definitions of impact.
     pub const ALL: [Self; 3] = [Self::Refit, Self::Covariance, Self::Global];
 
-    /// The key in the result.
+    /// Returns the key of this definition in the result.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,26 +44,26 @@ impl std::str::FromStr for Impact {
     }
 }
 
-/// Parameters whose impact is wanted together.
+/// A group of parameters whose combined impact is computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Name of the group.
     pub name: String,
-    /// Full parameter names, names of vectors (all their elements) or patterns with `*` (any text) and
-    /// `?` (one character).
+    /// Full parameter names, names of parameter vectors (for all their elements), or patterns in which `*`
+    /// matches any text and `?` one character.
     pub members: Vec<String>,
 }
 
 impl Group {
-    /// A group.
+    /// Creates a group from its name and its members.
     #[must_use]
     pub fn new(name: impl Into<String>, members: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { name: name.into(), members: members.into_iter().map(Into::into).collect() }
     }
 }
 
-/// Options of [`ranking`](crate::ranking()), built step by step; the default is the post-fit refit
-/// impact of every nuisance parameter on the parameter of interest.
+/// Options of [`ranking`](crate::ranking()), set by chained methods. The default computes the post-fit impact
+/// of every nuisance parameter on the parameter of interest by refits.
 ///
 /// ```
 /// use ns_inference::{Impact, RankingOptions};
@@ -73,29 +74,31 @@ impl Group {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RankingOptions {
-    /// Data, fixed parameters, start and search of the fit that is varied; its options for
-    /// uncertainties and intervals are ignored.
+    /// Data, fixed parameters, starting point and search of the fits. Options for uncertainties and intervals
+    /// are ignored.
     pub fit: FitOptions,
-    /// Definitions wanted; the first one sorts the list and fills its top level.
+    /// Definitions of impact to compute. The first one sorts the list and is repeated at the top level of its
+    /// entries.
     #[serde(deserialize_with = "impacts")]
     pub impacts: Vec<Impact>,
-    /// Pre-fit impacts too.
+    /// Whether to compute pre-fit impacts too.
     pub prefit: bool,
-    /// Keep this many parameters of largest impact; all if `None`.
+    /// Number of parameters of largest impact to keep; all if `None`.
     pub top: Option<usize>,
-    /// Groups whose impact is wanted: in JSON an object of names and lists.
+    /// Groups whose combined impact is computed; in JSON an object of names and lists of members.
     #[serde(deserialize_with = "groups")]
     pub groups: Vec<Group>,
-    /// Parameter on which the impact is wanted, by full name; the parameter of interest if `None`.
+    /// Full name of the target, the parameter on which impacts are computed; by default the parameter of
+    /// interest.
     pub parameter: Option<String>,
 }
 
-/// Definitions, each once.
+/// Deserialises definitions of impact and drops repetitions.
 fn impacts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Impact>, D::Error> {
     Vec::deserialize(from).map(|impacts| RankingOptions::default().impacts(impacts).impacts)
 }
 
-/// Groups by their names.
+/// Deserialises groups from an object from group name to list of members.
 fn groups<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Group>, D::Error> {
     let named = options::pairs::<D, Vec<String>>(from)?;
     Ok(named.into_iter().map(|(name, members)| Group::new(name, members)).collect())
@@ -119,7 +122,8 @@ options::setters! { RankingOptions {
 } }
 
 impl RankingOptions {
-    /// Sets the definitions, each once; none is the default.
+    /// Sets the definitions of impact and drops repetitions. An empty list stands for the default,
+    /// [`Impact::Refit`].
     #[must_use]
     pub fn impacts(mut self, impacts: impl IntoIterator<Item = Impact>) -> Self {
         self.impacts.clear();
@@ -134,7 +138,7 @@ impl RankingOptions {
         self
     }
 
-    /// Keeps the `n` parameters of largest impact.
+    /// Keeps only the `n` parameters of largest impact.
     #[must_use]
     pub fn top(mut self, n: usize) -> Self {
         self.top = Some(n);
@@ -148,7 +152,7 @@ impl RankingOptions {
         self
     }
 
-    /// Ranks by the impact on another parameter than the parameter of interest.
+    /// Sets the target, the parameter on which impacts are computed, in place of the parameter of interest.
     #[must_use]
     pub fn parameter(mut self, name: impl Into<String>) -> Self {
         self.parameter = Some(name.into());

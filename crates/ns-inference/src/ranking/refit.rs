@@ -1,5 +1,5 @@
-//! Impacts by refits: the parameter is held away from its best fit, everything else is minimised, and
-//! the target's shift is the impact (as in TRExFitter and cabinetry).
+//! Impacts by refits: the parameter is fixed away from its best fit, all others are fitted again, and the
+//! shift of the target is the impact (as in TRExFitter and cabinetry).
 
 use ns_core::{FitRequest, FitTask, Inactive, OutcomeParts};
 
@@ -8,13 +8,13 @@ use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
 use super::study::Study;
 use crate::lowest::Stop;
 
-/// Fills the impacts of `parameters`, in their order.
+/// Computes the impacts of `parameters`, in their order. Each of `rounds` lists the variations of one batch.
 ///
-/// Upward refits start where the covariance says, downward ones also use the curvature that those have
-/// shown, pre-fit ones that of both.
+/// The first round starts at the points that the covariance predicts; later rounds also use the results of
+/// earlier ones.
 ///
 /// # Errors
-/// With [`Stop::Lower`] if a refit met a lower minimum of the parent.
+/// [`Stop::Lower`] if a refit finds a lower minimum than the parent.
 pub(super) fn refits(
     study: &mut Study<'_>,
     parameters: &[usize],
@@ -31,25 +31,25 @@ pub(super) fn refits(
     Ok(())
 }
 
-/// One requested refit.
+/// One refit of a batch.
 struct RefitJob {
-    /// Position of the parameter in the chunk.
+    /// Position of the parameter in the batch.
     place: usize,
     side: Side,
     held: HeldAt,
 }
 
-/// The value at which a parameter is held.
+/// The value at which a parameter is fixed.
 struct HeldAt {
     value: f64,
     /// Whether a bound limited the value.
     clipped: bool,
-    /// Why the search for the crossing found none: unless `twice_nll` has risen by less than 1 at the
-    /// bound, this is why there is no impact.
+    /// Reason why the search for the crossing found none. It is also the reason why there is no impact,
+    /// unless `twice_nll` has risen by less than 1 at the bound.
     without_crossing: Option<String>,
 }
 
-/// One batch of refits: some sides of every parameter.
+/// Runs one batch of refits: the variations `sides` of every parameter.
 fn round(
     study: &mut Study<'_>,
     parameters: &[usize],
@@ -96,7 +96,7 @@ fn round(
     Ok(())
 }
 
-/// Distance to the post-fit variation of a parameter on one side, or why there is none.
+/// Returns the signed distance of a parameter's post-fit variation from its best fit, or why there is none.
 pub(super) fn distance(study: &Study<'_>, parameter: usize, side: Side) -> Result<f64, String> {
     if let Some(sigma) = study.sigma(parameter) {
         return Ok(side.direction() * sigma);
@@ -115,7 +115,7 @@ pub(super) fn distance(study: &Study<'_>, parameter: usize, side: Side) -> Resul
     distance.ok_or_else(|| reason.clone().unwrap_or_else(|| "no crossing of twice_nll + 1".to_owned()))
 }
 
-/// The value at which a parameter is held for one side, or an entry without a number.
+/// Returns the value at which a parameter is fixed for one variation, or a missing shift with its reason.
 fn held_at(study: &Study<'_>, parameter: usize, side: Side) -> Result<HeldAt, Shift> {
     let Some(p) = study.analysis.model.parameters.get(parameter) else {
         return Err(Shift::missing("no such parameter"));
@@ -126,7 +126,7 @@ fn held_at(study: &Study<'_>, parameter: usize, side: Side) -> Result<HeldAt, Sh
     } else {
         match distance(study, parameter, side) {
             Ok(distance) => distance,
-            // Where the crossing may lie beyond the bound, the refit there tells.
+            // The crossing may lie beyond the bound; the refit at the bound shows whether it does.
             Err(reason) if study.interval(parameter).is_some() && bound.is_finite() => {
                 return Ok(HeldAt { value: bound, clipped: true, without_crossing: Some(reason) });
             }

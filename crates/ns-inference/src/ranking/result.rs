@@ -1,56 +1,58 @@
-//! The named result of a ranking.
+//! The result of a ranking, with parameter names.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// Why an unconstrained parameter has no pre-fit impact.
+/// Reason why an unconstrained parameter has no pre-fit impact.
 pub(super) const UNCONSTRAINED: &str = "unconstrained: there is no uncertainty before the fit";
 
 /// One variation of one parameter and the shift of the target that it causes.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Shift {
-    /// Value of the target with the variation less its best fit; `None` with a `reason` if there is none.
+    /// Value of the target in the varied fit minus its best-fit value; `None`, with a `reason`, if it is
+    /// missing.
     pub delta: Option<f64>,
-    /// What the parameter (for `global` its auxiliary datum) was set to.
+    /// Value that the parameter (for `global` its auxiliary datum) was set to.
     pub value: Option<f64>,
-    /// Whether a bound stopped the variation short.
+    /// Whether a bound limited the variation.
     pub clipped: bool,
-    /// Whether the fit behind `delta` has its certificate; `None` if no fit was needed or made.
+    /// Whether the fit behind `delta` converged; `None` if no fit was needed or made.
     pub converged: Option<bool>,
-    /// Why there is no `delta`, in words.
+    /// Reason why `delta` is missing.
     pub reason: Option<String>,
-    /// Whether the reason is one that needs no warning of its own.
+    /// Whether `reason` is an expected one that needs no warning.
     pub(super) usual: bool,
 }
 
 impl Shift {
-    /// A shift that does not exist, with a reason.
+    /// Creates a missing shift with a reason.
     pub(super) fn missing(reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// A shift that does not exist, with a reason that needs no warning.
+    /// Creates a missing shift with a reason that needs no warning.
     pub(super) fn usual(reason: impl Into<String>) -> Self {
         Self { usual: true, ..Self::missing(reason) }
     }
 
-    /// A shift that is known without a fit.
+    /// Creates a shift that is known without a fit.
     pub(super) fn known(delta: f64) -> Self {
         Self { delta: Some(delta), ..Self::default() }
     }
 }
 
-/// Which of the four variations of a parameter.
+/// One of the four variations of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Up by the post-fit uncertainty (`global`: the datum up by its width).
+    /// The parameter is moved up by its post-fit uncertainty, or for `global` its auxiliary datum by its
+    /// width.
     Up,
-    /// Down by it.
+    /// The parameter, or for `global` its auxiliary datum, is moved down in the same way.
     Down,
-    /// Up by the pre-fit width.
+    /// The parameter is moved up by its pre-fit width.
     PrefitUp,
-    /// Down by it.
+    /// The parameter is moved down by its pre-fit width.
     PrefitDown,
 }
 
@@ -58,7 +60,7 @@ impl Side {
     /// All variations, in the order of the result.
     pub const ALL: [Self; 4] = [Self::Up, Self::Down, Self::PrefitUp, Self::PrefitDown];
 
-    /// The end of the keys in the result.
+    /// Returns the suffix of this variation's keys in the result.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -69,7 +71,7 @@ impl Side {
         }
     }
 
-    /// +1 or -1.
+    /// Returns +1 for a variation up and -1 for a variation down.
     pub(super) fn direction(self) -> f64 {
         match self {
             Self::Up | Self::PrefitUp => 1.0,
@@ -77,7 +79,7 @@ impl Side {
         }
     }
 
-    /// Whether the width is the one before the fit.
+    /// Returns whether the variation uses the pre-fit width.
     pub(super) fn is_prefit(self) -> bool {
         matches!(self, Self::PrefitUp | Self::PrefitDown)
     }
@@ -86,16 +88,17 @@ impl Side {
 /// The impacts of one parameter by one definition.
 ///
 /// Serialises to `delta_mu_*`, `value_*`, `clipped_*`, `converged_*` for each of [`Side::ALL`], and
-/// `reasons`, an object of the sides without a number.
+/// `reasons`, an object with the reason for each missing shift.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Impacts {
-    /// In the order of [`Side::ALL`].
+    /// Shifts in the order of [`Side::ALL`].
     shifts: [Shift; 4],
 }
 
 impl Impacts {
-    /// Impacts without a number yet.
+    /// Creates four missing shifts; those that are wanted have the reason `interrupted` until they are
+    /// computed.
     pub(super) fn pending(prefit: bool) -> Self {
         let mut impacts = Self::default();
         for side in Side::ALL {
@@ -106,7 +109,7 @@ impl Impacts {
         impacts
     }
 
-    /// One of the four.
+    /// Returns the shift of one variation.
     #[must_use]
     pub fn get(&self, side: Side) -> &Shift {
         let [up, down, prefit_up, prefit_down] = &self.shifts;
@@ -118,7 +121,7 @@ impl Impacts {
         }
     }
 
-    /// Replaces one of the four.
+    /// Replaces the shift of one variation.
     pub(super) fn set(&mut self, side: Side, shift: Shift) {
         let [up, down, prefit_up, prefit_down] = &mut self.shifts;
         *match side {
@@ -129,19 +132,19 @@ impl Impacts {
         } = shift;
     }
 
-    /// Shift of the target for a side.
+    /// Returns the shift of the target in one variation.
     #[must_use]
     pub fn delta(&self, side: Side) -> Option<f64> {
         self.get(side).delta
     }
 
-    /// The larger of the two post-fit shifts, by magnitude.
+    /// Returns the larger magnitude of the two post-fit shifts.
     #[must_use]
     pub fn largest(&self) -> Option<f64> {
         [Side::Up, Side::Down].into_iter().filter_map(|side| self.delta(side)).map(f64::abs).reduce(f64::max)
     }
 
-    /// Half the difference of the two post-fit shifts: the impact of either sign where they are opposite.
+    /// Returns half the absolute difference of the two post-fit shifts.
     #[must_use]
     pub fn symmetric(&self) -> Option<f64> {
         Some((self.delta(Side::Up)? - self.delta(Side::Down)?).abs() / 2.0)
@@ -169,7 +172,7 @@ impl Serialize for Impacts {
     }
 }
 
-/// The sides without a number, with their reasons.
+/// Serialises the names of the variations whose shift is missing, with the reasons.
 struct Reasons<'a>(&'a Impacts);
 
 impl Serialize for Reasons<'_> {
@@ -185,30 +188,30 @@ impl Serialize for Reasons<'_> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RankedParameter {
-    /// Full name.
+    /// Full name of the parameter.
     pub name: String,
     /// Index in the model's order of parameters.
     pub param_idx: usize,
-    /// Types of the modifiers that use it (`normsys`, `staterror`, ...).
+    /// Types of the modifiers that use the parameter (`normsys`, `staterror`, ...).
     pub kinds: Vec<&'static str>,
-    /// Best-fit value.
+    /// Best-fit value of the parameter.
     pub value: f64,
-    /// Post-fit uncertainty; `None` at a bound, on a kink and along a flat direction.
+    /// Post-fit uncertainty of the parameter; `None` at a bound, on a kink and along a flat direction.
     pub uncertainty: Option<f64>,
-    /// Distance to the post-fit variation downwards, negative: `-uncertainty`, or that of the point where
-    /// twice_nll has risen by 1 for a parameter at a bound or on a kink.
+    /// Distance from the best fit to the post-fit variation down, negative: `-uncertainty`, or for a
+    /// parameter at a bound or on a kink the distance to the crossing of `twice_nll` + 1.
     pub lower: Option<f64>,
-    /// The same upwards.
+    /// Distance from the best fit to the post-fit variation up, positive.
     pub upper: Option<f64>,
-    /// Width before the fit; `None` for an unconstrained parameter.
+    /// Width of the constraint before the fit; `None` for an unconstrained parameter.
     pub prefit_uncertainty: Option<f64>,
     /// `(value - auxiliary datum) / prefit_uncertainty`.
     pub pull: Option<f64>,
     /// `uncertainty / prefit_uncertainty`.
     pub constraint: Option<f64>,
-    /// Whether a bound holds it.
+    /// Whether the best fit is at a bound.
     pub at_bound: bool,
-    /// Whether it sits on the kink of a piecewise interpolation.
+    /// Whether the best fit is at the kink of a piecewise interpolation.
     pub at_kink: bool,
     /// Impacts by the first definition asked for.
     #[serde(flatten)]
@@ -219,42 +222,42 @@ pub struct RankedParameter {
     /// Impacts from the covariance, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub covariance: Option<Impacts>,
-    /// Impacts of the auxiliary datum, if asked for.
+    /// Impacts by shifts of the auxiliary datum, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global: Option<Impacts>,
 }
 
-/// Impact of several parameters together.
+/// Combined impact of a group of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GroupImpact {
     /// Name of the group.
     pub name: String,
-    /// Its free members.
+    /// Names of the free members of the group.
     pub parameters: Vec<String>,
     /// Quadratic sum of the members' symmetrised `global` impacts.
     pub delta_mu_global: Option<f64>,
-    /// `sqrt(sigma^2 - sigma_fixed^2)`, where `sigma_fixed` is the uncertainty of the target with the members
-    /// held at their best fit.
+    /// `sqrt(sigma^2 - sigma_fixed^2)`, where `sigma` is the uncertainty of the target, and `sigma_fixed` its
+    /// uncertainty with the members fixed at their best fit.
     pub delta_mu_fixed: Option<f64>,
-    /// Why a number is missing.
+    /// Reason why one of the numbers is missing.
     pub reason: Option<String>,
 }
 
-/// Where the uncertainty of the target comes from, by holding parameters at their best fit.
+/// Parts of the uncertainty of the target, from fits with parameters fixed at their best fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 #[non_exhaustive]
 pub struct Breakdown {
-    /// The whole uncertainty, from the Hessian.
+    /// Full uncertainty of the target, from the Hessian.
     pub total: Option<f64>,
-    /// With all constrained parameters held: what the data alone, and free factors, leave.
+    /// Uncertainty with all constrained parameters fixed: the part due to the data.
     pub statistical: Option<f64>,
-    /// The rest: `sqrt(total^2 - statistical^2)`.
+    /// Systematic part of the uncertainty: `sqrt(total^2 - statistical^2)`.
     pub systematic: Option<f64>,
-    /// Part of `systematic` from the limited size of the simulation: `sqrt(total^2 - s^2)`, `s` with the
-    /// parameters of staterror and shapesys modifiers held.
+    /// Part of `systematic` from the limited size of the simulation: `sqrt(total^2 - s^2)`, where `s` is the
+    /// uncertainty with the parameters of staterror and shapesys modifiers fixed.
     pub mc_statistical: Option<f64>,
-    /// The rest of `systematic`: `sqrt(systematic^2 - mc_statistical^2)`.
+    /// All other parts of `systematic`: `sqrt(systematic^2 - mc_statistical^2)`.
     pub systematic_without_mc: Option<f64>,
 }
 
@@ -262,40 +265,41 @@ pub struct Breakdown {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RankingResult {
-    /// The parameter on which the impact is.
+    /// Name of the target, the parameter on which impacts are computed.
     pub param: String,
-    /// Its best-fit value.
+    /// Best-fit value of the target.
     pub mu_hat: f64,
-    /// Its uncertainty; `None` at a bound, on a kink and along a flat direction.
+    /// Uncertainty of the target; `None` at a bound, on a kink and along a flat direction.
     pub mu_uncertainty: Option<f64>,
-    /// Definitions asked for; the first one sorts the list and is repeated in its top level.
+    /// Definitions of impact asked for. The first one sorts `ranking` and is repeated at the top level of its
+    /// entries.
     pub impacts: Vec<&'static str>,
     /// Whether pre-fit impacts were asked for.
     pub prefit: bool,
-    /// Nuisance parameters, largest post-fit impact first, those without one last.
+    /// Nuisance parameters, largest post-fit impact first; those without an impact come last.
     pub ranking: Vec<RankedParameter>,
-    /// How many free nuisance parameters there are, `ranking` cut short or not.
+    /// Number of free nuisance parameters, which `ranking` may list only in part.
     pub n_ranked: usize,
     /// Impacts of groups, largest first.
     pub groups: Vec<GroupImpact>,
-    /// Statistical and systematic parts of the uncertainty.
+    /// Statistical and systematic parts of the uncertainty of the target.
     pub breakdown: Breakdown,
     /// `twice_nll` at the best fit.
     pub twice_nll: f64,
-    /// Whether the best fit has its certificate.
+    /// Whether the best fit converged.
     pub converged: bool,
-    /// Fits made, the best fit among them.
+    /// Number of fits made, including the best fit.
     pub n_fits: usize,
-    /// Variations whose fit has no result, without those that an interruption left out.
+    /// Number of variations whose fit failed or did not converge.
     pub n_failed: usize,
-    /// True if the caller stopped the work; what is missing has the reason `interrupted`.
+    /// True if the caller stopped the work; shifts not computed by then have the reason `interrupted`.
     pub interrupted: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 
 impl RankingResult {
-    /// A parameter of the list by name.
+    /// Returns the entry of a listed parameter by its name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RankedParameter> {
         self.ranking.iter().find(|entry| entry.name == name)

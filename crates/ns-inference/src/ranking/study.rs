@@ -1,4 +1,5 @@
-//! The fit that a ranking varies, and batches of its variations. A variation may find a lower minimum.
+//! The fit that a ranking varies (the parent), and batches of its variations. A variation may find a lower
+//! minimum.
 
 use std::sync::Arc;
 
@@ -14,33 +15,34 @@ use crate::diagnosis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
 
-/// Parameters whose variations are in memory at once: enough independent fits for many threads, and more
-/// where their points are short, because at the end of each batch threads wait for the last one.
+/// Smallest number of parameters that are varied in one batch: enough independent fits for many threads.
 const FEWEST_AT_ONCE: usize = 128;
+/// Number of parameter values in one batch; at least [`FEWEST_AT_ONCE`] parameters are varied. Batches are
+/// large because threads wait for the last fit of each.
 const NUMBERS_AT_ONCE: usize = 1 << 20;
 
-/// The parent fit with what its variations need.
+/// The parent fit of a ranking, with everything that its variations need.
 pub(super) struct Study<'a> {
     pub(super) analysis: Analysis<'a>,
-    /// Index of the parameter on which the impact is.
+    /// Index of the target, the parameter on which impacts are computed.
     pub(super) target: usize,
-    /// The best fit with its covariance.
+    /// The parent: the best fit with its covariance.
     pub(super) lowest: Lowest,
-    /// Whether it expects a negative number of events in some bin.
+    /// Whether some bin has a negative expected yield at the best fit.
     negative_yield: bool,
-    /// Points where twice_nll has risen by 1, for parameters at bounds and on kinks.
+    /// Index and crossings of `twice_nll` + 1 of each parameter at a bound or on a kink.
     intervals: Vec<(usize, Interval)>,
-    /// Fits made so far.
+    /// Number of fits made so far.
     pub(super) n_fits: usize,
-    /// Notes for the warnings.
+    /// Warnings collected for the result.
     pub(super) notes: Vec<String>,
 }
 
 impl<'a> Study<'a> {
-    /// Finds the minimum.
+    /// Makes the free fit with its covariance.
     ///
     /// # Errors
-    /// As [`Analysis::fit`].
+    /// The errors of [`Analysis::fit`].
     pub(super) fn open(mut analysis: Analysis<'a>, target: usize) -> Result<Self, InferenceError> {
         let (data, request) = (analysis.data.clone(), analysis.base.clone());
         let parent = analysis.fit(&data, request, WITH_COVARIANCE)?;
@@ -56,45 +58,45 @@ impl<'a> Study<'a> {
         })
     }
 
-    /// How many parameters are varied in one batch.
+    /// Returns the number of parameters that are varied in one batch.
     pub(super) fn at_once(&self) -> usize {
         (NUMBERS_AT_ONCE / self.lowest.fit.parameters.len().max(1)).max(FEWEST_AT_ONCE)
     }
 
-    /// Best-fit value of a parameter.
+    /// Returns the best-fit value of a parameter.
     pub(super) fn best(&self, parameter: usize) -> f64 {
         self.lowest.fit.parameters.get(parameter).copied().unwrap_or(f64::NAN)
     }
 
-    /// Post-fit uncertainty of a parameter.
+    /// Returns the post-fit uncertainty of a parameter, or `None` if it has none.
     pub(super) fn sigma(&self, parameter: usize) -> Option<f64> {
         self.lowest.fit.uncertainties.get(parameter).copied().flatten().filter(|s| s.is_finite() && *s > 0.0)
     }
 
-    /// Why a free parameter has no uncertainty.
+    /// Returns why a free parameter has no symmetric uncertainty, if it has none.
     pub(super) fn inactive(&self, parameter: usize) -> Option<Inactive> {
         self.lowest.fit.inactive.iter().find(|(i, _)| *i == parameter).map(|(_, why)| *why)
     }
 
-    /// Element of the covariance matrix.
+    /// Returns an element of the covariance matrix, or `None` if it is not finite.
     pub(super) fn covariance(&self, i: usize, j: usize) -> Option<f64> {
         let c = self.lowest.fit.covariance.as_ref()?;
         c.values.get(i * c.n + j).copied().filter(|x| x.is_finite())
     }
 
-    /// A row of the covariance matrix.
+    /// Returns a row of the covariance matrix.
     pub(super) fn covariance_row(&self, i: usize) -> Option<&[f64]> {
         let c = self.lowest.fit.covariance.as_ref()?;
         c.values.get(i * c.n..(i + 1) * c.n)
     }
 
-    /// Crossings of a parameter without symmetric uncertainty.
+    /// Returns the crossings of a parameter without symmetric uncertainty.
     pub(super) fn interval(&self, parameter: usize) -> Option<&Interval> {
         self.intervals.iter().find(|(i, _)| *i == parameter).map(|(_, interval)| interval)
     }
 
-    /// Finds the points where twice_nll has risen by 1, for all free parameters at bounds and on kinks
-    /// but the target.
+    /// Finds the points at which `twice_nll` has risen by 1, for all free parameters at bounds and on kinks
+    /// except the target.
     pub(super) fn find_crossings(&mut self) -> Result<(), Stop> {
         let parameters: Vec<usize> = self
             .lowest
@@ -114,11 +116,12 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Runs variations of the parent, on its own data or others; those without certificate, and those that left the region
-    /// where every bin has a positive expected yield, once more with a search from scratch, and between kinks all of them.
+    /// Runs variations of the parent; `own_data` says whether they use the parent's data. Those that did not
+    /// converge, or ended with a negative expected yield, are repeated by a search from the parent's starting
+    /// point; in models with kinks all are.
     ///
     /// # Errors
-    /// With [`Stop::Lower`] if one of them met a lower minimum of the parent.
+    /// [`Stop::Lower`] if a variation finds a lower minimum than the parent.
     pub(super) fn vary(
         &mut self,
         tasks: &[FitTask],
@@ -134,14 +137,15 @@ impl<'a> Study<'a> {
         Ok(fits)
     }
 
-    /// Whether a variation expects a negative number of events somewhere and its parent does not. What is found there lies
-    /// in a corner of the bounds, and is unrelated to the parent's minimum.
+    /// Returns whether a variation ends with a negative expected yield although the parent has none. Such a
+    /// minimum lies in a corner of the bounds and is unrelated to that of the parent.
     fn astray(&self, fit: &FitOutcome) -> bool {
         !self.negative_yield && diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, fit)
     }
 
-    /// Repeats what has no certificate or went astray from the start of the parent, as a fit on its own would. Between
-    /// kinks that start may lead to a lower valley than the parent's minimum does, so everything is repeated.
+    /// Repeats fits that failed, did not converge, or are [`Self::astray`], from the parent's starting point,
+    /// and keeps the better results. In models with kinks this start may lead to a lower minimum, so all fits
+    /// are repeated.
     fn again(
         &mut self,
         tasks: &[FitTask],
@@ -193,7 +197,8 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// The lowest point that lies below the parent's minimum by more than the tolerance.
+    /// Returns the lowest point below the parent's minimum, and its depth in `twice_nll`, if it exceeds the
+    /// tolerance.
     fn lowest(&self, fits: &[Fitted], own_data: bool) -> Result<Option<(Vec<f64>, f64)>, InferenceError> {
         if !self.may_restart() {
             return Ok(None);
@@ -202,7 +207,7 @@ impl<'a> Study<'a> {
         let values: Vec<f64> = if own_data {
             found.iter().map(|fit| fit.nll).collect()
         } else {
-            // Minima for other data: what the parent's data say there.
+            // These are minima for other data, so the likelihood of the parent's data is evaluated at them.
             let points: Vec<f64> = found.iter().flat_map(|fit| fit.parameters.iter().copied()).collect();
             let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
             self.analysis.session.evaluate(&self.analysis.data, &points, request)?.nll
@@ -220,10 +225,10 @@ impl<'a> Study<'a> {
         self.lowest.may_restart() && !self.analysis.is_cancelled()
     }
 
-    /// Fits again from a point below the minimum.
+    /// Repeats the free fit from a point below the minimum. An interruption leaves the minimum as it is.
     ///
     /// # Errors
-    /// As [`Analysis::fit`].
+    /// The errors of [`Analysis::fit`].
     pub(super) fn restart(&mut self, point: Vec<f64>, depth: f64) -> Result<(), InferenceError> {
         let request = FitRequest {
             start: Start::At(Arc::from(point)),
@@ -256,7 +261,7 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// A variation's shift of the target.
+    /// Returns the shift of the target in a varied fit, with what the parameter was set to (`value`).
     pub(super) fn read(&self, fit: &Fitted, value: f64, clipped: bool) -> Shift {
         let (delta, converged, reason) = match fit {
             Ok(fit) if fit.converged() => {
@@ -270,7 +275,7 @@ impl<'a> Study<'a> {
         Shift { delta, value: Some(value), clipped, converged, reason, usual: false }
     }
 
-    /// A task on given data with the parent's request changed.
+    /// Builds a task of one fit to given data.
     pub(super) fn task(&self, data: &Data, request: FitRequest) -> FitTask {
         FitTask { data: data.clone(), fits: vec![request] }
     }

@@ -1,4 +1,4 @@
-//! A fit: one row per parameter.
+//! Tables and texts of a fit, with one row per parameter.
 
 use ns_core::Model;
 
@@ -7,7 +7,7 @@ use crate::FitResult;
 use crate::present::{count, measurement, rounded, sign, signed, significant};
 
 impl FitResult {
-    /// What people read of a fit of `model`.
+    /// Returns the tables and texts shown for a fit of `model`.
     #[must_use]
     pub fn parts(&self, model: &Model, ran: &RunInfo) -> Vec<Part> {
         let poi = match self.poi_index.and_then(|i| self.parameter_names.get(i)) {
@@ -33,7 +33,8 @@ impl FitResult {
         vec![Part::Text(heading), Part::Table(self.table()), Part::Text(closing)]
     }
 
-    /// Best fit and pull of every parameter; intervals only if there are any.
+    /// Builds the table with best fit and pull of every parameter. It has a column of intervals only if there
+    /// are any.
     fn table(&self) -> Table {
         let intervals = !(self.minos.is_empty() && self.crossings.is_empty());
         let mut table = match intervals {

@@ -1,4 +1,4 @@
-//! A goodness of fit: text only.
+//! Text of a goodness-of-fit test.
 
 use super::Part;
 use super::toys::rate;
@@ -6,7 +6,7 @@ use crate::GoodnessResult;
 use crate::present::{count, or_none, significant, with_error};
 
 impl GoodnessResult {
-    /// What people read of a goodness of fit.
+    /// Returns the text shown for a goodness-of-fit test.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let ndof = match self.ndof {

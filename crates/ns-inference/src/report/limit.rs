@@ -1,4 +1,4 @@
-//! Upper limits, with asymptotic formulae and with toys.
+//! Tables and texts of upper limits, from asymptotic formulae or from toys.
 
 use super::hypotest::BAND;
 use super::toys::rate;
@@ -8,8 +8,8 @@ use crate::present::{count, or_none, significant, with_error};
 use crate::{LimitOptions, LimitResult, ToyLimitResult};
 
 impl LimitResult {
-    /// What people read of a limit that was found with `options`. A grid is shown if it was asked for; one that was
-    /// chosen for a picture is not.
+    /// Returns the tables and texts shown for a limit that was found with `options`. A scan is shown only if
+    /// the user asked for its grid, not if it was made for a plot.
     #[must_use]
     pub fn parts(&self, options: &LimitOptions) -> Vec<Part> {
         let mut table = Table::new(&["", "limit", "CLs there"], &[1, 2]);
@@ -39,7 +39,8 @@ fn heading(param: &str, cl: f64, statistic: &str, more: &str) -> Part {
     Part::Text(format!("upper limit on {param} at {percent} % confidence, CLs with {statistic}{more}"))
 }
 
-/// CLs along the grid, one row per tested value; columns that were not asked for are left out.
+/// Builds the table of CLs along the grid, with one row per tested value. Columns without any value are left
+/// out.
 fn along(scan: &LimitScan, param: &str) -> Table {
     let columns: Vec<(&str, &Vec<Option<f64>>)> = std::iter::once(("observed", &scan.observed))
         .chain(BAND.into_iter().zip(&scan.expected))
@@ -59,7 +60,7 @@ fn along(scan: &LimitScan, param: &str) -> Table {
 }
 
 impl ToyLimitResult {
-    /// What people read of a limit with toys.
+    /// Returns the tables and texts shown for a limit from toys.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut table = Table::new(&["", "limit"], &[1]);

@@ -1,7 +1,8 @@
-//! Results as the command, Python and programs get them: what people read, and the JSON.
+//! Reports of results: the tables and texts that people read, and the JSON that programs read.
 //!
-//! Each result lays out its tables and its summary once, in the file of this folder that has its name. Whoever
-//! shows them decides how: the command fits them to the terminal, Python makes plain text or HTML of them.
+//! The tables and texts of each kind of result are defined in the file of this folder that has its name. The
+//! caller decides how to show them: the command fits them to the terminal, and Python turns them into plain
+//! text or HTML.
 
 mod fit;
 mod goodness;
@@ -20,39 +21,39 @@ use serde::{Deserialize, Serialize};
 use crate::device::GpuCheck;
 use crate::present::count;
 
-/// A piece of what people read, from top to bottom.
+/// A part of a report. The parts of a report are shown from top to bottom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Part {
     /// Lines of text.
     Text(String),
     /// A table.
     Table(Table),
-    /// One wide table, or several parts that say the same where the wide one has no room.
+    /// One wide table, or several parts with the same content for a display that is too narrow for it.
     Either(Table, Vec<Part>),
 }
 
-/// A table of texts.
+/// A table whose cells are texts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Table {
-    /// Its columns, from the left.
+    /// Columns from left to right.
     pub columns: Vec<Column>,
-    /// Its rows, with one cell for each column.
+    /// Rows with one cell for each column.
     pub rows: Vec<Vec<String>>,
-    /// Whether it may be shown as several blocks of columns, each with the first column.
+    /// Whether a narrow display may split the table into blocks of columns, each block with the first column.
     pub splits: bool,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// What stands above it.
+    /// Heading of the column.
     pub title: String,
-    /// Whether it holds numbers: they are aligned to the right and never broken.
+    /// Whether the column holds numbers, which are aligned to the right and never broken into lines.
     pub numbers: bool,
 }
 
 impl Table {
-    /// A table without rows; `numbers` are the columns that hold numbers.
+    /// Creates a table without rows. `numbers` lists the indices of the columns that hold numbers.
     #[must_use]
     pub fn new<T: AsRef<str>>(titles: &[T], numbers: &[usize]) -> Self {
         let column = |(i, title): (usize, &T)| Column {
@@ -69,32 +70,33 @@ impl Table {
     }
 }
 
-/// What ran and how long: the keys that all results have in common.
+/// Device, duration and model of a run: the keys that the JSON of all results has in common.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunInfo {
-    /// The device.
+    /// Name of the device that ran the fits.
     pub device: Option<String>,
-    /// Why it is this one, where `auto` chose.
+    /// Reason for this device, if `auto` chose it.
     pub device_reason: Option<String>,
-    /// How the fits of a GPU compare with the CPU's.
+    /// Comparison of the fits of a GPU with those of the CPU.
     pub gpu_check: Option<GpuCheck>,
     /// Interpolation codes of the model, in words.
     pub interpolation: Option<String>,
-    /// Fingerprint of the likelihood.
+    /// Fingerprint of the model's likelihood.
     pub model_digest: Option<String>,
-    /// Seconds of wall time.
+    /// Wall time in seconds.
     pub wall_s: Option<f64>,
 }
 
 impl RunInfo {
-    /// Work of the CPU that needed no session.
+    /// Describes work on the CPU that needed no session and began at `started`.
     #[must_use]
     pub fn without_session(started: Instant) -> Self {
         let device = Some(Device::Cpu.to_string());
         Self { device, wall_s: Some(started.elapsed().as_secs_f64()), ..Self::default() }
     }
 
-    /// What ran on a session; `reason` says why it is on its device if `auto` chose.
+    /// Describes work on a session that began at `started`. `reason` says why `auto` chose the device, if it
+    /// did.
     #[must_use]
     pub fn on(session: &dyn Session, reason: Option<String>, started: Instant) -> Self {
         Self {
@@ -106,14 +108,15 @@ impl RunInfo {
         }
     }
 
-    /// The same with the model that it was about and the model's fingerprint.
+    /// Adds the interpolation codes of the model and its fingerprint, `digest`.
     #[must_use]
     pub fn about(self, model: &Model, digest: String) -> Self {
         let interpolation = Some(model.interpolation.to_string());
         Self { interpolation, model_digest: Some(digest), ..self }
     }
 
-    /// Time and device in words: `3.1 ms on cpu`, with what was checked where a GPU ran.
+    /// Returns time and device in words, as in `3.1 ms on cpu`; for a GPU also how many fits were checked on
+    /// the CPU.
     #[must_use]
     pub fn time_and_device(&self) -> String {
         let device = self.device.as_deref().unwrap_or("several devices");
@@ -130,7 +133,7 @@ impl RunInfo {
         }
     }
 
-    /// The last lines below a result: the measurement, time and device, interpolation.
+    /// Returns the last lines of a report: measurement, time and device, interpolation.
     #[must_use]
     pub fn closing(&self, measurement: &str) -> Part {
         let mut text = format!("measurement {measurement}, {}", self.time_and_device());
@@ -141,17 +144,17 @@ impl RunInfo {
     }
 }
 
-/// A result with everything that is shown of it. Serialises to its JSON: the keys of the result, then those of
-/// [`RunInfo`].
+/// A result with information about its run, and what is shown of it. Serialises to the JSON for users: the
+/// keys of the result, then those of [`RunInfo`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report<R: Serialize> {
-    /// The result.
+    /// Result of the analysis.
     #[serde(flatten)]
     pub result: R,
-    /// What ran.
+    /// Information about the run.
     #[serde(flatten)]
     pub ran: RunInfo,
-    /// What people read.
+    /// Tables and texts shown for the result.
     #[serde(skip)]
     pub parts: Vec<Part>,
 }

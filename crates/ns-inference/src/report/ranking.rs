@@ -1,12 +1,13 @@
-//! A ranking: one row per nuisance parameter, largest impact first; its groups.
+//! Tables and texts of a ranking: one row per nuisance parameter, largest impact first, and one row per
+//! group.
 
 use super::{Part, Table};
 use crate::present::{best_fit, sign, signed};
 use crate::ranking::{Impacts, RankedParameter, RankingResult, Shift, Side};
 
 impl RankingResult {
-    /// What people read of a ranking. Impacts by one definition stand beside the parameters where there is room, those
-    /// by several below.
+    /// Returns the tables and texts shown for a ranking. Impacts by a single definition are columns of the
+    /// table of parameters, if there is room; otherwise impacts have tables of their own.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = match self.impacts.len() {
@@ -20,7 +21,7 @@ impl RankingResult {
         parts
     }
 
-    /// Name, pull, constraint, impacts and all notes.
+    /// Builds one table with name, pull, constraint, impacts and notes of each parameter.
     fn beside(&self) -> Table {
         let columns = self.impact_columns(self.impacts.iter().copied());
         let titles = columns.iter().map(|column| column.title("impact"));
@@ -32,7 +33,7 @@ impl RankingResult {
         })
     }
 
-    /// The parameters themselves, then a table of impacts by each definition.
+    /// Builds a table of the parameters without impacts, then one table of impacts for each definition.
     fn below(&self) -> Vec<Part> {
         let none = std::iter::empty::<String>();
         let parameters = self.table(&["pull", "constraint"], none, |entry| {
@@ -51,7 +52,8 @@ impl RankingResult {
         parts
     }
 
-    /// A table with names to the left, numbers, and notes to the right; `cells` are those after the name.
+    /// Builds a table with parameter names, then numbers, then notes. `cells` returns the cells of a row
+    /// after the name.
     fn table(
         &self,
         state: &[&str],
@@ -70,12 +72,12 @@ impl RankingResult {
         table
     }
 
-    /// The columns of some definitions, after the fit and, if asked for, before it.
+    /// Returns the columns of impacts by some definitions, post-fit and, if asked for, pre-fit.
     fn impact_columns<'a>(&self, definitions: impl Iterator<Item = &'a str>) -> Vec<ImpactColumn<'a>> {
         let mut columns = Vec::new();
         for definition in definitions {
             columns.push(ImpactColumn { definition, prefit: false });
-            // The shift of a datum has one size, before and after the fit.
+            // A `global` impact moves the datum by one width, which is the same before and after the fit.
             if self.prefit && definition != "global" {
                 columns.push(ImpactColumn { definition, prefit: true });
             }
@@ -83,9 +85,9 @@ impl RankingResult {
         columns
     }
 
-    /// Both variations of a parameter.
+    /// Formats the impacts of the variations of a parameter up and down.
     fn impact(&self, entry: &RankedParameter, column: &ImpactColumn<'_>) -> String {
-        // Two digits of a tenth of the target's uncertainty.
+        // Impacts are rounded to two significant digits of a tenth of the target's uncertainty.
         let scale = self.mu_uncertainty.map(|sigma| sigma / 10.0);
         let (up, down) =
             if column.prefit { (Side::PrefitUp, Side::PrefitDown) } else { (Side::Up, Side::Down) };
@@ -112,7 +114,7 @@ impl RankingResult {
         table
     }
 
-    /// The best fit and the parts of its uncertainty.
+    /// Returns the text with the best fit and the parts of its uncertainty.
     fn summary(&self) -> String {
         let best = best_fit(&self.param, self.mu_hat, self.mu_uncertainty);
         let shown = match self.ranking.len() {
@@ -133,14 +135,14 @@ impl RankingResult {
     }
 }
 
-/// Impacts by a definition, before or after the fit.
+/// A column of impacts by one definition, pre-fit or post-fit.
 struct ImpactColumn<'a> {
     definition: &'a str,
     prefit: bool,
 }
 
 impl ImpactColumn<'_> {
-    /// What stands above it.
+    /// Returns the heading of the column, with the word `what` for impacts.
     fn title(&self, what: &str) -> String {
         let prefit = if self.prefit { "pre-fit " } else { "" };
         format!("{prefit}{what}{}up / down", if what.is_empty() { "" } else { " " })
@@ -151,13 +153,13 @@ fn without_plus(x: f64, scale: Option<f64>) -> String {
     signed(x, scale).trim_start_matches('+').to_owned()
 }
 
-/// Pull and constraint.
+/// Formats the pull and the constraint of a parameter.
 fn state(entry: &RankedParameter) -> [String; 2] {
     let pull = entry.pull.map_or_else(String::new, |pull| sign(pull, 2));
     [pull, entry.constraint.map_or_else(String::new, |c| format!("{c:.2}"))]
 }
 
-/// The impacts of a definition by its key.
+/// Returns the impacts of a parameter by the definition with this key.
 fn by_name<'a>(entry: &'a RankedParameter, definition: &str) -> Option<&'a Impacts> {
     match definition {
         "refit" => entry.refit.as_ref(),
@@ -166,7 +168,7 @@ fn by_name<'a>(entry: &'a RankedParameter, definition: &str) -> Option<&'a Impac
     }
 }
 
-/// What stands out of a parameter.
+/// Returns notes on a parameter: unconstrained, at a bound, on a kink.
 fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
     let notes = [
         (entry.prefit_uncertainty.is_none(), "unconstrained"),
@@ -176,7 +178,7 @@ fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
     notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
 }
 
-/// What stands out of its impacts by some definitions.
+/// Returns notes on a parameter's impacts: limited by a bound, or failed.
 fn notes_of_impacts(entry: &RankedParameter, definitions: &[&str]) -> Vec<&'static str> {
     let any = |what: fn(&Shift) -> bool| {
         let all = definitions.iter().filter_map(|definition| by_name(entry, definition));

@@ -1,4 +1,4 @@
-//! A scan: one row per point, or a plane of them.
+//! Tables and texts of a scan: one row per point in one parameter, a matrix in two.
 
 use super::{Part, Table};
 use crate::ScanResult;
@@ -6,7 +6,7 @@ use crate::present::{best_fit, count, or_none, significant};
 use crate::scan::SecondAxis;
 
 impl ScanResult {
-    /// What people read of a scan.
+    /// Returns the tables and texts shown for a scan.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let (mut parts, second) = match &self.second {
@@ -33,7 +33,7 @@ impl ScanResult {
         parts
     }
 
-    /// One row per point.
+    /// Builds the table of a scan in one parameter, with one row per point.
     fn line(&self) -> Table {
         let mut table = Table::new(&[self.param.as_str(), "twice_delta_nll", "q_mu", ""], &[0, 1, 2]);
         let values = self.twice_delta_nll.iter().zip(&self.q_mu_values).zip(&self.converged);
@@ -48,7 +48,7 @@ impl ScanResult {
         table
     }
 
-    /// One row per value of the second parameter.
+    /// Builds the table of a scan in two parameters, with one row per value of the second parameter.
     fn plane(&self, second: &SecondAxis) -> Table {
         let corner = format!("{} \\ {}", second.param, self.param);
         let titles: Vec<String> =

@@ -1,17 +1,17 @@
-//! Tests with toys, and studies of fits of toys.
+//! Tables and texts of tests with toys, and of studies of fits of toys.
 
 use super::hypotest::{add_band, p_values};
 use super::{Part, Table};
 use crate::present::{or_none, significant, with_error};
 use crate::{FitToysResult, HypotestToysResult};
 
-/// Toys per second, after a comma.
+/// Formats a rate of toys per second, with a comma in front.
 pub(super) fn rate(toys_per_s: Option<f64>) -> String {
     toys_per_s.map_or_else(String::new, |rate| format!(", {rate:.0} toys/s"))
 }
 
 impl HypotestToysResult {
-    /// What people read of a test with toys.
+    /// Returns the tables and texts shown for a test with toys.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut table = p_values([
@@ -48,13 +48,14 @@ impl HypotestToysResult {
 }
 
 impl FitToysResult {
-    /// What people read of a study.
+    /// Returns the tables and texts shown for a study of fits of toys.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let titles = ["parameter", "generated", "mean", "spread", "pull mean", "pull width", "coverage"];
         let mut table = Table::new(&titles, &[1, 2, 3, 4, 5, 6]);
         for p in &self.parameters {
-            // A minimum at 0 is found to within what no toy can tell from 0.
+            // A best fit of 0 is found only approximately; a value far below the spread of the toys is shown
+            // as 0.
             let is_zero = p.spread.is_some_and(|spread| p.generated.abs() < 1e-6 * spread);
             table.row([
                 p.name.clone(),

@@ -1,4 +1,4 @@
-//! Expected yields: one row per sample of every channel, or of every bin.
+//! Tables and texts of expected yields: one row per sample of every channel, or of every bin.
 
 use super::{Part, Table};
 use crate::YieldsResult;
@@ -6,7 +6,8 @@ use crate::present::{significant, with_error};
 use crate::yields::{ChannelYields, Stage};
 
 impl YieldsResult {
-    /// What people read of yields, with a row for every bin if `per_bin`.
+    /// Returns the tables and texts shown for yields: one row per sample of every bin if `per_bin`, else of
+    /// every channel.
     #[must_use]
     pub fn parts(&self, per_bin: bool) -> Vec<Part> {
         let mut table = match per_bin {
@@ -29,7 +30,7 @@ impl YieldsResult {
     }
 }
 
-/// Adds one channel, or one bin of it: samples, their sum, data.
+/// Adds the rows of one channel, or of one bin of it: the samples, their sum, and the data.
 fn add(table: &mut Table, channel: &ChannelYields, bin: Option<usize>) {
     let of = |values: &[f64], sum: f64| bin.map_or(Some(sum), |b| values.get(b).copied());
     let error =
@@ -38,7 +39,7 @@ fn add(table: &mut Table, channel: &ChannelYields, bin: Option<usize>) {
     place.extend(bin.map(|b| b.to_string()));
     let mut add = |name: &str, events: String| {
         table.row(place.iter().cloned().chain([name.to_owned(), events]));
-        // Each place is named once.
+        // Channel and bin are named in the first row only.
         place.iter_mut().for_each(String::clear);
     };
     for sample in &channel.samples {

@@ -1,4 +1,4 @@
-//! From the options of an axis to its parameter and its points.
+//! Converts the options of an axis to its parameter and its points.
 
 use ns_core::FitOutcome;
 
@@ -22,10 +22,11 @@ impl Scanned {
     }
 }
 
-/// The parameter of an axis, after all checks that need no fit.
+/// Returns the parameter of an axis, after all checks that need no fit.
 ///
 /// # Errors
-/// For an unknown or a fixed parameter, and for points that make no axis.
+/// For an unknown or a fixed parameter, no points, a point outside the bounds, or a range whose start is
+/// above its end.
 pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scanned, InferenceError> {
     let index = match &axis.param {
         Some(name) => parameter_index(analysis.model, name)?,
@@ -61,7 +62,8 @@ pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scan
     Ok(scanned)
 }
 
-/// A point must be a number inside the bounds: the model is not defined outside, and pyhf refuses it as well.
+/// Checks that a point is finite and inside the bounds. The model is not defined outside, and pyhf rejects
+/// such a point too.
 fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), InferenceError> {
     let ((lower, upper), name) = (scanned.bounds, scanned.name.clone());
     if !value.is_finite() {
@@ -73,7 +75,7 @@ fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), Infere
     Ok(())
 }
 
-/// The ends of a range, and which of them the user chose.
+/// The ends of a range, and which of them the user gave.
 struct Ends {
     start: f64,
     stop: f64,
@@ -102,10 +104,11 @@ fn check_order(scanned: &Scanned, ends: &Ends, points: usize) -> Result<(), Infe
     Ok(())
 }
 
-/// The points of an axis, as the user gave them or `reach` uncertainties around the best fit of `parent`.
+/// Returns the points of an axis. An end that the user left out lies `reach` uncertainties from the best fit
+/// of `parent`.
 ///
 /// # Errors
-/// If there is no uncertainty to make a range of, or a range that ends below its start.
+/// If such an end is needed and the parameter has no uncertainty, or if the range ends below its start.
 pub(super) fn values(
     analysis: &Analysis<'_>,
     axis: &ScanAxis,
@@ -133,8 +136,9 @@ pub(super) fn values(
     Ok((0..axis.points).map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 }).collect())
 }
 
-/// One uncertainty to either side: from the covariance, or where there is none (at a bound, on a kink) from
-/// the crossings of twice_nll + 1; a side without a crossing reaches as far as the other.
+/// Returns the uncertainties below and above the best fit: from the covariance, or if it gives none (at a
+/// bound, on a kink) from the crossings of `twice_nll` + 1. A side without a crossing has the uncertainty of
+/// the other side.
 fn widths(
     analysis: &Analysis<'_>,
     scanned: &Scanned,
@@ -144,7 +148,7 @@ fn widths(
     if let Some(sigma) = parent.uncertainties.get(index).copied().flatten() {
         return Ok((sigma, sigma));
     }
-    // The scan itself finds lower minima.
+    // A lower minimum is ignored here, because the scan itself finds it.
     let search = Parent { analysis, outcome: parent, tolerance: f64::INFINITY, asked: &[] };
     let found = match minos::crossings(&search, &[index]) {
         Ok(found) => found,

@@ -1,10 +1,11 @@
-//! Where `twice_delta_nll` of a scan crosses a level, found exactly between the points of the scan.
+//! Finds the exact values at which `twice_delta_nll` of a scan crosses a level, between the points of the
+//! scan.
 //!
-//! The scan brackets every crossing and the interpolation through its points says where it is to about 1e-5.
-//! One conditional fit there, from an interpolated start point, gives the height of the profile and, because
-//! all other parameters are at their minimum, its slope: the derivative of `twice_nll` along the scanned
-//! parameter alone. Newton's step with both lands on the crossing. Where the fit is farther off, the bracket
-//! is narrowed by further fits.
+//! The scan brackets every crossing, and the interpolation through its points predicts the crossing to about
+//! 1e-5. One conditional fit at the predicted value gives the height of the profile. It also gives the slope:
+//! as all other parameters are at their minimum, this is the derivative of `twice_nll` along the scanned
+//! parameter alone. A Newton step with height and slope leads to the crossing. If the fit is farther off,
+//! further fits narrow the bracket.
 
 use ns_core::{EvaluationRequest, FitFailure, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -24,28 +25,29 @@ use crate::present::significant;
 /// Levels of `twice_delta_nll`: one and two standard deviations of a parabola.
 pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
 
-/// Largest miss, over the square root of the level, from which one step of Newton's method leaves less than
-/// 1e-8 on a parabola: there the rise after it is `miss^2 / (4 level)`.
+/// Largest deviation of the rise from the level, divided by the square root of the level, from which a single
+/// Newton step is made. On a parabola the deviation after the step is `deviation^2 / (4 level)`, so at most
+/// 1e-8.
 const NEAR: f64 = 2e-4;
 
-/// A point of the profile.
+/// A point of the profile: the scanned parameter, the rise of `twice_nll`, and all parameters.
 struct ProfilePoint {
     x: f64,
     rise: f64,
     point: Vec<f64>,
 }
 
-/// A search between two points of the profile.
+/// The search for a crossing between two points of the profile.
 struct Open {
     level: usize,
     direction: f64,
     side: Side,
 }
 
-/// Finds the crossings of [`LEVELS`] nearest to the best fit.
+/// Finds the crossings of [`LEVELS`] nearest to the best fit, on both sides of it.
 ///
 /// # Errors
-/// With [`Stop::Lower`] if a conditional fit ends below the minimum; if the device fails.
+/// [`Stop::Lower`] if a conditional fit ends below the minimum; [`Stop::Error`] if the device fails.
 pub(super) fn crossings(
     analysis: &mut Analysis<'_>,
     grid: &Grid,
@@ -68,8 +70,8 @@ pub(super) fn crossings(
         }
     }
     while !open.is_empty() && !analysis.is_cancelled() {
-        // One search, and in small models a descent from either end of the bracket, so that the profile cannot rise
-        // above what those minima have moved to.
+        // Each step makes one fit with a search. In models of up to medium size it also descends from either
+        // end of the bracket, so that it finds the lower of the minima at these ends.
         let requests: Vec<Vec<FitRequest>> =
             open.iter().map(|search| requests(analysis, centre, index, best, &known, search)).collect();
         let sizes: Vec<usize> = requests.iter().map(Vec::len).collect();
@@ -124,8 +126,8 @@ pub(super) fn crossings(
     Ok(intervals)
 }
 
-/// The crossing one step of Newton's method from a conditional minimum that misses the level by `miss`; `None`
-/// where the profile is too flat for it.
+/// Returns the crossing that one Newton step predicts from a conditional minimum whose rise differs from the
+/// level by `miss`; `None` if it is out of bounds, as for a flat profile.
 fn newton(
     analysis: &Analysis<'_>,
     index: usize,
@@ -141,7 +143,8 @@ fn newton(
     Ok(crossing.filter(inside))
 }
 
-/// All known points of the profile: the best fit and the points of the scan, ascending.
+/// Returns all known points of the profile in ascending order: the best fit and the converged points of the
+/// scan.
 fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<ProfilePoint> {
     let of_fit = |(k, fit): (usize, &Fitted)| {
         let fit = fit.as_ref().ok().filter(|fit| fit.converged())?;
@@ -157,7 +160,7 @@ fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<Prof
     known
 }
 
-/// Opens the search on one side, or says why the level is not crossed there.
+/// Creates the search for a level on one side of the best fit, or returns why the scan does not cross it.
 fn bracket(
     analysis: &Analysis<'_>,
     grid: &Grid,
@@ -189,8 +192,8 @@ fn bracket(
     let probe =
         |p: &ProfilePoint| Probe { distance: (p.x - best).abs(), rise: p.rise, point: p.point.clone() };
     let (inner, outer) = (probe(inner), probe(outer));
-    // In its square root a parabola is a straight line: position as a function of it, through the points
-    // on both sides of the best fit.
+    // As a function of the signed square root of the rise, the position on a parabola is a straight line. It
+    // is interpolated through the points on both sides of the best fit.
     let root = |p: &ProfilePoint| (p.rise.sqrt().copysign(p.x - best), p.x);
     let curve: Vec<(f64, f64)> = known.iter().map(root).collect();
     let straight = |p: &Probe| (direction * p.rise.sqrt(), best + direction * p.distance);
@@ -206,7 +209,7 @@ fn bracket(
     Ok(Side::between(level, inner, outer, direction * (guess - best)))
 }
 
-/// The conditional fits that a search asks for next.
+/// Builds the conditional fits of the next step of a search.
 fn requests(
     analysis: &Analysis<'_>,
     centre: &Centre<'_>,
@@ -230,7 +233,7 @@ fn requests(
     requests
 }
 
-/// The lowest of several fits of one point.
+/// Returns the lowest of several fits of one point; converged fits take precedence.
 fn lowest(fits: Vec<Fitted>, tally: &mut Tally) -> Fitted {
     for fit in fits.iter().flatten() {
         tally.count(fit);

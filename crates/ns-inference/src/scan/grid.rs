@@ -1,49 +1,51 @@
-//! The points of a scan: sorted, each once, in one or two parameters.
+//! The grid of points of a scan in one or two parameters, sorted and without repetition.
 
 use super::order::Along;
 
-/// One scanned parameter with its distinct points in ascending order.
+/// One scanned parameter, with its distinct values in ascending order.
 pub(super) struct Line {
     pub(super) index: usize,
     pub(super) values: Vec<f64>,
 }
 
 impl Line {
-    /// Sorts the points and drops repetitions.
+    /// Creates the line of a parameter: sorts the values and drops repetitions.
     pub(super) fn new(index: usize, values: &[f64]) -> Self {
         let mut values = values.to_vec();
-        // One zero only: -0 and 0 are the same point.
+        // -0 becomes 0, so that both are the same point.
         values.iter_mut().for_each(|x| *x += 0.0);
         values.sort_by(f64::total_cmp);
         values.dedup();
         Self { index, values }
     }
 
-    /// The position of a value among the points.
+    /// Returns the index of a value among those of the line, or `None` if it is not there.
     pub(super) fn position(&self, value: f64) -> Option<usize> {
         self.values.binary_search_by(|x| x.total_cmp(&value)).ok()
     }
 }
 
-/// All points; point `k` has the first parameter's value `k % n1` and the second's value `k / n1`.
+/// All points of a scan. Point `k` has value number `k % n1` of the first parameter and value number `k / n1`
+/// of the second, where `n1` is the number of values of the first.
 pub(super) struct Grid {
     pub(super) first: Line,
     pub(super) second: Option<Line>,
 }
 
 impl Grid {
-    /// Numbers of points along both parameters; 1 where there is no second one.
+    /// Returns the numbers of values of the first and the second parameter; the latter is 1 if there is no
+    /// second one.
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.first.values.len(), self.second.as_ref().map_or(1, |line| line.values.len()))
     }
 
-    /// Number of points.
+    /// Returns the number of points.
     pub(super) fn len(&self) -> usize {
         let (n1, n2) = self.shape();
         n1 * n2
     }
 
-    /// The parameters held at a point, with their values.
+    /// Returns the indices of the scanned parameters with their values at point `k`.
     pub(super) fn held(&self, k: usize) -> Vec<(usize, f64)> {
         let n1 = self.first.values.len().max(1);
         let at = |line: &Line, i: usize| line.values.get(i).map(|x| (line.index, *x));
@@ -52,7 +54,7 @@ impl Grid {
         first.into_iter().chain(second).collect()
     }
 
-    /// The position of a point along a direction; NaN where there is none.
+    /// Returns the value at point `k` of the parameter that varies in a direction; NaN if there is none.
     pub(super) fn x(&self, k: usize, along: Along) -> f64 {
         let n1 = self.first.values.len().max(1);
         let (line, i) = match along {
@@ -62,7 +64,8 @@ impl Grid {
         line.and_then(|line| line.values.get(i)).copied().unwrap_or(f64::NAN)
     }
 
-    /// Place on a line, number of points on it, and the step from one to the next.
+    /// Returns the position of point `k` on its line in a direction, the number of points on the line, and
+    /// the step of the index along it.
     fn place(&self, k: usize, along: Along) -> (usize, usize, usize) {
         let (n1, n2) = self.shape();
         match along {
@@ -71,13 +74,13 @@ impl Grid {
         }
     }
 
-    /// The points on the line through `k`, in ascending order.
+    /// Returns the points on the line through `k` in a direction, in ascending order.
     pub(super) fn line(&self, k: usize, along: Along) -> impl Iterator<Item = usize> {
         let (i, n, step) = self.place(k, along);
         (0..n).map(move |j| k - i * step + j * step)
     }
 
-    /// The points on either side of `k` on a line, nearest first.
+    /// Returns the points below and above `k` on its line in a direction, nearest first.
     pub(super) fn sides(
         &self,
         k: usize,

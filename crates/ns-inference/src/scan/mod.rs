@@ -23,24 +23,26 @@ use crossings::crossings;
 use grid::{Grid, Line};
 use profile::{Centre, profile, starting_at};
 
-/// Most points of a scan, over both parameters: far more than is useful. With more, memory would run out.
+/// Largest number of points of a scan, over both parameters. It is far more than useful; with more points,
+/// memory would run out.
 const MOST_POINTS: usize = 10_000_000;
 
-/// Uncertainties to either side of the best fit that a scan covers by default, in one and in two parameters.
+/// Default range of a scan on either side of the best fit, in uncertainties: for scans in one and in two
+/// parameters.
 const REACH: [f64; 2] = [3.0, 2.5];
 
-/// Scans the profile likelihood: at every point the scanned parameters are held, all others minimised.
+/// Scans the profile likelihood: at every point the scanned parameters are fixed, and all others are fitted.
 ///
-/// One free fit with its covariance; then the conditional fits in a fixed order, each from an interpolation
-/// of those around it. A minimum below the free fit's that is met on the way restarts the scan there, so
-/// `twice_delta_nll` counts from the lowest point seen.
+/// The scan makes one free fit with its covariance, then the conditional fits in a fixed order, each started
+/// at an interpolation of neighbouring fits. If one of them ends below the free fit, the scan is restarted
+/// from this lower minimum. So `twice_delta_nll` is the difference from the lowest point found.
 ///
-/// A point whose fit fails or stops short of its certificate has a reason in [`ScanResult::reasons`]. Points
-/// that were not reached when the caller stopped the work are `None`.
+/// A point whose fit fails or does not converge has a reason in [`ScanResult::reasons`]. Points that were not
+/// reached when the caller stopped the work are `None`.
 ///
 /// # Errors
-/// For options that do not fit the model, a free fit that cannot start, a device failure, or an interruption
-/// before there was a best fit.
+/// For options that do not match the model, a likelihood that is not finite at any starting point, a device
+/// failure, or an interruption before there was a best fit.
 pub fn scan(
     model: &Model,
     session: &dyn Session,
@@ -123,7 +125,7 @@ pub fn scan(
     }
 }
 
-/// Counts of fits and iterations of a scan, and notes for the warnings.
+/// Numbers of fits and iterations of a scan, and its warnings so far.
 struct Tally {
     notes: Vec<String>,
     n_iter: usize,
@@ -137,7 +139,7 @@ impl Tally {
     }
 }
 
-/// The points of a scan: as fitted, and in the order of the request.
+/// The points of a scan: the grid of fitted points, and the values in the order of the request.
 struct Shape<'a> {
     first: &'a Scanned,
     second: Option<&'a Scanned>,
@@ -147,7 +149,7 @@ struct Shape<'a> {
 }
 
 impl Shape<'_> {
-    /// For every point asked for, its place among the fitted ones.
+    /// Returns the grid index of every requested point, in the order of the request.
     fn places(&self) -> Vec<usize> {
         let (n1, _) = self.grid.shape();
         let columns: Vec<usize> =
@@ -159,7 +161,7 @@ impl Shape<'_> {
         rows.iter().flat_map(|j| columns.iter().map(move |i| j * n1 + i)).collect()
     }
 
-    /// `mu = 1.5` or `mu = 1.5, alpha = 0.2`, for messages.
+    /// Formats the scanned parameters of a grid point for messages: `mu = 1.5` or `mu = 1.5, alpha = 0.2`.
     fn place_name(&self, k: usize) -> String {
         let names = [Some(self.first), self.second].into_iter().flatten().map(|scanned| &scanned.name);
         let named = names.zip(self.grid.held(k));
@@ -170,7 +172,7 @@ impl Shape<'_> {
     }
 }
 
-/// Attaches parameter names to the results, and reasons to missing ones.
+/// Builds the result of a scan: attaches parameter names to the numbers, and reasons to missing ones.
 fn name_result(
     analysis: &Analysis<'_>,
     options: &ScanOptions,
@@ -230,7 +232,7 @@ fn name_result(
     };
     for k in shape.places() {
         let fit = fits.get(k).and_then(|fit| fit.as_ref().ok());
-        // Rounding may put a point that is the best fit itself a little below it, as in pyhf.
+        // At the best-fit value, rounding may give a small negative difference, as in pyhf; it becomes 0.
         let rise = fit.map(|fit| 2.0 * (fit.nll - parent.nll)).filter(|x| x.is_finite());
         let value = rise.map(|x| x.max(0.0));
         result.twice_delta_nll.push(value);
@@ -256,7 +258,7 @@ fn name_result(
     result
 }
 
-/// Why a point has no value or no certificate.
+/// Returns why a fit has no value or did not converge; `None` if it converged.
 fn reason(model: &Model, fit: &Fitted) -> Option<String> {
     match fit {
         Ok(fit) if fit.converged() => None,
@@ -265,7 +267,7 @@ fn reason(model: &Model, fit: &Fitted) -> Option<String> {
     }
 }
 
-/// Why the best fit has no symmetric uncertainty.
+/// Returns why a scanned parameter has no symmetric uncertainty at the best fit.
 fn inactive(parent: &FitOutcome, scanned: &Scanned) -> &'static str {
     use ns_core::Inactive::{Flat, Kink, LowerBound, TwoSided, UpperBound};
     match parent.inactive.iter().find(|(i, _)| *i == scanned.index).map(|(_, why)| why) {
@@ -278,7 +280,8 @@ fn inactive(parent: &FitOutcome, scanned: &Scanned) -> &'static str {
     }
 }
 
-/// Names the points without a value or without a certificate, with the first reason of each kind.
+/// Returns one warning each for points without a value, without convergence, and not reached, with the first
+/// reason.
 fn problems(model: &Model, shape: &Shape<'_>, fits: &[Fitted]) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut say = |what: &str, wanted: &dyn Fn(&Fitted) -> bool| {

@@ -4,20 +4,22 @@ use serde::Deserialize;
 
 use crate::{FitOptions, options};
 
-/// Points along one parameter.
+/// The points of a scan along one parameter.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScanAxis {
     /// Full name of the parameter; the parameter of interest if `None`.
     pub param: Option<String>,
-    /// First point; `None`: the default number of uncertainties below the best fit, or the lower bound.
+    /// First point; if `None`, the default number of uncertainties below the best fit, but not below the
+    /// lower bound.
     pub start: Option<f64>,
-    /// Last point; `None`: the default number of uncertainties above the best fit, or the upper bound.
+    /// Last point; if `None`, the default number of uncertainties above the best fit, but not above the upper
+    /// bound.
     pub stop: Option<f64>,
     /// Number of equidistant points from `start` to `stop`.
     pub points: usize,
-    /// The points themselves, in any order, instead of a range.
+    /// Explicit points, in any order, which replace the range.
     pub values: Option<Vec<f64>>,
 }
 
@@ -32,20 +34,20 @@ options::setters! { ScanAxis {
 } }
 
 impl ScanAxis {
-    /// The axis of a parameter.
+    /// Creates the axis of a parameter with the default range.
     #[must_use]
     pub fn param(name: impl Into<String>) -> Self {
         Self { param: Some(name.into()), ..Self::default() }
     }
 
-    /// Sets the first and the last point; `None` stands for the default of that end.
+    /// Sets the first and the last point; `None` selects the default for that end.
     #[must_use]
     pub fn range(mut self, start: impl Into<Option<f64>>, stop: impl Into<Option<f64>>) -> Self {
         (self.start, self.stop) = (start.into(), stop.into());
         self
     }
 
-    /// Scans exactly these values.
+    /// Sets explicit points, which replace the range.
     #[must_use]
     pub fn values(mut self, values: Vec<f64>) -> Self {
         self.values = Some(values);
@@ -53,8 +55,8 @@ impl ScanAxis {
     }
 }
 
-/// Options of [`scan`](crate::scan()), built step by step; the default is a scan of the parameter of interest
-/// over three uncertainties on either side of its best fit.
+/// Options of [`scan`](crate::scan()), set by chained methods. The default is a scan of the parameter of
+/// interest over three uncertainties on either side of its best fit.
 ///
 /// ```
 /// use ns_inference::{ScanAxis, ScanOptions};
@@ -65,13 +67,13 @@ impl ScanAxis {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScanOptions {
-    /// The free fit that the scan varies: data, fixed parameters, start, search.
+    /// Options of the free fit that the scan varies: data, fixed parameters, starting point, search.
     pub fit: FitOptions,
-    /// The (first) scanned parameter.
+    /// Axis of the only or the first scanned parameter.
     pub first: ScanAxis,
-    /// The second one of a scan in two parameters.
+    /// Axis of the second scanned parameter; `None` for a scan in one parameter.
     pub second: Option<ScanAxis>,
-    /// Find where twice_delta_nll of a scan in one parameter crosses 1 and 4.
+    /// Whether to find the crossings of 1 and 4 by `twice_delta_nll` of a scan in one parameter.
     pub intervals: bool,
 }
 
@@ -86,13 +88,13 @@ options::setters! { ScanOptions {
 } }
 
 impl ScanOptions {
-    /// A scan in one parameter.
+    /// Creates the options of a scan in one parameter.
     #[must_use]
     pub fn new(axis: ScanAxis) -> Self {
         Self { first: axis, ..Self::default() }
     }
 
-    /// Adds the second parameter.
+    /// Adds the axis of the second scanned parameter.
     #[must_use]
     pub fn second(mut self, axis: ScanAxis) -> Self {
         self.second = Some(axis);

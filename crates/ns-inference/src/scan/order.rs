@@ -1,22 +1,22 @@
 //! The order in which the points of a scan are fitted: from coarse to fine.
 //!
-//! The ends come first, then middles of what lies between, again and again. A point between fitted ones
-//! starts from an interpolation, which is far better than an extrapolation; all points of a wave are
-//! independent, so threads share them; and a scan that is cut short has points over its whole range.
-//! The order is a function of the numbers of points alone.
+//! The ends come first. Then each round halves all intervals between fitted points. So every later fit starts
+//! from an interpolation, which is far better than an extrapolation. The points of one wave are independent,
+//! so threads share them. An interrupted scan has points over its whole range. The order depends only on the
+//! numbers of points.
 
-/// Along which line of the grid a start point is interpolated.
+/// Direction on the grid in which a starting point is interpolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Along {
     /// No interpolation: there are no fitted points yet.
     Nothing,
-    /// Points with the same second value.
+    /// The first parameter varies; the second has the same value.
     First,
-    /// Points with the same first value.
+    /// The second parameter varies; the first has the same value.
     Second,
 }
 
-/// The round of bisection in which each of `n` points of a line is reached; 0 for its ends.
+/// Returns, for each of the `n` points of a line, the round of bisection that reaches it; 0 for the ends.
 fn levels(n: usize) -> Vec<usize> {
     let mut level = vec![0; n];
     let mut open = vec![(0, n.saturating_sub(1), 1)];
@@ -34,7 +34,8 @@ fn levels(n: usize) -> Vec<usize> {
     level
 }
 
-/// Waves of points `(index, along)` of a grid of `n1 x n2` points, first value running fastest.
+/// Returns the waves of points `(index, along)` of a grid of `n1 x n2` points. In the index, the first
+/// parameter runs fastest.
 pub(super) fn waves(n1: usize, n2: usize) -> Vec<Vec<(usize, Along)>> {
     let (level1, level2) = (levels(n1), levels(n2));
     let deepest = level1.iter().chain(&level2).copied().max().unwrap_or(0);

@@ -1,6 +1,6 @@
-//! Predicts a conditional minimum from those around it.
+//! Predicts a conditional minimum by interpolation between neighbouring ones.
 
-/// Most fitted points that an interpolation uses.
+/// Largest number of fitted points that an interpolation uses.
 pub(super) const MOST: usize = 6;
 
 /// A fitted point on the line of a scan.
@@ -8,18 +8,18 @@ pub(super) const MOST: usize = 6;
 pub(super) struct Node<'a> {
     /// Value of the scanned parameter.
     pub(super) x: f64,
-    /// All parameters.
+    /// Values of all parameters.
     pub(super) point: &'a [f64],
-    /// How they follow the scanned one there, where that is known (from the covariance of the best fit).
+    /// Change of all parameters per unit of the scanned one, if known (from the covariance of the best fit).
     pub(super) slope: Option<&'a [f64]>,
 }
 
-/// All parameters where the scanned one is `x`: the polynomial through the nearest nodes, by Newton's divided
-/// differences (a node with a slope counts twice). `None` without nodes.
+/// Predicts all parameters for the value `x` of the scanned one, by the polynomial through the nearest nodes
+/// and Newton's divided differences. A node with a slope counts twice. Returns `None` without nodes.
 pub(super) fn interpolate(nodes: &[Node<'_>], x: f64) -> Option<Vec<f64>> {
     let near = nearest(nodes, x);
     let width = near.first()?.point.len();
-    // Knots: the position, which node it is, and whether it stands for the slope there.
+    // Each knot has its position, the index of its node, and whether it stands for the slope of this node.
     let mut knots: Vec<(f64, usize, bool)> = Vec::with_capacity(2 * near.len());
     for (i, node) in near.iter().enumerate() {
         knots.push((node.x, i, false));
@@ -48,7 +48,7 @@ pub(super) fn interpolate(nodes: &[Node<'_>], x: f64) -> Option<Vec<f64>> {
     sum.iter().all(|s| s.is_finite()).then_some(sum)
 }
 
-/// The same for one number at each position, without slopes; `None` without positions.
+/// Interpolates one number at `x` from `(position, number)` pairs, in the same way; `None` without pairs.
 pub(super) fn interpolate_value(pairs: &[(f64, f64)], x: f64) -> Option<f64> {
     let values: Vec<[f64; 1]> = pairs.iter().map(|p| [p.1]).collect();
     let nodes: Vec<Node<'_>> =
@@ -56,8 +56,8 @@ pub(super) fn interpolate_value(pairs: &[(f64, f64)], x: f64) -> Option<f64> {
     interpolate(&nodes, x)?.first().copied()
 }
 
-/// Up to [`MOST`] nodes near `x`, nearest first, no two in the same place. A node with a slope comes before
-/// one without in its place.
+/// Returns up to [`MOST`] nodes near `x`, nearest first and only one per position. Of two nodes at one
+/// position, the one with a slope is kept.
 fn nearest<'a>(nodes: &[Node<'a>], x: f64) -> Vec<Node<'a>> {
     let mut sorted = nodes.to_vec();
     sorted.sort_by(|a, b| {
@@ -73,8 +73,8 @@ fn nearest<'a>(nodes: &[Node<'a>], x: f64) -> Vec<Node<'a>> {
     near
 }
 
-/// Newton's interpolation at `x`; each position has a value and a slope, and the slope is used where a
-/// position is repeated.
+/// Evaluates Newton's interpolation polynomial at `x`. `given` has a value and a slope for each position; the
+/// slope is used where a position is repeated.
 fn newton(positions: &[f64], given: &[(f64, f64)], x: f64) -> f64 {
     let mut c: Vec<f64> = given.iter().map(|g| g.0).collect();
     for order in 1..c.len() {

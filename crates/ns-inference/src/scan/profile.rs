@@ -1,5 +1,5 @@
-//! The conditional fits of a scan: wave after wave from coarse to fine. Then the minima of neighbours are tried as start points,
-//! which may lead to a lower valley.
+//! The conditional fits of a scan, wave after wave from coarse to fine. Afterwards points are fitted again
+//! from the minima of their neighbours, which may lead to a lower minimum.
 
 use ns_core::{EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Start};
 
@@ -11,17 +11,18 @@ use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::lowest::Stop;
 
-/// The free fit around which a scan goes.
+/// The free fit around which a scan is made.
 pub(super) struct Centre<'a> {
     pub(super) fit: &'a FitOutcome,
-    /// How the other parameters follow the scanned one, in one dimension.
+    /// Change of all parameters per unit of the scanned one, from the covariance; only for a scan in one
+    /// parameter.
     pub(super) slope: Option<Vec<f64>>,
-    /// How much lower a conditional fit must be, in `twice_nll`, to be another minimum.
+    /// Depth below the free fit, in `twice_nll`, from which a conditional fit counts as another minimum.
     pub(super) tolerance: f64,
 }
 
 impl<'a> Centre<'a> {
-    /// The centre of a scan over `grid`.
+    /// Creates the centre of a scan over `grid`.
     pub(super) fn new(fit: &'a FitOutcome, grid: &Grid, tolerance: f64) -> Self {
         let index = grid.first.index;
         let slope = fit.covariance.as_ref().filter(|_| grid.second.is_none()).and_then(|c| {
@@ -32,7 +33,7 @@ impl<'a> Centre<'a> {
         Self { fit, slope, tolerance }
     }
 
-    /// `twice_nll` above the minimum.
+    /// Returns the rise of `twice_nll` above the minimum for a value of `-ln L`.
     pub(super) fn rise(&self, nll: f64) -> f64 {
         2.0 * (nll - self.fit.nll)
     }
@@ -49,7 +50,7 @@ struct Fits<'a> {
 /// Fits every point of `grid`.
 ///
 /// # Errors
-/// With [`Stop::Lower`] if a conditional fit ends below the minimum; if the device fails.
+/// [`Stop::Lower`] if a conditional fit ends below the minimum; also if the device fails.
 pub(super) fn profile(
     analysis: &mut Analysis<'_>,
     grid: &Grid,
@@ -66,8 +67,8 @@ pub(super) fn profile(
         analysis.expect(left);
         left -= wave.len();
         let starts = fits.starts(analysis, &wave)?;
-        // At the ends, far from the best fit, other valleys are looked for as well; what is found there
-        // spreads to the points between.
+        // At the ends, far from the best fit, the fits also search for other minima. A lower minimum found
+        // there is the start of the interpolation for the points between.
         let search = if round == 0 { analysis.base.search } else { analysis.variation_search() };
         let tasks: Vec<(usize, FitRequest)> = wave
             .iter()
@@ -85,12 +86,13 @@ pub(super) fn profile(
 }
 
 impl Fits<'_> {
-    /// The fit at a point, if it has a certificate.
+    /// Returns the fit at point `k`, if it converged.
     fn good(&self, k: usize) -> Option<&FitOutcome> {
         self.done.get(k)?.as_ref()?.as_ref().ok().filter(|fit| fit.converged())
     }
 
-    /// The fitted ones of some points on a line, and the best fit in one dimension; ascending.
+    /// Returns interpolation nodes in ascending order: the converged ones of some points, with their grid
+    /// indices, and in one dimension the best fit.
     fn nodes(&self, points: impl Iterator<Item = usize>, along: Along) -> Vec<(Option<usize>, Node<'_>)> {
         let node = |k: usize| {
             let point = &self.good(k)?.parameters;
@@ -107,7 +109,7 @@ impl Fits<'_> {
         nodes
     }
 
-    /// The fitted points nearest to `k` on either side, as many as an interpolation may use.
+    /// Returns the converged points nearest to `k` on either side, as many as an interpolation may use.
     fn near(&self, k: usize, along: Along) -> Vec<Node<'_>> {
         let (before, after) = self.grid.sides(k, along);
         let fitted = |k: &usize| self.good(*k).is_some();
@@ -115,9 +117,9 @@ impl Fits<'_> {
         self.nodes(points, along).into_iter().map(|(_, node)| node).collect()
     }
 
-    /// Start points of a wave: the interpolation through several neighbours; where it differs much from the
-    /// straight line through the nearest two, whichever of them is lower. A function of the centre and of
-    /// earlier waves alone.
+    /// Returns the starting points of a wave: each the interpolation through several neighbours. If it
+    /// differs much from the line through the nearest two, the point with the lower `-ln L` is taken. Depends
+    /// only on the centre and on earlier waves.
     fn starts(
         &self,
         analysis: &Analysis<'_>,
@@ -166,7 +168,7 @@ impl Fits<'_> {
         Ok(best.into_iter().map(|best| best.map_or_else(Vec::new, |(_, point)| point)).collect())
     }
 
-    /// Runs fits and keeps the better of old and new; returns the points that became lower.
+    /// Runs fits and keeps the better of the old and the new fit of each point. Returns the changed points.
     fn run(
         &mut self,
         analysis: &mut Analysis<'_>,
@@ -191,8 +193,8 @@ impl Fits<'_> {
         Ok(changed)
     }
 
-    /// A fit that failed or stopped early from its predicted start point is repeated from the start of the free fit.
-    /// In models with kinks every fit is, because that start may lead to a lower valley.
+    /// Repeats fits of a wave that failed or did not converge, from the starting point of the free fit. In
+    /// models with kinks this start may lead to a lower minimum, so every fit is repeated.
     fn repeat_from_scratch(
         &mut self,
         analysis: &mut Analysis<'_>,
@@ -221,7 +223,7 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Stops at the lowest point below the free fit, if there is any.
+    /// Returns [`Stop::Lower`] with the lowest point if it lies below the free fit.
     fn lower(&self) -> Result<(), Stop> {
         let fits = self.done.iter().flatten().flatten();
         let Some(lowest) = fits.min_by(|a, b| a.nll.total_cmp(&b.nll)) else { return Ok(()) };
@@ -232,9 +234,10 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Where the other parameters do not follow smoothly from point to point, the fits may lie in different
-    /// valleys: each is repeated from its neighbours' results, and what comes out lower is passed on until
-    /// nothing changes. Smooth profiles cost nothing here. In small models a slight curvature is enough for a repetition.
+    /// Repeats fits from the results of their neighbours where the other parameters do not change smoothly
+    /// from point to point, because such fits may belong to different minima. The neighbours of a fit that
+    /// becomes lower are repeated in turn. In models of up to medium size ([`Analysis::is_middling`]) a
+    /// slight curvature is enough.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
         let smooth = if analysis.is_middling() { SMOOTHER } else { SMOOTH };
         let mut pairs = self.rough_pairs(analysis, smooth);
@@ -262,7 +265,7 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// `(neighbour, Some(k))` for the neighbours of `k` on the grid.
+    /// Returns the pairs `(neighbour, Some(k))` for all neighbours of `k` on the grid.
     fn around(&self, k: usize) -> Vec<(usize, Option<usize>)> {
         let mut pairs = Vec::with_capacity(4);
         for along in [Along::First, Along::Second] {
@@ -272,7 +275,8 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Pairs `(to, from)` of neighbours among three in a row that are not on a smooth curve.
+    /// Returns pairs `(to, from)` of neighbours among three points in a row that do not lie on a smooth
+    /// curve; `from` is `None` for the best fit.
     fn rough_pairs(&self, analysis: &Analysis<'_>, smooth: f64) -> Vec<(usize, Option<usize>)> {
         let (n1, n2) = self.grid.shape();
         let rows = (0..n2).map(|j| (j * n1, Along::First));
@@ -294,8 +298,8 @@ impl Fits<'_> {
         pairs
     }
 
-    /// How far the middle one of three points lies from the line through the outer ones, in uncertainties of
-    /// the parameter that is farthest off.
+    /// Returns the distance of the middle one of three points from the line through the outer two, in
+    /// uncertainties of the parameter that deviates most.
     fn bend(&self, analysis: &Analysis<'_>, [a, b, c]: [Node<'_>; 3]) -> f64 {
         let width = c.x - a.x;
         if !(width > 0.0) {
@@ -306,7 +310,7 @@ impl Fits<'_> {
         self.distance(analysis, b.point, &chord)
     }
 
-    /// How far two points are apart, in uncertainties of the parameter that differs most.
+    /// Returns the distance between two points, in uncertainties of the parameter that differs most.
     fn distance(&self, analysis: &Analysis<'_>, a: &[f64], b: &[f64]) -> f64 {
         let far = |(j, (a, b)): (usize, (&f64, &f64))| {
             let sigma = self.centre.fit.uncertainties.get(j).copied().flatten();
@@ -318,13 +322,14 @@ impl Fits<'_> {
     }
 }
 
-/// Points that deviate from a line by up to this many uncertainties are taken to be in one valley.
+/// Largest deviation from a line, in uncertainties, up to which neighbouring fits are taken to belong to one
+/// minimum.
 const SMOOTH: f64 = 0.25;
 
-/// The same in models where a fit is very cheap.
+/// Replaces [`SMOOTH`] when neighbours are compared in models of up to medium size, in which a fit is cheap.
 const SMOOTHER: f64 = 0.02;
 
-/// Whether a fit is to replace another one of the same point.
+/// Returns whether a new fit of a point replaces the old one.
 fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
     match (new, old) {
         (_, None) => true,
@@ -342,7 +347,7 @@ fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
     }
 }
 
-/// A request that starts at a point.
+/// Returns a request with its start at a point, as a single descent.
 pub(super) fn starting_at(request: &FitRequest, point: Vec<f64>) -> FitRequest {
     FitRequest { start: Start::At(point.into()), search: Search::Local, ..request.clone() }
 }

@@ -1,13 +1,13 @@
-//! The named result of a scan.
+//! The result of a scan, with parameter names.
 
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Where `twice_delta_nll` crosses a level on either side of the best fit.
+/// The values at which `twice_delta_nll` crosses a level below and above the best fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScanInterval {
-    /// The level: 1 or 4.
+    /// Level of `twice_delta_nll`: 1 or 4.
     pub level: f64,
     /// Probability that such an interval contains the true value, for large samples.
     pub confidence_level: f64,
@@ -15,18 +15,19 @@ pub struct ScanInterval {
     pub lower: Option<f64>,
     /// Value of the parameter at the upper crossing.
     pub upper: Option<f64>,
-    /// Why there is no lower crossing.
+    /// Reason why there is no lower crossing.
     pub lower_reason: Option<String>,
-    /// Why there is no upper crossing.
+    /// Reason why there is no upper crossing.
     pub upper_reason: Option<String>,
 }
 
-/// Probabilities of a chi-square with one degree of freedom below 1 and below 4.
+/// Probability that a chi-square variable with one degree of freedom is below 1.
 const ONE_SIGMA: f64 = 0.682_689_492_137_085_9;
+/// Probability that a chi-square variable with one degree of freedom is below 4.
 const TWO_SIGMA: f64 = 0.954_499_736_103_641_6;
 
 impl ScanInterval {
-    /// An interval without crossings, for the same reason on both sides.
+    /// Creates an interval without crossings, with the same reason on both sides.
     pub(super) fn new(level: f64, reason: &str) -> Self {
         let reason = Some(reason.to_owned());
         Self {
@@ -39,7 +40,7 @@ impl ScanInterval {
         }
     }
 
-    /// Sets the crossing of one side.
+    /// Stores the crossing of one side, or the reason why there is none.
     pub(super) fn record(&mut self, direction: f64, answer: Result<f64, String>) {
         let (crossing, reason) = match answer {
             Ok(value) => (Some(value), None),
@@ -53,18 +54,18 @@ impl ScanInterval {
     }
 }
 
-/// A height of `twice_delta_nll` in two parameters that encloses a given probability.
+/// A level of `twice_delta_nll` in two parameters whose contour has a given confidence level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ContourLevel {
     /// Probability that the contour contains the true values, for large samples.
     pub confidence_level: f64,
-    /// `-2 ln(1 - confidence_level)`.
+    /// Level of `twice_delta_nll`: `-2 ln(1 - confidence_level)`.
     pub twice_delta_nll: f64,
 }
 
 impl ContourLevel {
-    /// The contours of the field: 68.27 % (2.30) and 95 % (5.99).
+    /// Returns the levels that are usual in particle physics: 68.27 % (2.30) and 95 % (5.99).
     #[must_use]
     pub fn usual() -> [Self; 2] {
         [ONE_SIGMA, 0.95].map(|p| Self { confidence_level: p, twice_delta_nll: -2.0 * (-p).ln_1p() })
@@ -75,67 +76,69 @@ impl ContourLevel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SecondAxis {
-    /// Full name.
+    /// Full name of the parameter.
     pub param: String,
-    /// Its points, in the order of the request.
+    /// Scanned values, in the order of the request.
     pub mu_values: Vec<f64>,
-    /// Its best-fit value.
+    /// Best-fit value of the parameter.
     pub mu_hat: f64,
-    /// Its uncertainty, from the Hessian at the best fit.
+    /// Uncertainty of the parameter, from the Hessian at the best fit.
     pub uncertainty: Option<f64>,
 }
 
 /// A profile likelihood scan. Serialises to the JSON of `nextstat scan`; a number that does not exist is
 /// `null`, and a warning says why.
 ///
-/// The values per point are flat: point `k` has the first parameter's value `k % n` and the second's value
-/// `k / n`, where `n` is the number of the first's. In JSON a scan in two parameters has one row per value of
-/// the second.
+/// Numbers per point are in flat lists: point `k` has value number `k % n` of the first parameter and value
+/// number `k / n` of the second, where `n` is the number of values of the first. In JSON, a scan in two
+/// parameters has one row per value of the second.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ScanResult {
     /// Full name of the (first) scanned parameter.
     pub param: String,
-    /// Its points, in the order of the request.
+    /// Scanned values of the (first) parameter, in the order of the request.
     pub mu_values: Vec<f64>,
-    /// The second parameter, if there is one.
+    /// The second scanned parameter, if there is one.
     pub second: Option<SecondAxis>,
-    /// `twice_nll`, minimised over all other parameters, above the best fit's, per point.
+    /// Profile per point: `twice_nll`, minimised over all other parameters, minus `twice_nll` at the best
+    /// fit.
     pub twice_delta_nll: Vec<Option<f64>>,
-    /// The one-sided statistic per point: 0 where the value lies below the best fit. Empty in two parameters.
+    /// One-sided test statistic per point: 0 at values below the best fit. Empty in two parameters.
     pub q_mu_values: Vec<Option<f64>>,
     /// Best-fit value of the (first) parameter.
     pub mu_hat: f64,
-    /// Its uncertainty, from the Hessian at the best fit.
+    /// Uncertainty of the (first) parameter, from the Hessian at the best fit.
     pub uncertainty: Option<f64>,
     /// `twice_nll` at the best fit.
     pub twice_nll: f64,
-    /// Whether the certificate of a minimum holds, per point.
+    /// Whether the fit converged, per point.
     pub converged: Vec<bool>,
-    /// Whether it holds at the best fit.
+    /// Whether the free fit converged.
     pub bestfit_converged: bool,
-    /// Per point, why there is no value or no certificate.
+    /// Reason why the fit failed or did not converge, per point.
     pub reasons: Vec<Option<String>>,
-    /// Where `twice_delta_nll` crosses 1 and 4; empty in two parameters, at one point, or if not asked for.
+    /// Intervals at the levels 1 and 4; empty in two parameters, for a single point, or if not asked for.
     pub intervals: Vec<ScanInterval>,
-    /// Iterations of all fits.
+    /// Number of iterations of all fits.
     pub n_iter: usize,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// Number of fits, the free one and those of the intervals included.
+    /// Number of fits, including the free fit and those of the intervals.
     pub n_fits: usize,
     /// True if the caller stopped the work after the best fit was found.
     pub interrupted: bool,
 }
 
 impl ScanResult {
-    /// Lengths of the rows of a scan in two parameters; everything in one row for one parameter.
+    /// Returns the number of points in a row of a scan in two parameters. A scan in one parameter has a
+    /// single row.
     #[must_use]
     pub fn row_length(&self) -> usize {
         self.mu_values.len().max(1)
     }
 
-    /// Whether the best fit and at least one point have a certificate.
+    /// Returns whether the free fit and the fit of at least one point converged.
     #[must_use]
     pub fn usable(&self) -> bool {
         self.bestfit_converged && self.converged.contains(&true)
@@ -177,7 +180,7 @@ impl Serialize for ScanResult {
     }
 }
 
-/// A flat list as rows.
+/// Serialises a flat list as rows of a given length.
 struct Rows<'a, T>(&'a [T], usize);
 
 impl<T: Serialize> Serialize for Rows<'_, T> {

@@ -1,15 +1,16 @@
-//! Toys of a given expectation, which need not be that of any parameters.
+//! Draws toys from given expected data, which need not be those of any parameter values.
 
 use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, Constraint, Model, SessionError, ToySource};
 
 use super::STUDY_HYPOTHESIS;
 
-/// What toys with given expectations are drawn from: counts Poisson(`main`), auxiliary data around `aux` (the
-/// observed ones if `None`) with the widths of their constraints.
+/// Builds the distributions from which toys with given expected data are drawn: counts Poisson(`main`), and
+/// auxiliary data around `aux` (the observed ones if `None`) with the widths of their constraints.
 ///
 /// # Errors
-/// For other lengths than the model's, or an expectation that is negative, above 1e15 or not finite.
+/// For lengths other than the model's, an expected value that is not finite, or a Poisson mean that is
+/// negative or above 1e15.
 pub fn source_of_expectation(
     model: &Model,
     main: &[f64],
@@ -29,7 +30,7 @@ pub fn source_of_expectation(
         .enumerate()
         .map(|(b, mean)| poisson("expected main data", b, *mean))
         .collect::<Result<_, _>>()?;
-    // Auxiliary data that no parameter has (there are none today) stay where they are.
+    // Auxiliary data that belong to no parameter (no model has such data today) keep their value.
     let mut sigmas: Vec<Option<f64>> = vec![Some(0.0); aux.len()];
     for constraint in model.parameters.iter().map(|p| p.constraint) {
         let (index, sigma) = match constraint {

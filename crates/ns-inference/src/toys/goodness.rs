@@ -1,4 +1,4 @@
-//! Goodness of fit of toys: the chi2 of each toy from its own saturated model.
+//! Goodness of fit with toys: the chi2 of each toy relative to its own saturated model.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
 
-/// Number of the hypothesis for the random numbers. It differs from those of tests and studies.
+/// Number of the hypothesis that keys the random numbers. It differs from those of tests and studies.
 const HYPOTHESIS: u8 = 3;
 
-/// Toys of a goodness of fit.
+/// Numbers of the toys of a goodness-of-fit test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GoodnessToys {
-    /// Toys run.
+    /// Number of toys run.
     pub n_toys: u64,
-    /// Those with a fit that did not reach its certificate; left out.
+    /// Number of toys whose fit did not converge, which are left out.
     pub n_nonconverged: u64,
-    /// Those with a fit that could not be made; left out.
+    /// Number of toys whose fit failed, which are left out.
     pub n_error: u64,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -38,7 +38,8 @@ pub struct GoodnessToys {
     pub interrupted: bool,
 }
 
-/// Counts toys drawn at `point` whose chi2 is not below `chi2`, fitted by `session`.
+/// Fits toys drawn at `point` with `session`. Returns their numbers, and the number with a chi2 not below
+/// `chi2`.
 pub(crate) fn count(
     analysis: &mut Analysis<'_>,
     session: &dyn Session,
@@ -79,11 +80,11 @@ pub(crate) fn count(
     Ok((counts, above))
 }
 
-/// Reads the one fit of every toy and draws its data once more for the saturated model, which costs a
-/// fraction of a fit.
+/// Reads the single fit of every toy. It draws the data of the toy again for the saturated model, which takes
+/// a fraction of the time of a fit.
 struct ChiSquareReader<'a> {
     session: &'a dyn Session,
-    /// The data whose counts toys replace.
+    /// Data whose counts the toys replace.
     of: Data,
     source: Arc<ToySource>,
     base: FitRequest,

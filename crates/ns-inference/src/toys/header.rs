@@ -1,18 +1,19 @@
-//! The header of a set of toys: everything that its numbers depend on. It decides whether two sets belong to one run.
+//! The header of a set of toys: everything on which its numbers depend. Headers decide whether two sets
+//! belong to one run.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Hypothesis, Shard};
 use crate::InferenceError;
 
-/// Largest difference between two generating points that count as one, in standard deviations.
+/// Largest difference, in standard deviations, up to which two generating points count as equal.
 pub const SAME_POINT: f64 = 1e-6;
 
-/// Largest difference between two observed statistics that count as one; toys this close below the
-/// observed statistic are counted as well.
+/// Largest difference between two observed statistics `q` that count as equal, divided by `1 + |q|`. Toys
+/// whose statistic lies below the observed one by at most this number are counted too.
 pub const SAME_STATISTIC: f64 = 1e-8;
 
-/// The part of a header that all kinds of toys have.
+/// The part of a header that is common to all kinds of toys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToyOrigin {
     /// Version of NextStat.
@@ -21,36 +22,36 @@ pub struct ToyOrigin {
     pub model_digest: String,
     /// Fingerprint of the data whose fits gave the generating points.
     pub data_digest: String,
-    /// Interpolation codes.
+    /// Interpolation codes of the model.
     pub interpolation: String,
-    /// Version of the samplers ([`ns_core::random::SAMPLERS`]); headers written before there was a second one do
-    /// not say it.
+    /// Version of the samplers ([`ns_core::random::SAMPLERS`]). It is missing in headers that were written
+    /// with the first version.
     #[serde(default = "first_samplers")]
     pub samplers: u32,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Toys of the whole run; of each hypothesis, where there are two.
+    /// Number of toys of the whole run; in a test, of each hypothesis.
     pub n_toys: u64,
-    /// Which part of the run this is.
+    /// Part of the run to which these toys belong.
     pub shard: Shard,
-    /// Parameters held in all fits beyond those that the model fixes.
+    /// Parameters fixed in all fits, with their values, in addition to those that the model fixes.
     pub fixed: Vec<(String, f64)>,
-    /// The effort of the search in the fits of toys.
+    /// Effort of the search for the global minimum in the fits of toys.
     pub search: String,
     /// Names of all parameters, in the model's order.
     pub parameter_names: Vec<String>,
-    /// A length per parameter to measure generating points by: its uncertainty, or where it has none its
-    /// size (at least 1).
+    /// Scale of each parameter for comparisons of generating points: its uncertainty, else its magnitude (at
+    /// least 1).
     pub sigmas: Vec<f64>,
 }
 
-/// The version of the samplers for headers that do not name one.
+/// Returns the version of the samplers for headers that do not name one.
 const fn first_samplers() -> u32 {
     1
 }
 
 impl ToyOrigin {
-    /// Checks that toys from `other` and these are parts of one run.
+    /// Checks that toys of this origin and of `other` are parts of one run.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] with the first difference.
@@ -71,7 +72,7 @@ impl ToyOrigin {
         Ok(())
     }
 
-    /// Checks that two generating points are one.
+    /// Checks that two generating points are equal within [`SAME_POINT`].
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] with the parameter that differs.
@@ -88,36 +89,36 @@ impl ToyOrigin {
     }
 }
 
-/// Where the toys of a hypothesis test come from. What belongs to one run agrees in everything but the
-/// shard; see [`Self::compatible`].
+/// The header of the toys of a hypothesis test. The headers of one run agree in everything but the shard; see
+/// [`Self::compatible`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToyHeader {
-    /// The common part.
+    /// Part of the header that is common to all kinds of toys.
     pub origin: ToyOrigin,
     /// Name of the parameter of interest.
     pub param: String,
-    /// The tested value.
+    /// Tested value of the parameter of interest.
     pub mu_test: f64,
     /// Name of the statistic: "qtilde", "q" or "q0".
     pub test_stat: String,
-    /// The observed statistic.
+    /// Observed value of the test statistic.
     pub q_obs: f64,
     /// Best-fit value of the parameter of interest for the observed data.
     pub mu_hat_obs: f64,
     /// Index of the parameter of interest.
     pub poi_index: usize,
-    /// Generating point of the alternative, all parameters.
+    /// Generating point of the alternative hypothesis, all parameters.
     pub point_b: Vec<f64>,
     /// Generating point of the tested hypothesis, all parameters.
     pub point_sb: Vec<f64>,
-    /// Whether the fits of the observed data reached their certificates.
+    /// Whether the fits of the observed data converged.
     pub converged: bool,
-    /// Warnings about these fits.
+    /// Warnings about the fits of the observed data.
     pub warnings: Vec<String>,
 }
 
 impl ToyHeader {
-    /// The generating point of a hypothesis, all parameters.
+    /// Returns the generating point of a hypothesis, all parameters.
     #[must_use]
     pub fn point(&self, hypothesis: Hypothesis) -> &[f64] {
         match hypothesis {
@@ -126,9 +127,10 @@ impl ToyHeader {
         }
     }
 
-    /// Checks that toys under `other` and these are parts of one run. Generating points may differ by
-    /// [`SAME_POINT`] standard deviations and observed statistics by [`SAME_STATISTIC`], since shards may
-    /// come from machines that round differently; all else but the shard agrees exactly.
+    /// Checks that toys with this header and with `other` are parts of one run. Generating points and
+    /// observed best fits may differ by [`SAME_POINT`] standard deviations, and observed statistics `q` by
+    /// [`SAME_STATISTIC`] times `1 + |q|`, because machines round differently. All else but the shard must
+    /// agree exactly.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] with the first difference.
@@ -150,18 +152,18 @@ impl ToyHeader {
     }
 }
 
-/// Where the toys of a study of parameters come from.
+/// The header of the toys of a study of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitToysHeader {
-    /// The common part.
+    /// Part of the header that is common to all kinds of toys.
     pub origin: ToyOrigin,
-    /// The parameters studied, by full name, in the order of the rows' values.
+    /// Full names of the parameters studied, in the order of the values in the rows.
     pub params: Vec<String>,
-    /// Their indices in the model.
+    /// Indices of the parameters studied, in the model's order of parameters.
     pub indices: Vec<usize>,
-    /// The generating point, all parameters; of a given expectation its best fit.
+    /// Generating point, all parameters; of given expected data their best fit.
     pub point: Vec<f64>,
-    /// The expectation that toys are drawn from where it was given: main counts, then auxiliary data.
+    /// Expected data from which toys are drawn, if given: main counts, then auxiliary data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expectation: Option<Vec<f64>>,
     /// Warnings about the result.
@@ -169,7 +171,8 @@ pub struct FitToysHeader {
 }
 
 impl FitToysHeader {
-    /// Checks that toys under `other` and these are parts of one run, as [`ToyHeader::compatible`].
+    /// Checks that toys with this header and with `other` are parts of one run, like
+    /// [`ToyHeader::compatible`].
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] with the first difference.
@@ -185,7 +188,7 @@ impl FitToysHeader {
     }
 }
 
-/// A given expectation, in words.
+/// Given expected data, displayed in words.
 #[derive(PartialEq)]
 struct Given(Vec<f64>);
 
@@ -198,7 +201,7 @@ impl std::fmt::Display for Given {
     }
 }
 
-/// Parameters and the values at which they are held, in words.
+/// Fixed parameters and their values, displayed in words.
 #[derive(PartialEq)]
 struct Held<'a>(&'a [(String, f64)]);
 

@@ -1,9 +1,9 @@
-//! Pseudo-experiments: hypothesis tests without asymptotic formulae, and studies of fits.
+//! Pseudo-experiments (toys): hypothesis tests without asymptotic formulae, and studies of fits.
 //!
-//! A run has three stages, and a fresh run, a resumed one and merged shards all end in the same code:
-//! *prepare* fits the observed data and writes the header, *run* streams one row per toy, a *summary*
-//! takes the rows one by one. A toy is a pure function of model, data, tested value, statistic, seed and
-//! index: neither threads, batches, shards nor devices change a bit of it.
+//! A run has three stages: *prepare* fits the observed data and writes the header, *run* produces one row per
+//! toy, and a *summary* takes the rows one by one. Fresh runs, resumed runs and merged shards share this
+//! code. A toy is a pure function of model, data, tested value, statistic, seed and index: it does not depend
+//! on threads, batches, shards or devices.
 
 mod expectation;
 pub(crate) mod goodness;
@@ -40,30 +40,33 @@ pub use summary::Summary;
 
 use crate::InferenceError;
 
-/// The warning of a run that the caller stopped.
+/// Warning in the result of a run that the caller stopped.
 pub(crate) const INTERRUPTED: &str = "interrupted: only the toys done by then are counted";
 
 /// How a run of toys ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]
 pub struct ToyRun {
-    /// Number of delivered rows.
+    /// Number of rows handed to the sink.
     pub n_rows: u64,
-    /// True if the caller stopped the work: the rows handed over are complete up to there.
+    /// True if the caller stopped the work; the rows handed to the sink have no gaps.
     pub interrupted: bool,
     /// Wall time, in seconds.
     pub wall_s: f64,
 }
 
-/// Tests the hypothesis that the parameter of interest is `mu` with toys of both hypotheses.
+/// Tests the hypothesis that the parameter of interest is `mu`, with toys of this hypothesis and of the
+/// alternative.
 ///
-/// Toys are drawn at the conditional best fits of the observed data, with `mu` and with 0 (for q0: with 0
-/// and with 1), each is fitted freely and with the tested value, and those with a statistic not below the
-/// observed one are counted. A toy whose fits fail is left out, counted as such, and does not end the run.
+/// Toys are drawn at the conditional best fits of the observed data, with the parameter of interest fixed at
+/// `mu` and at 0 (for q0: at 0 and at 1). Each toy is fitted freely and with the tested value. The p-values
+/// count the toys whose statistic is not below the observed one. A toy whose fits fail is left out and
+/// counted as failed; it does not end the run.
 ///
 /// # Errors
-/// As [`ToyTest::prepare`] and [`ToyTest::run`]; [`InferenceError::Cancelled`] if the caller stopped the work
-/// before the first toy. Later, what is done is counted and `interrupted` is set.
+/// The errors of [`ToyTest::prepare`] and [`ToyTest::run`]; [`InferenceError::Cancelled`] if the caller
+/// stopped the work before the first toy. If the caller stops it later, the result has the toys done so far,
+/// and `interrupted` is set.
 pub fn hypotest_toys(
     model: &Model,
     session: &dyn Session,

@@ -7,32 +7,33 @@ use super::{Shard, ToyOrigin};
 use crate::analysis::Analysis;
 use crate::{FitOptions, InferenceError, TestStatistic, options};
 
-/// The largest number of toys of one run.
+/// Largest number of toys of one run.
 pub const MOST_TOYS: u64 = 1 << 48;
 
-/// Options of a toy-based hypothesis test, built step by step.
+/// Options of a toy-based hypothesis test, set by chained methods.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HypotestToysOptions {
-    /// Data, fixed parameters, start and search of the observed fits; the toys' fits hold the same
-    /// parameters.
+    /// Data, fixed parameters, starting point and search of the fits of the observed data. The fits of toys
+    /// have the same fixed parameters.
     pub fit: FitOptions,
-    /// The statistic.
+    /// Test statistic.
     #[serde(rename = "test_stat", deserialize_with = "options::text")]
     pub statistic: TestStatistic,
-    /// Toys of each hypothesis.
+    /// Number of toys of each hypothesis.
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Which part of the toys to run.
+    /// Part of the toys to run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
-    /// Compute the band expected for background alone. It needs the statistics of all toys at once: 8 bytes
-    /// each, and 24 more per toy of the alternative at the end. Without it any number of toys takes the same
-    /// memory.
+    /// Whether to compute the band expected for background alone. The band needs the statistics of all toys
+    /// in memory: 8 bytes per toy, and at the end 24 more per toy of the alternative. Without the band, the
+    /// memory does not depend on the number of toys.
     pub expected_set: bool,
-    /// Toys handed to the device at a time; chosen by their speed if `None`. No number depends on it.
+    /// Number of toys handed to the device at a time; if `None`, it follows from their speed. No result
+    /// depends on it.
     pub batch: Option<u64>,
 }
 
@@ -55,7 +56,7 @@ options::setters! { HypotestToysOptions {
     batch: Option<u64>
 } }
 
-/// Checks a number of toys.
+/// Checks that a number of toys is allowed.
 ///
 /// # Errors
 /// [`InferenceError::NumberOfToys`] unless it lies between 1 and [`MOST_TOYS`].
@@ -67,7 +68,7 @@ pub(crate) fn check_number(n_toys: u64) -> Result<(), InferenceError> {
     }
 }
 
-/// The common header of the toys of an analysis.
+/// Builds the part of the header that is common to all kinds of toys.
 pub(super) fn origin(
     analysis: &Analysis<'_>,
     seed: u64,
@@ -98,10 +99,10 @@ pub(super) fn origin(
     }
 }
 
-/// The fit that the toys of an origin vary: fixed parameters and search; observed data.
+/// Returns the fit options of the toys of `origin`: its fixed parameters and its search, with observed data.
 ///
 /// # Errors
-/// [`InferenceError::ForeignToys`] if the model is another one than the origin's.
+/// [`InferenceError::ForeignToys`] if `origin` belongs to another model.
 pub(super) fn fit_options(model: &Model, origin: &ToyOrigin) -> Result<FitOptions, InferenceError> {
     let digest = model.digest();
     if digest != origin.model_digest {

@@ -1,4 +1,4 @@
-//! Toys of a hypothesis test: the fits of the observed data, and those of each toy.
+//! Prepares the toys of a hypothesis test: fits the observed data and defines the fits of each toy.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::hypotest::begin;
 use crate::{InferenceError, TestStatistic};
 
 impl<'a> ToyTest<'a> {
-    /// Fits the observed data: the observed statistic and both generating points. Runs no toy.
+    /// Fits the observed data, which gives the observed statistic and both generating points. Runs no toy.
     ///
-    /// For q0 the tested value is 0 whatever `mu` says.
+    /// For q0 the tested value is 0, and `mu` is ignored.
     ///
     /// # Errors
-    /// As [`crate::hypotest()`]; for a number of toys that cannot be run; if toys cannot be drawn since a bin
-    /// has a negative expected yield.
+    /// The errors of [`crate::hypotest()`]; also for an invalid number of toys, and if toys cannot be drawn
+    /// because a bin has a negative expected yield.
     pub fn prepare(
         model: &'a Model,
         session: &'a dyn Session,
@@ -96,10 +96,11 @@ impl Prepare for ToyRow {
     }
 }
 
-/// The free and the conditional fit of a toy, and what both vary.
+/// The free and the conditional fit of a toy, then the request on which both are based.
 type Requests = (Vec<FitRequest>, FitRequest);
 
-/// The requests of toys drawn at either of two `points`. The conditional fit starts where the toy's own free fit expects it.
+/// Builds the fit requests of toys drawn at each of two `points`. The conditional fit of a toy starts at the
+/// point predicted from its own free fit.
 fn requests(
     analysis: &mut Analysis<'_>,
     statistic: TestStatistic,
@@ -114,7 +115,7 @@ fn requests(
     let [of_b, of_sb] = asimov;
     let asimov = [of_b?, of_sb?];
     let bases = points.map(|point| free_base(analysis, point));
-    // Both in one batch.
+    // The fits for both points run in one batch.
     let parents = [0, 1].map(|i| (asimov[i].clone(), free_parent(analysis, &bases[i], points[i])));
     let free_parents = parent_fits(analysis, parents)?;
     let parts = [0, 1].map(|i| {
@@ -146,7 +147,8 @@ fn requests(
     }))
 }
 
-/// How all parameters follow one: its row of the covariance.
+/// Returns the row of the parameter of interest in the covariance matrix, along which all parameters move
+/// with it.
 fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
     let covariance = fit.covariance.as_ref()?;
     let row: Vec<f64> = (0..covariance.n).map(|i| covariance.get(poi, i)).collect();
@@ -154,8 +156,9 @@ fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
     usable.then(|| Arc::from(row))
 }
 
-/// The free fit of a toy drawn at `point`. It starts there, with the curvature that the data expected there
-/// have, which is nearer to that of toys than the observed data's. Also the fit of the expected data.
+/// Builds the free fit of a toy drawn at `point`, with the covariance of the expected data `asimov`, which is
+/// closer to that of toys than the covariance of the observed data. Also returns the fit of the expected
+/// data.
 pub(super) fn free_request(
     analysis: &mut Analysis<'_>,
     asimov: &Data,
@@ -168,13 +171,14 @@ pub(super) fn free_request(
     Ok((FitRequest { metric, ..base }, parent))
 }
 
-/// The free fit of a toy drawn at `point`, as long as no curvature is known.
+/// Builds the free fit of a toy drawn at `point`, without a covariance to start with.
 fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
     let (start, search) = (Start::At(Arc::from(point)), analysis.nearby_search());
     FitRequest { start, search, metric: None, ..analysis.base.clone() }
 }
 
-/// The fit of the data expected at `point`.
+/// Builds the fit of the data expected at `point`. The bounds of unconstrained parameters at a bound are
+/// widened.
 fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> FitRequest {
     let mut parent = FitRequest { search: Search::Local, ..base.clone() };
     for (i, (x, p)) in point.iter().zip(&analysis.model.parameters).enumerate() {
@@ -188,7 +192,7 @@ fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> Fit
     parent
 }
 
-/// Runs fits whose covariances are optional: a failure is ignored.
+/// Runs fits that provide covariances for other fits; `None` for a fit without convergence.
 fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
     jobs: [(Data, FitRequest); N],

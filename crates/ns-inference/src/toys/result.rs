@@ -5,17 +5,17 @@ use serde::Serialize;
 use super::Hypothesis;
 use crate::hypotest::ExpectedSet;
 
-/// A number of each hypothesis.
+/// Two values, one for each hypothesis of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct PerHypothesis<T> {
-    /// Of the alternative.
+    /// Value for the alternative hypothesis.
     pub b: T,
-    /// Of the tested hypothesis.
+    /// Value for the tested hypothesis.
     pub sb: T,
 }
 
 impl<T> PerHypothesis<T> {
-    /// The number of one hypothesis, mutable.
+    /// Returns a mutable reference to the value of one hypothesis.
     pub(super) fn of_mut(&mut self, hypothesis: Hypothesis) -> &mut T {
         match hypothesis {
             Hypothesis::Background => &mut self.b,
@@ -23,7 +23,7 @@ impl<T> PerHypothesis<T> {
         }
     }
 
-    /// Applies a function to both numbers.
+    /// Applies a function to both values.
     pub(super) fn map<U>(self, f: impl Fn(T) -> U) -> PerHypothesis<U> {
         PerHypothesis { b: f(self.b), sb: f(self.sb) }
     }
@@ -35,48 +35,48 @@ impl<T> PerHypothesis<T> {
 pub struct HypotestToysResult {
     /// Name of the parameter of interest.
     pub param: String,
-    /// The tested value.
+    /// Tested value of the parameter of interest.
     pub mu_test: f64,
-    /// Name of the statistic.
+    /// Name of the test statistic.
     pub test_stat: String,
     /// CLs of the observed data: `clsb / clb`. `None` for q0 and where `clb` is 0.
     pub cls: Option<f64>,
     /// Fraction of toys of the tested hypothesis with a statistic not below the observed one.
     pub clsb: Option<f64>,
-    /// The same of the alternative.
+    /// Fraction of toys of the alternative with a statistic not below the observed one.
     pub clb: Option<f64>,
-    /// Statistical error of `cls`: both binomial errors propagated. Where no toy of sb counts, the upper
-    /// end of the Clopper-Pearson interval of one standard deviation.
+    /// Statistical error of `cls`, propagated from the binomial errors of `clsb` and `clb`. If `cls` is 0,
+    /// the upper end of its Clopper-Pearson interval of one standard deviation.
     pub cls_error: Option<f64>,
-    /// Binomial error of `clsb`; where it is 0, the same bound.
+    /// Binomial error of `clsb`; if `clsb` is 0, its Clopper-Pearson upper end.
     pub clsb_error: Option<f64>,
-    /// Binomial error of `clb`; where it is 0, the same bound.
+    /// Binomial error of `clb`; if `clb` is 0, its Clopper-Pearson upper end.
     pub clb_error: Option<f64>,
-    /// Where `cls` is 0: what it stays below at 95 % confidence.
+    /// Upper limit on CLs at 95 % confidence if `cls` is 0.
     pub cls_upper: Option<f64>,
-    /// CLs with all toys that failed or did not converge counted below the observed statistic.
+    /// CLs if all toys that failed or did not converge count as below the observed statistic.
     pub cls_failed_low: Option<f64>,
-    /// CLs with all of them counted above.
+    /// CLs if all toys that failed or did not converge count as above the observed statistic.
     pub cls_failed_high: Option<f64>,
-    /// The observed statistic.
+    /// Observed value of the test statistic.
     pub q_obs: f64,
     /// Best-fit value of the parameter of interest for the observed data.
     pub mu_hat: f64,
-    /// Toys run.
+    /// Number of toys run, for each hypothesis.
     pub n_toys: PerHypothesis<u64>,
-    /// Those with a fit that did not reach its certificate.
+    /// Number of toys with a fit that did not converge, for each hypothesis.
     pub n_nonconverged: PerHypothesis<u64>,
-    /// Those with a fit that could not be made.
+    /// Number of toys with a fit that failed, for each hypothesis.
     pub n_error: PerHypothesis<u64>,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Which part of the run these toys are.
+    /// Part of the run to which these toys belong, as in `1/1`.
     pub shard: String,
-    /// Toys of both hypotheses per second of wall time; `None` for toys read from files.
+    /// Number of toys of both hypotheses per second of wall time; `None` for toys read from files.
     pub toys_per_s: Option<f64>,
-    /// p-values expected for the alternative, ascending in CLs; `None` unless asked for.
+    /// p-values expected for the alternative, in ascending order; `None` unless asked for.
     pub expected_set: Option<ExpectedSet>,
-    /// Whether every fit behind these numbers reached its certificate.
+    /// Whether every fit behind these numbers converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,

@@ -1,4 +1,4 @@
-//! One row per toy. Runs produce rows, files store them, and summaries count them.
+//! The rows of toys, one per toy. Runs produce rows, files store them, and summaries count them.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::run::Prepare;
 use super::{FitToysHeader, ToyHeader, ToyOrigin};
 use crate::InferenceError;
 
-/// Which of the two hypotheses of a test a toy was drawn from.
+/// One of the two hypotheses of a test, from which toys are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Hypothesis {
     /// The alternative, "b": no signal (for q0: a signal of strength 1).
@@ -19,10 +19,10 @@ pub enum Hypothesis {
 }
 
 impl Hypothesis {
-    /// Both, in the order in which they are run.
+    /// Both hypotheses, in the order in which they are run.
     pub const BOTH: [Self; 2] = [Self::Background, Self::Signal];
 
-    /// Its number, which gives the two hypotheses different random numbers.
+    /// Returns the number of the hypothesis, which gives the two hypotheses different random numbers.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -31,7 +31,7 @@ impl Hypothesis {
         }
     }
 
-    /// Its short name: "b" or "sb".
+    /// Returns the short name of the hypothesis: "b" or "sb".
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,17 +51,17 @@ impl std::fmt::Display for Hypothesis {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToyStatus {
-    /// Every fit reached its certificate.
+    /// Every fit converged.
     #[default]
     Converged,
-    /// A fit ended without its certificate.
+    /// A fit ended without convergence.
     NotConverged,
-    /// A fit could not be made at all.
+    /// A fit failed and has no result.
     Failed,
 }
 
 impl ToyStatus {
-    /// The number that stands for it in arrays and files.
+    /// Returns the number that represents the status in arrays.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -71,7 +71,7 @@ impl ToyStatus {
         }
     }
 
-    /// The status with this number.
+    /// Returns the status that a number represents, or `None` if there is none.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         [Self::Converged, Self::NotConverged, Self::Failed].into_iter().find(|s| s.code() == code)
@@ -81,42 +81,42 @@ impl ToyStatus {
 /// One toy of a hypothesis test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToyRow {
-    /// The hypothesis that it was drawn from.
+    /// Hypothesis from which the toy was drawn.
     pub hypothesis: Hypothesis,
-    /// Its number among the toys of that hypothesis, from 0.
+    /// Number of the toy among those of its hypothesis, from 0.
     pub index: u64,
-    /// The test statistic; `None` where a fit could not be made. That of a toy that did not converge is
-    /// kept for information and never counted.
+    /// Test statistic; `None` if a fit failed. The statistic of a toy that did not converge is kept for
+    /// information and never counted.
     pub statistic: Option<f64>,
-    /// Best-fit value of the parameter of interest.
+    /// Best-fit value of the parameter of interest; `None` if the free fit failed.
     pub mu_hat: Option<f64>,
-    /// How its fits ended.
+    /// How the fits of the toy ended.
     pub status: ToyStatus,
-    /// Why it did not converge or failed; empty otherwise.
+    /// Reason why the toy did not converge or failed; empty otherwise.
     pub reason: String,
 }
 
 /// One toy of a study of parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitToyRow {
-    /// Its number, from 0.
+    /// Number of the toy, from 0.
     pub index: u64,
-    /// `-ln L` at the best fit; `None` where there is none.
+    /// `-ln L` at the best fit; `None` if the fit failed.
     pub nll: Option<f64>,
-    /// How its fit ended.
+    /// How the fit of the toy ended.
     pub status: ToyStatus,
-    /// Why it did not converge or failed; empty otherwise.
+    /// Reason why the toy did not converge or failed; empty otherwise.
     pub reason: String,
-    /// Best-fit values of the parameters asked for, in their order; empty where there are none.
+    /// Best-fit values of the parameters studied, in the order of the header; empty if the fit failed.
     pub values: Vec<f64>,
-    /// Their uncertainties; `None` at a bound, on a kink or along a flat direction. As long as `values`.
+    /// Uncertainties of `values`, one for each; `None` at a bound, on a kink or along a flat direction.
     pub uncertainties: Vec<Option<f64>>,
 }
 
-/// A row of one toy: [`ToyRow`] or [`FitToyRow`]. Only this crate implements it.
+/// A row of one toy: [`ToyRow`] or [`FitToyRow`]. Only this crate implements the trait.
 #[allow(private_bounds)]
 pub trait Row: Prepare<Head = Self::Header> + Clone + Send + Sync {
-    /// What a run consists of: the hypotheses of a test; a study has one series alone.
+    /// The series of toys of a run: one per hypothesis of a test; a study has a single one.
     type Series: Copy + PartialEq + Send + Sync + 'static;
 
     /// The header of the rows of one run.
@@ -125,13 +125,13 @@ pub trait Row: Prepare<Head = Self::Header> + Clone + Send + Sync {
     /// All series, in the order in which they are run.
     const SERIES: &'static [Self::Series];
 
-    /// The series that this row belongs to.
+    /// Returns the series to which this row belongs.
     fn series(&self) -> Self::Series;
 
-    /// Its number within the series.
+    /// Returns the number of the toy within its series.
     fn index(&self) -> u64;
 
-    /// The common part of the header.
+    /// Returns the part of a header that is common to all kinds of toys.
     fn origin(header: &Self::Header) -> &ToyOrigin;
 }
 
@@ -169,12 +169,12 @@ impl Row for FitToyRow {
     }
 }
 
-/// Takes toys as they get ready; functions of rows and lists of them do.
+/// Receives the rows of toys as they get ready. Implemented for functions of rows and for vectors.
 pub trait RowSink<R = ToyRow> {
-    /// Takes further toys: those of one series, in the order of their indices, without gaps.
+    /// Receives the next rows: those of one series, in the order of their indices, without gaps.
     ///
     /// # Errors
-    /// Whatever keeps them from being taken; the run ends with it.
+    /// Any error of the receiver. It ends the run.
     fn rows(&mut self, rows: &[R]) -> Result<(), InferenceError>;
 }
 

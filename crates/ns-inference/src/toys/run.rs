@@ -1,4 +1,5 @@
-//! Runs of toys of any kind: prepared once, continued from their header, run in ranges.
+//! Runs of toys of any kind. A run is prepared once, or continued from its header; then it runs toys in
+//! ranges.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,19 +13,19 @@ use super::{FitToyRow, ToyRow, ToyRun};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 
-/// Finds out from a header how toys of a kind are drawn, fitted and read.
+/// Derives from a header how the toys of one kind are drawn, fitted and read.
 pub(super) trait Prepare: Sized {
-    /// Reads the outcomes of one series.
+    /// Type that makes rows from the fits of the toys of one series.
     type Reader: Reader<Row = Self> + Clone + Send + Sync;
     /// The type of [`Row::Header`].
     type Head;
 
-    /// The toys of every series, in the order of [`Row::SERIES`]. `analysis` has the options of the header and a session for
-    /// single fits, `session` is that of the toys.
+    /// Returns the toys and the reader of every series, in the order of [`Row::SERIES`]. `analysis` has the
+    /// options of the header and a session for single fits; `session` runs the toys.
     ///
     /// # Errors
-    /// [`InferenceError::ForeignToys`] if the header is that of another model; if toys cannot be drawn; if the device fails or
-    /// the caller stopped the work.
+    /// [`InferenceError::ForeignToys`] if the header belongs to another model; also if toys cannot be drawn,
+    /// the device fails, or the caller stopped the work.
     fn prepared(
         analysis: &mut Analysis<'_>,
         session: &dyn Session,
@@ -32,7 +33,7 @@ pub(super) trait Prepare: Sized {
     ) -> Result<Vec<(Toys, Self::Reader)>, InferenceError>;
 }
 
-/// A run whose first fits are done: it knows its generating points and runs toys.
+/// A run of toys whose generating points are known, because its first fits are done.
 pub struct PreparedToys<'a, R: Row> {
     model: &'a Model,
     session: &'a dyn Session,
@@ -46,7 +47,7 @@ pub type ToyTest<'a> = PreparedToys<'a, ToyRow>;
 /// A study of parameters whose generating point is known.
 pub type FitToysTest<'a> = PreparedToys<'a, FitToyRow>;
 
-/// A prepared run without its model and session, for callers that hold these themselves.
+/// A prepared run without its model and session, for callers that own these.
 #[derive(Clone)]
 pub struct ToyPlan<R: Row = ToyRow> {
     header: R::Header,
@@ -54,13 +55,14 @@ pub struct ToyPlan<R: Row = ToyRow> {
 }
 
 impl<R: Row> ToyPlan<R> {
-    /// The header of the toys.
+    /// Returns the header of the toys.
     #[must_use]
     pub fn header(&self) -> &R::Header {
         &self.header
     }
 
-    /// The run again, on the model and session (or others of the same model) that it was prepared with.
+    /// Returns the prepared run with a model and a session: those of the preparation, or others of the same
+    /// model.
     #[must_use]
     pub fn attach<'a>(&self, model: &'a Model, session: &'a dyn Session) -> PreparedToys<'a, R> {
         PreparedToys { model, session, plan: self.clone(), batch: None }
@@ -68,11 +70,12 @@ impl<R: Row> ToyPlan<R> {
 }
 
 impl<'a, R: Row> PreparedToys<'a, R> {
-    /// Continues a run whose first fits were done before or on another machine. Its rows are the same, bit by bit.
+    /// Prepares a run from its header, without repeating its first fits, which may have been done on another
+    /// machine. The rows are identical, bit by bit.
     ///
     /// # Errors
-    /// [`InferenceError::ForeignToys`] if the header is that of another model; if toys cannot be drawn; if
-    /// the device fails or the caller stopped the work.
+    /// [`InferenceError::ForeignToys`] if the header belongs to another model; also if toys cannot be drawn,
+    /// the device fails, or the caller stopped the work.
     pub fn from_header(
         model: &'a Model,
         session: &'a dyn Session,
@@ -89,19 +92,19 @@ impl<'a, R: Row> PreparedToys<'a, R> {
 }
 
 impl<R: Row> PreparedToys<'_, R> {
-    /// The header of the toys, to be stored with their rows.
+    /// Returns the header of the toys, to be stored with their rows.
     #[must_use]
     pub fn header(&self) -> &R::Header {
         &self.plan.header
     }
 
-    /// The prepared run, without model and session.
+    /// Returns the prepared run without its model and session.
     #[must_use]
     pub fn plan(&self) -> ToyPlan<R> {
         self.plan.clone()
     }
 
-    /// The toys of this header's shard: the same range of every series.
+    /// Returns the ranges of toys of the header's shard: the same range for every series.
     #[must_use]
     pub fn ranges(&self) -> Vec<(R::Series, Range<u64>)> {
         let origin = R::origin(self.header());
@@ -109,8 +112,8 @@ impl<R: Row> PreparedToys<'_, R> {
         R::SERIES.iter().map(|series| (*series, range.clone())).collect()
     }
 
-    /// What the session is first asked for to make rows of these toys, in a test the free fit (0) and the conditional
-    /// one (1). For the study of single toys. Fits without a certificate are repeated before a row is made.
+    /// Returns the first fit task of a range of toys, for studies of single toys; in a test it has the free
+    /// fit (0) and the conditional one (1). Before a run makes rows, it repeats fits that did not converge.
     #[must_use]
     pub fn task(&self, series: R::Series, range: Range<u64>) -> Option<FitTask> {
         let (toys, _) = self.of(series)?;
@@ -121,17 +124,18 @@ impl<R: Row> PreparedToys<'_, R> {
         self.plan.series.get(R::SERIES.iter().position(|one| *one == series)?)
     }
 
-    /// Sets how many toys go to the device at a time; results do not depend on it.
+    /// Sets the number of toys handed to the device at a time. Results do not depend on it.
     #[must_use]
     pub fn batch(self, batch: Option<u64>) -> Self {
         Self { batch, ..self }
     }
 
-    /// Runs toys and hands their rows on as they get ready, in the order of the ranges; takes the same memory
-    /// however many they are. Where the caller stops the work, the rows up to there have been handed on.
+    /// Runs toys and hands their rows to `sink` as they get ready, in the order of the ranges. The memory
+    /// does not depend on the number of toys. If the caller stops the work, the rows finished by then have
+    /// been handed over.
     ///
     /// # Errors
-    /// If the device fails or the sink refuses rows.
+    /// If the device fails or the sink returns an error.
     pub fn run(
         &self,
         ranges: &[(R::Series, Range<u64>)],
@@ -148,7 +152,8 @@ impl<R: Row> PreparedToys<'_, R> {
     /// Runs all toys of the shard.
     ///
     /// # Errors
-    /// As [`Self::run`]; [`InferenceError::Cancelled`] if the caller stopped the work before the first toy.
+    /// The errors of [`Self::run`]; [`InferenceError::Cancelled`] if the caller stopped the work before the
+    /// first toy.
     pub(super) fn run_all(
         &self,
         control: Control<'_>,
@@ -159,8 +164,8 @@ impl<R: Row> PreparedToys<'_, R> {
     }
 }
 
-/// The session for the few fits before the toys, which wait for each other. The header is then the same, bit by bit,
-/// whichever device the toys run on.
+/// Returns the session for the few fits before the toys, which depend on each other: the CPU's, if there is
+/// one. So the header is identical, bit by bit, on whichever device the toys run.
 pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
     session.cpu().unwrap_or(session)
 }

@@ -1,4 +1,4 @@
-//! One part of a run that is spread over machines.
+//! A part of a run that is distributed over several machines.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::InferenceError;
 
-/// Part `index` of `count`, counted from 1: "3/10".
+/// One of `count` parts of a run, written as "3/10" for the third of ten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shard {
-    /// Which part, from 1.
+    /// Number of this part, from 1.
     pub index: u32,
-    /// How many parts there are.
+    /// Number of parts of the run.
     pub count: u32,
 }
 
 impl Shard {
-    /// The only part there is.
+    /// The whole run as a single part.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
-    /// Part `index` of `count`.
+    /// Creates part `index` of `count`.
     ///
     /// # Errors
     /// Unless `1 <= index <= count`.
@@ -31,7 +31,8 @@ impl Shard {
         Ok(Self { index, count })
     }
 
-    /// Its toys out of `n_toys`: the parts are contiguous, cover all toys, and differ by one at most.
+    /// Returns the toys of this part, out of `n_toys`. The ranges of all parts are contiguous, cover all
+    /// toys, and differ in length by at most one.
     #[must_use]
     pub fn range(self, n_toys: u64) -> Range<u64> {
         let cut = |part: u32| {

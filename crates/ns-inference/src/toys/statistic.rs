@@ -1,4 +1,4 @@
-//! The test statistic of one toy, from its free and its conditional fit.
+//! Computes the test statistic of one toy from its free and its conditional fit.
 
 use std::sync::Arc;
 
@@ -10,29 +10,30 @@ use crate::TestStatistic;
 use crate::diagnosis;
 use crate::lowest::tolerance;
 
-/// The index of the free fit of a toy.
+/// Index of the free fit among the fits of a toy.
 const FREE: usize = 0;
-/// The index of the conditional fit of a toy.
+/// Index of the conditional fit among the fits of a toy.
 const CONDITIONAL: usize = 1;
-/// The index of a free fit that starts from a lower conditional minimum, with the search of a single fit. (Where the function
-/// falls without end, the search of toys returns another minimum, however high.)
+/// Index of a second free fit, which starts from a conditional minimum below the first one, with the search
+/// of a single fit. (If the likelihood increases without bound, the search of toys returns another minimum,
+/// however high.)
 const ONWARDS: usize = 2;
 
-/// Reads the toys of one hypothesis.
+/// Makes rows from the fits of the toys of one hypothesis.
 #[derive(Clone)]
 pub(crate) struct StatisticReader {
     pub(super) hypothesis: Hypothesis,
     pub(super) statistic: TestStatistic,
     pub(super) poi: usize,
-    /// The tested value.
+    /// Tested value of the parameter of interest.
     pub(super) value: f64,
     /// Bounds of the parameter of interest in the free fit.
     pub(super) bounds: (f64, f64),
-    /// The fit that both vary, from the generating point.
+    /// Request on which the free and the conditional fit are based; it starts at the generating point.
     pub(super) base: FitRequest,
 }
 
-/// When the conditional fit is needed: if the best fit does not lie beyond the tested value.
+/// Returns when the conditional fit is needed: if the best fit does not lie beyond the tested value.
 pub(super) fn needed(statistic: TestStatistic, poi: usize, value: f64) -> Condition {
     let range = match statistic {
         TestStatistic::Q | TestStatistic::Qtilde => (f64::NEG_INFINITY, value),
@@ -42,7 +43,7 @@ pub(super) fn needed(statistic: TestStatistic, poi: usize, value: f64) -> Condit
 }
 
 impl StatisticReader {
-    /// True where the statistic is 0 whatever the conditional fit says.
+    /// Returns whether the statistic is 0 without a conditional fit.
     fn beyond(&self, mu_hat: f64) -> bool {
         match self.statistic {
             TestStatistic::Q | TestStatistic::Qtilde => mu_hat > self.value,
@@ -50,12 +51,12 @@ impl StatisticReader {
         }
     }
 
-    /// The free fit from a point.
+    /// Builds a free fit with the given start, and its index.
     fn free(&self, start: Start, search: Search) -> (usize, FitRequest) {
         (FREE, FitRequest { start, search, ..self.base.clone() })
     }
 
-    /// The conditional fit from a point.
+    /// Builds a conditional fit with the given start, and its index.
     fn conditional(&self, start: Start, search: Search) -> (usize, FitRequest) {
         let mut request = FitRequest { start, search, ..self.base.clone() };
         request.fixed.retain(|(i, _)| *i != self.poi);
@@ -74,7 +75,7 @@ impl StatisticReader {
         }
     }
 
-    /// A toy one of whose fits could not be made.
+    /// Builds the row of a toy with a failed fit; `which` names this fit.
     fn failed(
         &self,
         model: &Model,
@@ -91,7 +92,7 @@ impl StatisticReader {
     }
 }
 
-/// Marks a toy whose fit ended without a certificate.
+/// Sets status and reason of a row if `fit`, called `which`, did not converge.
 fn marked(model: &Model, row: ToyRow, which: &str, fit: &FitOutcome) -> ToyRow {
     if fit.converged() {
         return row;
@@ -103,7 +104,7 @@ fn marked(model: &Model, row: ToyRow, which: &str, fit: &FitOutcome) -> ToyRow {
     ToyRow { status: ToyStatus::NotConverged, reason, ..row }
 }
 
-/// Why a fit of a toy has no certificate, with the bins that it empties.
+/// Returns why a fit of a toy did not converge, with the bins that it empties.
 pub(super) fn ended(model: &Model, fit: &FitOutcome) -> String {
     let empty = diagnosis::empty_bins(model, fit);
     let empty = empty.map_or_else(String::new, |bins| format!(", with no expected events left in {bins}"));
@@ -114,7 +115,7 @@ fn at(fit: &FitOutcome) -> Start {
     Start::At(Arc::from(fit.parameters.as_slice()))
 }
 
-/// The second free fit if it has a minimum, and a lower one.
+/// Returns the second free fit if it converged to a lower minimum, else the first one.
 fn lower<'f>(free: &'f FitOutcome, onwards: Option<&'f Result<FitOutcome, FitFailure>>) -> &'f FitOutcome {
     match onwards {
         Some(Ok(onwards)) if onwards.converged() && onwards.nll < free.nll => onwards,
@@ -151,7 +152,7 @@ impl Reader for StatisticReader {
             {
                 return Reading::Row(self.failed(model, index, "conditional fit", Some(mu_hat), failure));
             }
-            // Skipped, since an earlier free fit had decided; or not finite where it started.
+            // The fit was skipped because of an earlier free fit, or failed where it started.
             _ => return Reading::Again(vec![self.conditional(at(free), Search::Standard)]),
         };
         if worth_repeating(conditional) && round == 0 {
@@ -163,7 +164,7 @@ impl Reader for StatisticReader {
         let missed = q < -tolerance(free.nll) && inside && certain;
         let onwards = outcome.fits.get(ONWARDS);
         if missed && round < MOST_ROUNDS && onwards.is_none() {
-            // The free fit missed a lower minimum, which the conditional fit shows.
+            // The conditional fit lies lower, so the free fit missed a lower minimum.
             let (_, alone) = self.free(at(conditional), Search::Standard);
             return Reading::Again(vec![self.free(at(conditional), Search::Local), (ONWARDS, alone)]);
         }
@@ -247,10 +248,10 @@ mod tests {
         Err(FitFailure::NotFinite { bin: 0, expected: -1.0, observed: 1.0 })
     }
 
-    /// Place, start and held parameters of a fit.
+    /// Index, starting point and fixed parameters of a fit.
     type Asked = (usize, Vec<f64>, Vec<(usize, f64)>);
 
-    /// The fits to be repeated.
+    /// Returns the fits that the reader asks for again.
     fn again(round: usize, free: Fit, conditional: Fit) -> Vec<Asked> {
         match reader().read(&model(), 3, &TaskOutcome { fits: vec![free, conditional] }, round) {
             Reading::Row(_) => Vec::new(),
@@ -280,7 +281,8 @@ mod tests {
         let converged = |q| Some((q, ToyStatus::Converged));
         assert_eq!(statistic(row(0, good(0.3, 5.0), good(1.0, 5.75))), converged(1.5));
         assert_eq!(statistic(row(0, good(1.1, 5.0), Err(FitFailure::NotNeeded))), converged(0.0));
-        // Exactly at the tested value it is no less than the rise; rounding below 0 is 0.
+        // At exactly the tested value the statistic is the rise; a rise below 0 because of rounding counts as
+        // 0.
         assert_eq!(statistic(row(0, good(1.0, 5.0), good(1.0, 5.0 - 1e-9))), converged(0.0));
     }
 
@@ -288,7 +290,8 @@ mod tests {
     fn a_conditional_fit_below_the_free_one_sends_the_free_one_there() {
         let requests = again(0, good(0.3, 5.0), good(1.0, 4.0));
         assert_eq!(requests, [(FREE, vec![1.0], vec![]), (ONWARDS, vec![1.0], vec![])]);
-        // The lower free fit may lie beyond the tested value, or leave a rise.
+        // The lower free fit may lie beyond the tested value (statistic 0) or before it (a positive
+        // statistic).
         assert_eq!(statistic(row(1, good(1.4, 3.0), good(1.0, 4.0))), Some((0.0, ToyStatus::Converged)));
         assert_eq!(
             statistic(row(1, good(0.9, 3.9), good(1.0, 4.0))).map(|q| (q.0 * 1e9).round()),
@@ -313,7 +316,7 @@ mod tests {
                 && r.reason.contains("free fit from there: not converged: the function falls without end")
                 && r.reason.ends_with("with no expected events left in bin 2")
         }));
-        // It may as well find the minimum that was missed, or nothing.
+        // The second free fit may also find the missed minimum, or fail.
         assert_eq!(statistic(read(good(0.9, 3.75))), Some((0.5, ToyStatus::Converged)));
         let nothing = read(not_finite());
         assert!(nothing.is_some_and(|r| r.reason.ends_with("no certified minimum below it")));
@@ -342,7 +345,7 @@ mod tests {
             (r.status, r.statistic) == (ToyStatus::NotConverged, Some(0.0))
                 && r.reason.contains("lower by 2.000e0")
         }));
-        // There is no minimum to look for.
+        // Without a minimum to search for, nothing is repeated.
         let endless = row(0, stopped(0.3, 5.0, Reason::Unbounded), good(1.0, 6.0));
         assert!(
             endless.is_some_and(|r| r.status == ToyStatus::NotConverged && r.reason.contains("without end"))

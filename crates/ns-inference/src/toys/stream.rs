@@ -1,8 +1,9 @@
-//! Runs toys in batches and turns their outcomes into rows, one by one, so that memory does not grow with their number.
+//! Runs toys in batches and turns their fits into rows, one by one, so that memory does not grow with the
+//! number of toys.
 //!
-//! A fit without a certificate is repeated from other start points, toy by toy, before the rows of its batch are handed on.
-//! Which fits are repeated, and from where, depends on the toy alone. So rows depend neither on batches nor on
-//! threads.
+//! A fit that did not converge is repeated from other starting points before the rows of its batch are handed
+//! over. Which fits are repeated, and from where, depends on the toy alone. So rows do not depend on batches
+//! or threads.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,24 +18,24 @@ use ns_core::{
 use super::{RowSink, ToyRun};
 use crate::InferenceError;
 
-/// How often fits of one toy may be repeated.
+/// Largest number of times that fits of one toy are repeated.
 pub(super) const MOST_ROUNDS: usize = 3;
 
-/// Toys of the first batch, and of the smallest and largest that follow, on the CPU.
+/// Batch sizes on the CPU, in toys: of the first batch, and the smallest and largest of later ones.
 const CPU_BATCH: (u64, u64, u64) = (1024, 256, 20_000);
 
-/// The same on a device, which is the faster the more it has to do at a time.
+/// Batch sizes on a GPU, in the form of [`CPU_BATCH`]. A GPU is faster with large batches.
 const DEVICE_BATCH: (u64, u64, u64) = (32_768, 2048, 400_000);
 
-/// How long a batch should take, in seconds: what is lost at most when a run is killed.
+/// Intended duration of a batch in seconds, which is what a killed run loses at most.
 const BATCH_SECONDS: f64 = 4.0;
 
-/// Rows of a batch whose memory is taken beforehand.
+/// Largest number of rows of a batch for which memory is reserved in advance.
 const MOST_RESERVED: usize = 1 << 16;
 
-/// Toys of one kind: their source, and how they are fitted.
+/// Toys of one kind: the distributions they are drawn from, and how they are fitted.
 pub(super) struct Toys {
-    /// The data whose counts they replace.
+    /// Data whose counts the toys replace.
     pub(super) of: Data,
     pub(super) source: Arc<ToySource>,
     pub(super) fits: Vec<FitRequest>,
@@ -42,13 +43,13 @@ pub(super) struct Toys {
 }
 
 impl Toys {
-    /// A range of them, as data of a task.
+    /// Returns a range of toys as the data of a fit task.
     pub(super) fn drawn(&self, toys: Range<u64>) -> Data {
         self.of.with(Drawn { source: Arc::clone(&self.source), toys })
     }
 }
 
-/// What a reader makes of the fits of a toy.
+/// What a reader returns for the fits of a toy.
 pub(super) enum Reading<Row> {
     /// A finished row.
     Row(Row),
@@ -56,20 +57,20 @@ pub(super) enum Reading<Row> {
     Again(Requests),
 }
 
-/// Fits to be repeated, each with its index among the fits of the toy. The index after the last one stands for an additional
-/// fit.
+/// Fits to be repeated, each with its index among the fits of the toy. An index one past the last fit means
+/// an additional fit.
 pub(super) type Requests = Vec<(usize, FitRequest)>;
 
-/// Makes rows of outcomes.
+/// Makes rows from the fits of toys.
 pub(super) trait Reader {
     type Row;
 
-    /// Reads toy `index`, some of whose fits have been made again `round` times. After
-    /// [`MOST_ROUNDS`] there must be a row.
+    /// Reads the fits of toy `index`, after `round` rounds of repeated fits. After [`MOST_ROUNDS`] rounds it
+    /// must return a row.
     fn read(&self, model: &Model, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row>;
 }
 
-/// Progress over several batches, counted in fits.
+/// Reports progress over several batches, counted in fits.
 struct Steps<'a> {
     control: Control<'a>,
     done: usize,
@@ -82,18 +83,19 @@ impl Observer for Steps<'_> {
     }
 }
 
-/// A range of toys, and the reader of their outcomes.
+/// A range of toys, and the reader of their fits.
 pub(super) struct ToySequence<'a, R> {
     pub(super) toys: &'a Toys,
     pub(super) range: Range<u64>,
     pub(super) reader: &'a R,
 }
 
-/// Runs the toys of all `sequences` and hands their rows to `sink`, in order and without gaps, those of each stretch
-/// apart. A batch may go on from one stretch to the next. There are fewer rows than asked for if the caller stopped the work.
+/// Runs the toys of all `sequences` and hands their rows to `sink`, in order and without gaps. Each call of
+/// `sink` has rows of one sequence only, but a batch may contain toys of several sequences. If the caller
+/// stops the work, there are fewer rows than asked for.
 ///
 /// # Errors
-/// If the session refuses the tasks, the device fails, or the sink refuses rows.
+/// If the session rejects the tasks, the device fails, or the sink returns an error.
 pub(super) fn stream<R: Reader>(
     (model, session): (&Model, &dyn Session),
     sequences: &[ToySequence<'_, R>],
@@ -140,7 +142,8 @@ pub(super) fn stream<R: Reader>(
     Ok(ToyRun { n_rows, interrupted: n_rows < asked, wall_s: began.elapsed().as_secs_f64() })
 }
 
-/// The next toys, at most `most`, of which the session is asked for the same parts of outcomes.
+/// Takes the next batch, at most `most` toys for which the same parts of the fit results are wanted, as one
+/// piece per sequence.
 fn take<'a, R>(rest: &mut VecDeque<ToySequence<'a, R>>, most: u64) -> Vec<ToySequence<'a, R>> {
     let mut pieces: Vec<ToySequence<'a, R>> = Vec::new();
     let mut left = most;
@@ -161,7 +164,7 @@ fn take<'a, R>(rest: &mut VecDeque<ToySequence<'a, R>>, most: u64) -> Vec<ToySeq
     pieces
 }
 
-/// The rows of one batch, piece by piece, up to the first toy that the caller kept from being done.
+/// Runs one batch and returns the rows of each piece, up to the first toy left unfinished by an interruption.
 fn run_batch<R: Reader>(
     (model, session): (&Model, &dyn Session),
     pieces: &[ToySequence<'_, R>],
@@ -224,22 +227,23 @@ fn run_batch<R: Reader>(
     Ok(rows.into_iter().zip(pieces).map(prefix).collect())
 }
 
-/// A toy whose fits are made again.
+/// A toy with fits to be repeated.
 struct Pending<'a, R> {
-    /// Number of its piece in the batch.
+    /// Index of the toy's piece in the batch.
     number: usize,
     piece: &'a ToySequence<'a, R>,
     index: u64,
-    /// Its fits so far.
+    /// Fits of the toy so far.
     outcome: TaskOutcome,
     requests: Requests,
 }
 
-/// Reads outcomes as they come; keeps those whose fits are made again.
+/// Receives the fits of a batch: makes rows, and collects the toys with fits to be repeated.
 struct Batch<'a, R: Reader> {
     model: &'a Model,
     pieces: &'a [ToySequence<'a, R>],
-    /// Rows of the pieces that have been begun; the last one may have further ones to come.
+    /// Rows of the pieces started so far; the last piece may be incomplete. `None` stands for a toy with fits
+    /// to be repeated.
     rows: Vec<Vec<Option<R::Row>>>,
     again: Vec<Pending<'a, R>>,
     stopped: bool,
@@ -278,14 +282,14 @@ fn cancelled(outcome: &TaskOutcome) -> bool {
     outcome.fits.iter().any(|fit| matches!(fit, Err(FitFailure::Cancelled)))
 }
 
-/// Whether another start may bring the certificate that a fit lacks. A likelihood that falls without end has
-/// no minimum to find.
+/// Returns whether a fit did not converge but may converge from another starting point. If `-ln L` falls
+/// without bound, there is no minimum to find.
 pub(super) fn worth_repeating(fit: &FitOutcome) -> bool {
     !matches!(fit.status, FitStatus::Converged | FitStatus::NotConverged(Reason::Unbounded))
 }
 
-/// Replaces a fit by a repeated one that says more: a result instead of none, a certificate instead of
-/// none, a lower minimum.
+/// Replaces a fit by a repeated one if that is better: if only the new one has a result or converged, or if
+/// it has a lower minimum.
 fn keep_better(old: &mut Result<FitOutcome, FitFailure>, new: Result<FitOutcome, FitFailure>) {
     let better = match (&*old, &new) {
         (Ok(old), Ok(new)) if old.converged() == new.converged() => new.nll < old.nll,
@@ -343,7 +347,7 @@ mod tests {
         };
         let batches: Vec<Vec<(u64, u64)>> = sizes(5);
         assert_eq!(batches, [vec![(3, 8)], vec![(8, 10), (0, 3)], vec![(3, 4)], vec![(7, 9)]]);
-        // What is asked for of the fits parts batches.
+        // A batch ends where other parts of the fit results are wanted.
         assert_eq!(sizes(100), [vec![(3, 10), (0, 4)], vec![(7, 9)]]);
         assert_eq!(sizes(1).concat().len(), 13);
     }

@@ -9,15 +9,15 @@ use crate::present::significant;
 /// Percentiles of -2, -1, 0, +1 and +2 standard deviations of a normal distribution.
 const PERCENTILES: [f64; 5] = [2.275_013_194_8, 15.865_525_393_1, 50.0, 84.134_474_606_9, 97.724_986_805_2];
 
-/// Probability below +1 standard deviation of a normal distribution.
+/// Probability that a standard normal variable is below 1.
 const ONE_SIGMA: f64 = 0.841_344_746_068_542_9;
 
-/// Counts the toys of a test as their rows come by.
+/// Counts the toys of a test row by row.
 #[derive(Debug, Clone)]
 pub struct Summary {
     header: ToyHeader,
     counts: PerHypothesis<Counts>,
-    /// Statistics of all counted toys, if the expected band is wanted.
+    /// Statistics of all counted toys of each hypothesis, if the expected band is wanted.
     kept: Option<PerHypothesis<Vec<f64>>>,
     wall_s: Option<f64>,
     interrupted: bool,
@@ -25,18 +25,18 @@ pub struct Summary {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
-    /// Toys in all.
+    /// Number of all toys.
     n: u64,
-    /// Toys that count.
+    /// Number of converged toys, which alone are counted for p-values.
     good: u64,
-    /// Toys that count, with a statistic not below the observed one.
+    /// Number of converged toys with a statistic not below the observed one.
     above: u64,
     n_nonconverged: u64,
     n_error: u64,
 }
 
 impl Summary {
-    /// Nothing counted yet.
+    /// Creates a summary without toys.
     #[must_use]
     pub fn new(header: &ToyHeader) -> Self {
         Self {
@@ -48,14 +48,15 @@ impl Summary {
         }
     }
 
-    /// Keeps all statistics for the expected band, 8 bytes per toy. To be called before the first toy.
+    /// Sets whether to keep all statistics for the expected band, 8 bytes per toy. Must be called before the
+    /// first toy.
     #[must_use]
     pub fn expected_set(mut self, wanted: bool) -> Self {
         self.kept = wanted.then(PerHypothesis::default);
         self
     }
 
-    /// Takes one toy. Each must come once; the order does not matter.
+    /// Counts one toy. Each toy must be added once; the order does not matter.
     pub fn add(&mut self, row: &ToyRow) {
         let counts = self.counts.of_mut(row.hypothesis);
         counts.n += 1;
@@ -72,25 +73,25 @@ impl Summary {
         }
     }
 
-    /// Adds wall time, in seconds, for the rate of toys.
+    /// Adds wall time, in seconds, from which the rate of toys is computed.
     pub fn add_time(&mut self, wall_s: f64) {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
     }
 
-    /// Adds how a run ended.
+    /// Adds the wall time of a finished run, and whether it was interrupted.
     pub(super) fn ended(&mut self, run: ToyRun) {
         self.add_time(run.wall_s);
         self.interrupted |= run.interrupted;
     }
 
-    /// Toys taken so far.
+    /// Returns the number of toys added so far.
     #[must_use]
     pub fn n_rows(&self) -> u64 {
         self.counts.b.n + self.counts.sb.n
     }
 
-    /// Expected CLs with their statistical errors: that of the place of the percentile among the toys of
-    /// the alternative, and that of the toys of the tested hypothesis above it.
+    /// Returns the expected CLs with their statistical errors, due to the percentile among the toys of the
+    /// alternative and to the number of toys of the tested hypothesis above it.
     pub(super) fn expected_cls(&self) -> Vec<Option<(f64, f64)>> {
         let Some(mut kept) = self.kept.clone() else { return Vec::new() };
         let [cls, ..] = p_values(&mut kept);
@@ -111,7 +112,7 @@ impl Summary {
         PERCENTILES.iter().map(one).collect()
     }
 
-    /// The result.
+    /// Computes the result of the test.
     #[must_use]
     pub fn finish(self) -> HypotestToysResult {
         let header = self.header;
@@ -202,14 +203,14 @@ impl RowSink for Summary {
     }
 }
 
-/// The probability that would leave none of `n` toys above with a probability of `1 - confidence`: the
-/// upper end of a Clopper-Pearson interval for a count of 0.
+/// Returns the upper end of the Clopper-Pearson interval for a count of 0: the p-value that counts none of
+/// `n` toys with a probability of `1 - confidence`.
 fn none_of(n: u64, confidence: f64) -> f64 {
     -((1.0 - confidence).ln() / n as f64).exp_m1()
 }
 
-/// Binomial error of the fraction `above / n`; for a count of 0 the upper end of the Clopper-Pearson interval
-/// of one standard deviation.
+/// Returns the binomial error of the fraction `above / n`. For a count of 0 it is the upper end of the
+/// Clopper-Pearson interval of one standard deviation. `None` if `n` is 0.
 pub(crate) fn binomial_error(above: u64, n: u64) -> Option<f64> {
     if n == 0 {
         return None;
@@ -225,7 +226,8 @@ fn p_error(counts: Counts) -> Option<f64> {
     binomial_error(counts.above, counts.good)
 }
 
-/// Both binomial errors, propagated to the ratio; without a toy of sb above, the Clopper-Pearson bound.
+/// Returns the error of CLs from the binomial errors of CLs+b and CLb; if CLs is 0, the Clopper-Pearson
+/// bound.
 fn cls_error(cls: f64, sb: Counts, b: Counts) -> Option<f64> {
     let (n_sb, n_b) = (sb.good as f64, b.good as f64);
     let (clsb, clb) = (sb.above as f64 / n_sb, b.above as f64 / n_b);
@@ -235,8 +237,8 @@ fn cls_error(cls: f64, sb: Counts, b: Counts) -> Option<f64> {
     Some(cls * ((1.0 - clsb) / (n_sb * clsb) + (1.0 - clb) / (n_b * clb)).sqrt())
 }
 
-/// p-values of every toy of the alternative, as if it were the observed data: CLs, CLs+b and CLb, each
-/// ascending. Empty without toys of both hypotheses.
+/// Returns the p-values that each toy of the alternative would give as observed data: CLs, CLs+b and CLb,
+/// each ascending. Empty without toys of both hypotheses.
 fn p_values(kept: &mut PerHypothesis<Vec<f64>>) -> [Vec<f64>; 3] {
     kept.b.sort_by(f64::total_cmp);
     kept.sb.sort_by(f64::total_cmp);
@@ -263,7 +265,7 @@ fn p_values(kept: &mut PerHypothesis<Vec<f64>>) -> [Vec<f64>; 3] {
     lists
 }
 
-/// The band of a test.
+/// Computes the expected band of a test.
 fn expected(mut kept: PerHypothesis<Vec<f64>>, discovery: bool) -> ExpectedSet {
     let [mut cls, clsb, clb] = p_values(&mut kept).map(|list| percentiles(&list));
     if discovery {
@@ -272,7 +274,7 @@ fn expected(mut kept: PerHypothesis<Vec<f64>>, discovery: bool) -> ExpectedSet {
     ExpectedSet { cls, clsb, clb, ..ExpectedSet::default() }
 }
 
-/// A percentile of ascending values, with linear interpolation between neighbours.
+/// Returns a percentile of ascending values, with linear interpolation between neighbours.
 fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
     let place = (percent / 100.0).clamp(0.0, 1.0) * last as f64;
@@ -343,7 +345,8 @@ mod tests {
 
     #[test]
     fn counts_ties_and_errors_are_the_stated_ones() {
-        // Three of four, one of four; the tie at the observed value counts, and what is 1e-8 below.
+        // Three of four toys of b count, and one of four of sb; ties with the observed value count, within
+        // 1e-8.
         let summary = filled(2.0, &[2.0, 3.0, 2.0 - 5e-9, 0.0], &[0.0, 0.0, 2.0, 1.9]);
         let result = summary.finish();
         assert_eq!((result.clb, result.clsb, result.cls), (Some(0.75), Some(0.25), Some(0.25 / 0.75)));
@@ -398,7 +401,7 @@ mod tests {
         let sb = [0.0, 0.0, 0.5, 1.0, 2.0];
         let set = filled(1.0, &b, &sb).finish().expected_set.unwrap_or_default();
         let cls: Vec<f64> = set.cls.iter().flatten().copied().collect();
-        // CLs of the five toys: 1, 3/5 / (4/5), 1/5 / (3/5), 0, 0.
+        // CLs of the five toys of b: 1, 3/5 / (4/5), 1/5 / (3/5), 0, 0.
         let sorted: [f64; 5] = [0.0, 0.0, 1.0 / 3.0, 0.75, 1.0];
         let at = |percent: f64| {
             let place = percent / 25.0;

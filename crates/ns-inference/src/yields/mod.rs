@@ -1,5 +1,5 @@
-//! Expected yields of every sample in every channel, before and after a fit or at given parameters, with
-//! uncertainties and the data beside them: the numbers behind a pre-fit or post-fit figure.
+//! Computes the expected yields of every sample in every channel, before and after a fit or at given
+//! parameters, with uncertainties and the observed data: the numbers of a pre-fit or post-fit figure.
 
 mod result;
 mod uncertainty;
@@ -15,27 +15,28 @@ use crate::diagnosis;
 use crate::{FitOptions, FitResult, InferenceError, parameter_index};
 use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
-/// A fit that is made for yields alone keeps its covariance up to this many parameters. With more, the matrix would take
-/// more time and memory than everything else, and [`postfit_yields`] takes correlations from the curvature.
+/// Largest number of parameters for which a fit that is made only for yields computes the covariance. For
+/// larger models the matrix would take more time and memory than everything else; [`postfit_yields`] then
+/// takes correlations from the curvature.
 pub const MOST_WITH_COVARIANCE: usize = 500;
 
-/// Where yields are predicted, and with which uncertainties of the parameters.
+/// Parameter values at which yields are predicted, and the source of the parameters' uncertainties.
 #[derive(Debug, Clone, Copy)]
 pub enum YieldsAt<'a> {
     /// At the initial parameters, as [`prefit_yields`].
     Prefit,
     /// At a best fit with its covariance, as [`postfit_yields`].
     Postfit(&'a FitResult),
-    /// At given parameters in the model's order, with a covariance of theirs, row-major, or else the widths of the
-    /// constraints as before a fit.
+    /// At given parameters in the model's order, with their covariance matrix. Without a matrix, the
+    /// uncertainties are the widths of the constraints, as before a fit.
     Given(&'a [f64], Option<&'a Covariance>),
 }
 
-/// Yields with the uncertainty of every sample. `options` say which data stand beside them and which parameters
-/// are held.
+/// Computes yields with the uncertainties of every sample. `options` select the data to compare with and the
+/// fixed parameters.
 ///
 /// # Errors
-/// If options, parameters or the covariance do not fit the model, or the device fails.
+/// If the options, the parameters or the covariance do not match the model, or the device fails.
 pub fn expected_yields(
     model: &Model,
     session: &dyn Session,
@@ -49,15 +50,14 @@ pub fn expected_yields(
     }
 }
 
-/// Yields at the initial parameters, which the fit of `options` holds at their values.
+/// Computes the yields at the initial parameters; those that `options` fix are at their fixed values.
 ///
-/// There are no uncertainties of single samples, which [`expected_yields`] adds.
-///
-/// Their uncertainty comes from the widths of the constraints, which are independent before the fit:
-/// free parameters without a constraint, and fixed ones, contribute nothing.
+/// The uncertainties of the yields come from the widths of the constraints, which are independent before the
+/// fit. Free parameters without a constraint, and fixed parameters, contribute nothing. Only
+/// [`expected_yields`] also computes uncertainties of single samples.
 ///
 /// # Errors
-/// If the options do not fit the model or the device fails.
+/// If the options do not match the model or the device fails.
 pub fn prefit_yields(
     model: &Model,
     session: &dyn Session,
@@ -77,14 +77,14 @@ fn prefit(
     Ok(YieldsResult { stage: Stage::Prefit, ..yields })
 }
 
-/// Widths of the constraints of free parameters.
+/// Returns the widths of the constraints; `None` for fixed and for unconstrained parameters.
 fn widths(model: &Model) -> Vec<Option<f64>> {
     let width =
         |p: &ns_core::Parameter| p.constraint.prefit_sigma().filter(|width| !p.fixed && width.is_finite());
     model.parameters.iter().map(width).collect()
 }
 
-/// Yields at given parameters.
+/// Computes the yields at given parameters.
 fn given(
     model: &Model,
     session: &dyn Session,
@@ -136,7 +136,7 @@ fn given(
     Ok(yields)
 }
 
-/// A warning that names parameters whose uncertainty is not known.
+/// Returns the warning that names parameters whose uncertainty is unknown.
 fn left_out<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!(
         "the uncertainties of the yields leave out {}: no symmetric uncertainty after the fit",
@@ -144,15 +144,16 @@ fn left_out<'a>(names: impl Iterator<Item = &'a str>) -> String {
     )
 }
 
-/// Yields at the best fit that `result` is, with its covariance; `options` are those of that fit and say
-/// which data it used. There are no uncertainties of single samples, which [`expected_yields`] adds.
+/// Computes the yields at the best fit in `result`, with its covariance. `options` must be those of this fit,
+/// because they select the data. Only [`expected_yields`] also computes uncertainties of single samples.
 ///
 /// Parameters without a symmetric uncertainty (at a bound, on a kink, along a flat direction) contribute
-/// nothing, and a warning names them. Without a covariance in the result, as of large models, correlations
-/// come from the curvature at the best fit; without uncertainties, none is known.
+/// nothing to the uncertainties, and a warning names them. If the result has no covariance, as for large
+/// models, correlations come from the curvature at the best fit. If it has no uncertainties, those of the
+/// yields are unknown.
 ///
 /// # Errors
-/// If result or options do not fit the model, or the device fails.
+/// If the result or the options do not match the model, or the device fails.
 pub fn postfit_yields(
     model: &Model,
     session: &dyn Session,
@@ -230,13 +231,14 @@ fn postfit(
     Ok(yields)
 }
 
-/// Whether the parameter of interest scales a sample.
+/// Returns whether the parameter of interest scales a sample, as a normfactor.
 fn is_signal(model: &Model, sample: &Sample) -> bool {
     let scales = |m: &ns_core::Modifier| matches!(m.effect, Effect::NormFactor) && model.poi == Some(m.first);
     sample.modifiers.iter().any(scales)
 }
 
-/// Evaluates the yields at a point and attaches names to them. The caller sets stage and warnings.
+/// Computes the yields and their uncertainties at a point, and attaches names to them. The caller sets stage
+/// and warnings.
 fn predict(
     model: &Model,
     session: &dyn Session,

@@ -1,8 +1,8 @@
-//! The named result of a prediction of yields.
+//! The result of a prediction of yields, with names.
 
 use serde::Serialize;
 
-/// Where the yields are predicted.
+/// Kind of the parameter values at which yields are predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
@@ -15,7 +15,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// As in the JSON.
+    /// Returns the name of the stage in the JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,35 +32,35 @@ impl Stage {
 pub struct SampleYields {
     /// Name of the sample.
     pub name: String,
-    /// Whether the parameter of interest scales it (as a normfactor).
+    /// Whether the parameter of interest scales the sample, as a normfactor.
     pub signal: bool,
     /// Expected events per bin.
     pub counts: Vec<f64>,
-    /// Uncertainty of the sample per bin; `None` if unknown. Empty where it was not asked for.
+    /// Uncertainty of the expected events per bin; `None` if unknown. Empty if not asked for.
     pub uncertainty: Vec<Option<f64>>,
     /// Sum of `counts` over the bins.
     pub sum: f64,
-    /// Its uncertainty, correlations between bins included; `None` if unknown or not asked for.
+    /// Uncertainty of `sum`, with the correlations between bins; `None` if unknown or not asked for.
     pub sum_uncertainty: Option<f64>,
 }
 
-/// What is expected and seen in one channel.
+/// Expected and observed events in one channel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ChannelYields {
     /// Name of the channel.
     pub name: String,
-    /// Its samples, in the order of the workspace.
+    /// Samples of the channel, in the order of the workspace.
     pub samples: Vec<SampleYields>,
-    /// Sum of the samples per bin.
+    /// Expected events per bin, summed over the samples.
     pub total: Vec<f64>,
-    /// Uncertainty of that sum per bin; `None` if unknown.
+    /// Uncertainty of `total` per bin; `None` if unknown.
     pub uncertainty: Vec<Option<f64>>,
-    /// Events seen per bin.
+    /// Observed events per bin.
     pub data: Vec<f64>,
     /// Sum of `total` over the bins.
     pub sum: f64,
-    /// Its uncertainty, correlations between bins included; `None` if unknown.
+    /// Uncertainty of `sum`, with the correlations between bins; `None` if unknown.
     pub sum_uncertainty: Option<f64>,
     /// Sum of `data` over the bins.
     pub data_sum: f64,
@@ -70,17 +70,17 @@ pub struct ChannelYields {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct YieldsResult {
-    /// Before or after the fit, or at given parameters.
+    /// Kind of the parameter values: before or after the fit, or given.
     pub stage: Stage,
     /// Name of the measurement.
     pub measurement: String,
     /// Names of all parameters, in pyhf's order.
     pub parameter_names: Vec<String>,
-    /// The point of the prediction.
+    /// Values of all parameters at which the yields were computed.
     pub parameters: Vec<f64>,
     /// The channels, in the model's order.
     pub channels: Vec<ChannelYields>,
-    /// Whether the fit behind a post-fit prediction converged; true before the fit.
+    /// Whether the fit behind post-fit yields converged; true for all other yields.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,

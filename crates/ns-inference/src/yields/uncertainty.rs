@@ -1,38 +1,40 @@
 //! Computes the uncertainty of a prediction from shifts of single parameters.
 //!
-//! A parameter's shift of a yield is half the difference between the yields with the parameter one
-//! uncertainty up and one down: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`.
-//! The variance is `sum_ij rho_ij s_i s_j`: linear in the correlations, but with the response of each
-//! parameter over its whole uncertainty. This is what cabinetry does (`cabinetry.model_utils.yield_stdev`).
-//! At a bound, which cabinetry ignores, no likelihood is evaluated beyond it:
-//! the response over what is left is taken to go on in a straight line. So a yield in proportion to a
-//! parameter has the same uncertainty with and without the bound.
+//! The shift of a yield by a parameter is half the difference between the yields with the parameter one
+//! uncertainty up and one down: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`. The
+//! variance of the yield is `sum_ij rho_ij s_i s_j`, with the correlations `rho_ij`. This method is that of
+//! cabinetry (`cabinetry.model_utils.yield_stdev`).
+//!
+//! Cabinetry ignores bounds. Here no yield is evaluated beyond a bound: the shift within the bounds is
+//! extrapolated linearly to the full uncertainty. So a yield proportional to a parameter has the same
+//! uncertainty with and without the bound.
 
 use ns_core::{Channel, Data, EvaluationRequest, Model, Session};
 
 use super::waves::{Wave, waves};
 use crate::InferenceError;
 
-/// Most pairs of points in one evaluation, and most numbers of its input and output: a million take 8 MB.
+/// Largest number of pairs of points in one evaluation.
 const MOST_PAIRS: usize = 32;
+/// Largest number of input and output numbers of one evaluation: a million take 8 MB.
 const MOST_NUMBERS: usize = 1_000_000;
 
-/// How parameters vary together.
+/// Source of the correlations between parameters.
 pub(super) enum Correlations<'a> {
-    /// Independently.
+    /// The parameters are independent.
     None,
-    /// As their covariance says, row-major.
+    /// The correlations come from this covariance matrix, row-major.
     Matrix(&'a [f64]),
-    /// As the curvature at the point says, for these data and free parameters. Where there is a parameter for
-    /// every bin, a matrix would not fit into memory.
+    /// The correlations come from the curvature of the likelihood of these data, with a flag per free
+    /// parameter. In models with a parameter per bin, a matrix would not fit into memory.
     Curvature(&'a Data, Vec<bool>),
 }
 
-/// How parameters vary around a point.
+/// Uncertainties and correlations of the parameters at a point.
 pub(super) struct Spread<'a> {
-    /// Standard deviation of each parameter; `None` for one that does not vary.
+    /// Standard deviation of each parameter; `None` for a parameter that does not vary.
     pub(super) sigma: Vec<Option<f64>>,
-    /// Their correlations.
+    /// Correlations of the parameters.
     pub(super) correlations: Correlations<'a>,
 }
 
@@ -50,30 +52,32 @@ impl Spread<'_> {
     }
 }
 
-/// Uncertainties of yields.
+/// Uncertainties of yields; `None` where unknown.
 pub(super) struct Uncertainty {
-    /// Per bin of the model.
+    /// Uncertainty of the total yield in each bin of the model.
     pub(super) bins: Vec<Option<f64>>,
-    /// Per channel, of the sum over its bins.
+    /// Uncertainty of the sum over the bins of each channel.
     pub(super) channels: Vec<Option<f64>>,
-    /// Per channel, sample and bin; empty unless asked for.
+    /// Uncertainty of each sample in each bin, channel after channel; empty unless asked for.
     pub(super) sample_bins: Vec<Option<f64>>,
-    /// Per channel and sample, of the sum over its bins; empty unless asked for.
+    /// Uncertainty of the sum over the bins of each sample, channel after channel; empty unless asked for.
     pub(super) samples: Vec<Option<f64>>,
 }
 
-/// A row of yields in consecutive bins: a whole channel or one of its samples.
+/// The yields of a channel, or of one of its samples, in consecutive bins. Each yield and their sum is a
+/// target: a number whose uncertainty is computed.
 struct Row {
-    /// Its first bin in the model.
+    /// Index of the row's first bin in the model.
     first_bin: usize,
     n_bins: usize,
-    /// Index of the first target of its bins; and that of the target of their sum.
+    /// Index of the target of the first bin.
     bins: usize,
+    /// Index of the target of the sum over the bins.
     sum: usize,
 }
 
-/// The rows of the totals, and those of samples in the order of an evaluation. Targets are all bins, then all
-/// channels, then all bins of samples, then all samples.
+/// Returns the rows of all channels, and those of samples in the order of an evaluation. Targets are
+/// numbered: all bins, then all channels, then all bins of samples, then all samples.
 fn rows(model: &Model, samples: bool) -> (Vec<Row>, Vec<Row>) {
     let lay_out = |rows: &mut [Row], mut target: usize| {
         for row in rows.iter_mut() {
@@ -98,7 +102,7 @@ fn rows(model: &Model, samples: bool) -> (Vec<Row>, Vec<Row>) {
     (totals, parts)
 }
 
-/// Uncertainties at a point, with `samples` those of every sample too.
+/// Computes the uncertainties of the yields at a point; with `samples` also those of every sample.
 ///
 /// # Errors
 /// If the device fails.
@@ -115,7 +119,7 @@ pub(super) fn uncertainty(
     let (totals, parts) = rows(model, samples);
     let n_bins = model.n_bins();
     let n_parts: usize = parts.iter().map(|row| row.n_bins).sum();
-    // Per target: the parameters that move it (a gamma moves one bin), and by how much.
+    // For each target: the parameters that shift it (a gamma shifts one bin), and by how much.
     let mut shifts: Vec<Vec<(usize, f64)>> = vec![Vec::new(); n_bins + totals.len() + n_parts + parts.len()];
     let width = n_bins + model.observed.aux.len();
     let request = EvaluationRequest { expected: true, samples, ..EvaluationRequest::default() };
@@ -137,7 +141,7 @@ pub(super) fn uncertainty(
     let all: Vec<Option<f64>> = match &spread.correlations {
         Correlations::Curvature(data, free) => {
             for (position, shift) in shifts.iter_mut().flatten() {
-                // From a shift by one uncertainty to the slope that it stands for.
+                // The shift by one uncertainty, divided by it, is the derivative.
                 if let Some(&(i, sigma)) = varied.get(*position) {
                     (*position, *shift) = (i, *shift / sigma);
                 }
@@ -158,8 +162,8 @@ pub(super) fn uncertainty(
     })
 }
 
-/// Two points for every wave, its parameters up and then down; and for each parameter that varies, what turns
-/// the difference between the yields there into its shift.
+/// Returns two points for every wave, its parameters up and then down. Also returns, for each varied
+/// parameter, the factor that turns the difference of the yields into the parameter's shift.
 fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]) -> (Vec<f64>, Vec<f64>) {
     let mut points = Vec::with_capacity(2 * waves.len() * point.len());
     let mut scales = vec![0.0; varied.len()];
@@ -171,7 +175,7 @@ fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]
                 let Some(&(i, sigma)) = varied.get(position) else { continue };
                 let (lower, upper) = model.parameters.get(i).map_or((f64::MIN, f64::MAX), |p| p.bounds);
                 if let (Some(x), Some(way)) = (points.get_mut(first + i), scales.get_mut(position)) {
-                    // A value outside its bounds already (a model may fix one there) is not moved inside.
+                    // A value that lies outside its bounds (a model may fix it there) is not moved inside.
                     let moved = (*x + sign * sigma).clamp(lower.min(*x), upper.max(*x));
                     *way += (moved - *x).abs();
                     *x = moved;
@@ -179,15 +183,15 @@ fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]
             }
         }
     }
-    // From the way that the bounds left to the share that it stands for.
+    // The distance moved within the bounds becomes the factor that extrapolates to the full uncertainty.
     for (scale, (_, sigma)) in scales.iter_mut().zip(varied) {
         *scale = if *scale > 0.0 { sigma / *scale } else { 0.0 };
     }
     (points, scales)
 }
 
-/// Records how the parameters of a wave move the bins and the sum of each row. The yields of the rows follow one another in
-/// `up` and `down`.
+/// Records the shifts of all bins and sums by the parameters of a wave. `up` and `down` have the yields of
+/// all rows, one after another.
 fn note(
     rows: &[Row],
     wave: &Wave,
@@ -218,14 +222,14 @@ fn note(
     }
 }
 
-/// Records that a parameter moves a yield.
+/// Records the shift of one target by one parameter, unless it is 0.
 fn push(list: Option<&mut Vec<(usize, f64)>>, position: usize, shift: f64) {
     if let Some(list) = list.filter(|_| shift != 0.0) {
         list.push((position, shift));
     }
 }
 
-/// Root of the variance of one yield; `None` if it is not finite.
+/// Returns the standard deviation of one target from its shifts; `None` if it is not finite.
 fn deviation(shifts: &[(usize, f64)], varied: &[(usize, f64)], spread: &Spread<'_>) -> Option<f64> {
     let mut variance = 0.0;
     for (k, &(i, a)) in shifts.iter().enumerate() {
@@ -239,6 +243,6 @@ fn deviation(shifts: &[(usize, f64)], varied: &[(usize, f64)], spread: &Spread<'
             }
         }
     }
-    // Rounding may leave a small negative number where everything cancels.
+    // Where all terms cancel, rounding may leave a small negative number.
     variance.is_finite().then(|| variance.max(0.0).sqrt())
 }

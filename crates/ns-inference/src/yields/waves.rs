@@ -1,21 +1,22 @@
-//! Groups parameters that can be shifted in one evaluation: those of single bins, if no two move the same bin. With a
-//! gamma in each of 20 000 bins this needs a few evaluations instead of 40 000.
+//! Groups parameters into waves, which are shifted in one evaluation. Parameters that act on single bins
+//! share a wave if no two of them shift the same bin. For a model with a gamma in each of 20 000 bins this
+//! needs a few evaluations instead of 40 000.
 
 use ns_core::Model;
 
-/// Number of waves that are searched for one without the bins of a parameter.
+/// Number of recent waves that are tried for a parameter before a new wave is opened.
 const MOST_TRIED: usize = 8;
 
-/// Parameters that are shifted together, by their position among those that vary.
+/// Parameters that are shifted together. Numbers are positions among the parameters that vary.
 pub(super) enum Wave {
-    /// One that may move any bin.
+    /// A single parameter that may shift any bin.
     Alone(usize),
-    /// Several, and which of them moves each bin of the model.
+    /// Several parameters; then, for each bin of the model, the one that shifts it, if any.
     Together(Vec<usize>, Vec<Option<usize>>),
 }
 
 impl Wave {
-    /// Those that are shifted.
+    /// Returns the parameters of the wave.
     pub(super) fn members(&self) -> &[usize] {
         match self {
             Self::Alone(position) => std::slice::from_ref(position),
@@ -23,7 +24,7 @@ impl Wave {
         }
     }
 
-    /// The one that moves a bin, if any does.
+    /// Returns the parameter of the wave that shifts a bin, if any does.
     pub(super) fn mover(&self, bin: usize) -> Option<usize> {
         match self {
             Self::Alone(position) => Some(*position),
@@ -32,10 +33,10 @@ impl Wave {
     }
 }
 
-/// Parameters of a wave, and which of them moves each bin.
+/// Parameters of a wave; then, for each bin of the model, the one that shifts it, if any.
 type Group = (Vec<usize>, Vec<Option<usize>>);
 
-/// Sorts the parameters of `varied` (index and width of the shift) into waves.
+/// Distributes the parameters of `varied` (index and width of the shift) over waves.
 pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
     let bins = bins_of(model);
     let mut alone: Vec<Wave> = Vec::new();
@@ -66,7 +67,8 @@ pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
     alone
 }
 
-/// The bins of each parameter that acts bin by bin; nothing for one that acts on whole samples, or nowhere.
+/// Returns the bins of each parameter that acts bin by bin; `None` for one that acts on whole samples or
+/// nowhere.
 fn bins_of(model: &Model) -> Vec<Option<Vec<usize>>> {
     let mut bins: Vec<Option<Vec<usize>>> = vec![None; model.parameters.len()];
     let mut whole = vec![false; model.parameters.len()];

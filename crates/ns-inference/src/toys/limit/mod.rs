@@ -1,7 +1,7 @@
-//! CLs upper limit with toys.
+//! CLs upper limits with toys.
 //!
-//! The asymptotic limit says where to begin; then values are tested until CLs is known to equal `1 - cl`
-//! within half its statistical error. All limits share the values tested and their toys.
+//! The search starts at the asymptotic limit and tests values until CLs equals `1 - cl` within half its
+//! statistical error. The observed and the expected limits share the tested values and their toys.
 
 mod options;
 mod result;
@@ -18,16 +18,16 @@ use crate::limit::bracket::{Bracket, End};
 use crate::present::significant;
 use crate::{InferenceError, LimitOptions, upper_limit};
 
-/// Values tested for one limit at most.
+/// Largest number of values tested for one limit.
 const MOST_POINTS: usize = 20;
 
-/// A search ends where its function is 0 within this many statistical errors.
+/// Number of statistical errors within which the search function counts as 0.
 const NEAR: f64 = 0.5;
 
-/// The height, at most, of a value where no toy counts.
+/// Largest value of the search function where no toy is counted, so that the limit is searched below.
 const BELOW: f64 = -0.1;
 
-/// A tested value, with the numbers that the searches need: one level per limit (observed, then expected).
+/// A tested value, with the search function of each limit (observed, then expected).
 struct Tested {
     point: ToyLimitPoint,
     levels: Vec<Option<Level>>,
@@ -36,40 +36,42 @@ struct Tested {
 /// The search function of one limit at a tested value.
 #[derive(Debug, Clone, Copy)]
 struct Level {
-    /// Positive below the limit, 0 at it, nearly straight.
+    /// Value of the function: positive below the limit, 0 at the limit, and nearly linear.
     height: f64,
+    /// Statistical error of `height`.
     error: f64,
-    /// Whether any toy of the tested hypothesis is counted there; otherwise only the sign of `height` has a meaning.
+    /// Whether any toy of the tested hypothesis is counted at this value; if not, only the sign of `height`
+    /// has a meaning.
     counts: bool,
 }
 
-/// One limit that is searched.
+/// The search for one limit.
 struct ToyLimitSearch {
-    /// Place among [`Tested::levels`].
+    /// Index of the limit in [`Tested::levels`].
     slot: usize,
     search: Bracket,
     steps: usize,
 }
 
-/// The state of all searches.
+/// The common state of all searches.
 struct Work<'a> {
     model: &'a Model,
     session: &'a dyn Session,
     options: &'a ToyLimitOptions,
     control: Control<'a>,
     tested: Vec<Tested>,
-    /// Warnings, with the number of further values that have the same one.
+    /// Warnings, each with the number of further tested values that have a similar one.
     notes: Vec<(String, usize)>,
     converged: bool,
     n_toys: u64,
     wall_s: f64,
 }
 
-/// Finds the CLs upper limit with toys: the value of the parameter of interest above which CLs stays below
+/// Finds the CLs upper limit with toys: the value of the parameter of interest above which CLs is below
 /// `1 - cl`, with its statistical error.
 ///
 /// # Errors
-/// As [`upper_limit`] and [`super::hypotest_toys`].
+/// The errors of [`upper_limit`] and [`super::hypotest_toys`].
 pub fn upper_limit_toys(
     model: &Model,
     session: &dyn Session,
@@ -90,7 +92,7 @@ pub fn upper_limit_toys(
         .map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
 
     let root = (-2.0 * (1.0 - options.cl).ln()).sqrt();
-    // CLs is 1 at the best fit (the statistic is 0 there) and at 0 (the hypotheses are one).
+    // CLs is 1 at the best fit, where the statistic is 0, and at 0, where both hypotheses are the same.
     let search = |low: f64, guess: Option<f64>| {
         let low = low.clamp(lower, upper);
         Bracket::new(low, root, guess.unwrap_or(f64::NAN), upper, 0.0)
@@ -117,7 +119,7 @@ pub fn upper_limit_toys(
 }
 
 impl Work<'_> {
-    /// Runs every search to its end; false if the caller stopped the work.
+    /// Runs every search to its end. Returns false if the caller stopped the work.
     fn follow(&mut self, searches: &mut [ToyLimitSearch], root: f64) -> Result<bool, InferenceError> {
         for wanted in searches {
             while let Some(value) = wanted.search.next().filter(|_| wanted.steps < MOST_POINTS) {
@@ -134,12 +136,12 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// The search function at a value that was tested before.
+    /// Returns the search function of a limit at a value that was tested before.
     fn level(&self, slot: usize, value: f64) -> Option<Level> {
         self.tested.iter().find(|t| t.point.mu == value)?.levels.get(slot).copied().flatten()
     }
 
-    /// Runs the toys of a value, unless it has been tested; false if the caller stopped the work.
+    /// Tests a value with toys, unless it was tested before. Returns false if the caller stopped the work.
     fn test(&mut self, value: f64, root: f64) -> Result<bool, InferenceError> {
         if self.tested.iter().any(|t| t.point.mu == value) {
             return Ok(true);
@@ -196,7 +198,8 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Adds a warning about a value. One that differs from an earlier one in its numbers only is counted there.
+    /// Adds a warning about a tested value. A warning that differs from an earlier one only in its numbers is
+    /// counted there.
     fn note(&mut self, note: String) {
         let words = |text: &str| text.replace(|c: char| c.is_ascii_digit() || ".-e".contains(c), "");
         if self.notes.iter().any(|(known, _)| *known == note) {
@@ -208,8 +211,8 @@ impl Work<'_> {
         }
     }
 
-    /// The limit of a search and its error: from the value where it ended, along the line to another value
-    /// tested.
+    /// Returns the limit of a search and its statistical error, along the line from the value where the
+    /// search ended to another tested value.
     fn limit(&self, wanted: &ToyLimitSearch, root: f64) -> Option<(f64, f64)> {
         let low = wanted.search.start();
         let known: Vec<(f64, Level)> = self
@@ -235,7 +238,8 @@ impl Work<'_> {
         (slope < 0.0 && limit.is_finite()).then_some((limit, level.error / -slope))
     }
 
-    /// The smallest value where no toy counts for a limit, and what CLs stays below there.
+    /// Returns the smallest tested value at which no toy is counted for a limit, and the bound on CLs at this
+    /// value.
     fn lowest_without_toys(&self, slot: usize) -> Option<(f64, f64)> {
         let bound = |t: &Tested| {
             let error = match slot {
@@ -281,7 +285,7 @@ impl Work<'_> {
                     )),
                 ),
                 None if interrupted => (None, Some(format!("{which} is null: interrupted"))),
-                // The bracket is as narrow as toys can make it.
+                // All steps are used up, and no tested value has a search function that counts as 0.
                 None if limit.is_some() => (
                     limit,
                     Some(format!(
@@ -331,7 +335,7 @@ impl Work<'_> {
     }
 }
 
-/// A warning with the number of further values that have the same one.
+/// Formats a warning with the number of further tested values that have a similar one.
 fn said((note, more): (String, usize)) -> String {
     match more {
         0 => note,
@@ -339,7 +343,7 @@ fn said((note, more): (String, usize)) -> String {
     }
 }
 
-/// A point without toys.
+/// Creates the entry of a tested value at which no toys could be run.
 fn without_toys(mu: f64) -> ToyLimitPoint {
     ToyLimitPoint {
         mu,
@@ -355,10 +359,11 @@ fn without_toys(mu: f64) -> ToyLimitPoint {
     }
 }
 
-/// CLs falls about as a Gaussian: the root of its logarithm is nearly a straight line.
+/// Returns the search function `root - sqrt(-2 ln CLs)`. It is nearly linear, because CLs falls about as a
+/// Gaussian.
 fn level_of(cls: f64, error: f64, root: f64) -> Level {
-    // Where no toy counts, the error is the bound that CLs stays below. With few toys that bound can lie above the
-    // level; the limit is to be looked for at smaller values all the same.
+    // If no toy is counted, `error` is an upper bound on CLs. With few toys this bound can lie above the
+    // level; the limit must be searched at smaller values nevertheless.
     let counts = cls > 0.0;
     let cls = if counts { cls } else { 0.5 * error };
     let y = (-2.0 * cls.clamp(f64::MIN_POSITIVE, 1.0).ln()).sqrt();
@@ -366,7 +371,7 @@ fn level_of(cls: f64, error: f64, root: f64) -> Level {
     Level { height, error: error / (cls * y.max(0.1)), counts }
 }
 
-/// Progress over values tested, as if few more were to come.
+/// Reports progress over the tested values. The number of values is an estimate that grows with them.
 struct Shifted<'a> {
     control: Control<'a>,
     done: usize,

@@ -4,23 +4,24 @@ use serde::Deserialize;
 
 use crate::{FitOptions, TestStatistic, options};
 
-/// Options of [`upper_limit_toys`](super::upper_limit_toys), built step by step.
+/// Options of [`upper_limit_toys`](super::upper_limit_toys), set by chained methods.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ToyLimitOptions {
-    /// Data, fixed parameters, start and search of the fits.
+    /// Data, fixed parameters, starting point and search of the fits.
     pub fit: FitOptions,
-    /// q or qtilde.
+    /// Test statistic: q or qtilde.
     #[serde(rename = "test_stat", deserialize_with = "options::text")]
     pub statistic: TestStatistic,
     /// Confidence level.
     pub cl: f64,
-    /// Find the expected limits too.
+    /// Whether to find the expected limits too.
     pub expected: bool,
-    /// Toys of each hypothesis at every value tested.
+    /// Number of toys of each hypothesis at every tested value.
     pub n_toys: u64,
-    /// Key of the random numbers; the same at every value, so that CLs moves smoothly from one to the next.
+    /// Seed of the random numbers. It is the same at every tested value, so that CLs is a smooth function of
+    /// the value.
     pub seed: u64,
 }
 

@@ -5,29 +5,29 @@ use serde::Serialize;
 use crate::hypotest::NsigmaOrder;
 use crate::toys::PerHypothesis;
 
-/// A value that was tested on the way to a limit.
+/// A value of the parameter of interest that was tested in the search for a limit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ToyLimitPoint {
-    /// The value.
+    /// Tested value of the parameter of interest.
     pub mu: f64,
     /// Observed CLs.
     pub cls: Option<f64>,
-    /// Its statistical error.
+    /// Statistical error of `cls`.
     pub cls_error: Option<f64>,
-    /// p-value of the tested hypothesis.
+    /// Observed p-value of the tested hypothesis.
     pub clsb: Option<f64>,
-    /// p-value of the alternative.
+    /// Observed p-value of the alternative.
     pub clb: Option<f64>,
-    /// The observed statistic.
+    /// Observed value of the test statistic.
     pub q_obs: Option<f64>,
     /// CLs expected at -2 to +2 standard deviations; empty unless asked for.
     pub expected_cls: Vec<Option<f64>>,
-    /// Their statistical errors.
+    /// Statistical errors of `expected_cls`.
     pub expected_cls_error: Vec<Option<f64>>,
-    /// Toys with a fit that did not reach its certificate.
+    /// Number of toys with a fit that did not converge, for each hypothesis.
     pub n_nonconverged: PerHypothesis<u64>,
-    /// Toys with a fit that could not be made.
+    /// Number of toys with a fit that failed, for each hypothesis.
     pub n_error: PerHypothesis<u64>,
 }
 
@@ -39,37 +39,37 @@ pub struct ToyLimitResult {
     pub param: String,
     /// Confidence level.
     pub cl: f64,
-    /// Name of the statistic.
+    /// Name of the test statistic.
     pub test_stat: &'static str,
-    /// The observed limit; `None` if CLs is not crossed.
+    /// Observed limit; `None` if it was not found.
     pub observed: Option<f64>,
-    /// Its statistical error.
+    /// Statistical error of `observed`.
     pub observed_error: Option<f64>,
     /// Limits expected for background alone, at -2 to +2 standard deviations; empty unless asked for.
     pub expected: Vec<Option<f64>>,
-    /// Their statistical errors.
+    /// Statistical errors of `expected`.
     pub expected_error: Vec<Option<f64>>,
-    /// Standard deviations that the five values of every expected band here belong to.
+    /// Numbers of standard deviations to which the five values of every expected band belong, in their order.
     pub nsigma_order: NsigmaOrder,
-    /// The asymptotic limit that the search began with.
+    /// Observed asymptotic limit, at which the search began.
     pub observed_asymptotic: Option<f64>,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
-    /// Values of the parameter tested with toys.
+    /// Number of values of the parameter of interest tested with toys.
     pub n_evaluations: usize,
-    /// Toys of each hypothesis at every one of them.
+    /// Number of toys of each hypothesis at every tested value.
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// The values tested, ascending.
+    /// Tested values with their p-values, in ascending order.
     pub points: Vec<ToyLimitPoint>,
-    /// Toys of both hypotheses per second of wall time.
+    /// Number of toys of both hypotheses per second of wall time.
     pub toys_per_s: Option<f64>,
-    /// Whether every fit behind these numbers reached its certificate.
+    /// Whether every fit behind these numbers converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// True if the caller stopped the work; what is missing was not computed.
+    /// True if the caller stopped the work; limits not found by then are missing.
     #[serde(skip)]
     pub interrupted: bool,
 }

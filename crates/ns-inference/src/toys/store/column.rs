@@ -1,4 +1,4 @@
-//! Columns in memory, and reading and writing them as chunks of a Parquet file.
+//! Columns of toys in memory. They are read and written as chunks of a Parquet file.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use parquet::data_type::ByteArray;
 use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::{Type, TypePtr};
 
-/// What a column holds.
+/// Type of the values in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Numbers of things; never null.
+    /// Unsigned integers, never null.
     Count,
-    /// Numbers, null where there is none.
+    /// Floating-point numbers, or null.
     Number,
-    /// Names out of a short list; never null.
+    /// Names out of a short list, never null.
     Name,
-    /// Text, null where there is none.
+    /// Texts, or null.
     Text,
 }
 
-/// A column's name and content.
+/// Name and type of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spec {
     pub(super) name: String,
@@ -35,7 +35,7 @@ impl Spec {
         Self { name: name.into(), content }
     }
 
-    /// Its type in a file.
+    /// Returns the Parquet type of the column.
     fn schema(&self) -> Result<TypePtr> {
         let (physical, logical, repetition) = match self.content {
             Content::Count => (Physical::INT64, Some(LogicalType::integer(64, false)), Repetition::REQUIRED),
@@ -48,7 +48,7 @@ impl Spec {
     }
 }
 
-/// The schema of a file with these columns.
+/// Returns the schema of a file with these columns.
 pub(super) fn schema(specs: &[Spec]) -> Result<TypePtr> {
     let fields = specs.iter().map(Spec::schema).collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(Type::group_type_builder("toys").with_fields(fields).build()?))
@@ -73,7 +73,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Column {
-    /// An empty one.
+    /// Creates an empty column.
     pub(super) fn new(content: Content) -> Self {
         match content {
             Content::Count => Self::Count(Vec::new()),
@@ -83,7 +83,7 @@ impl Column {
         }
     }
 
-    /// How many values it has.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Count(v) => v.len(),
@@ -93,7 +93,7 @@ impl Column {
         }
     }
 
-    /// Removes all values but keeps the memory.
+    /// Removes all values but keeps the allocated memory.
     pub(super) fn clear(&mut self) {
         match self {
             Self::Count(v) => v.clear(),
@@ -103,7 +103,7 @@ impl Column {
         }
     }
 
-    /// Adds a value. A value of another content is left out, which a check of the lengths then finds.
+    /// Adds a value. A value of another type is dropped; a later check of the column lengths then fails.
     pub(super) fn push(&mut self, value: &Value<'_>) {
         match (self, value) {
             (Self::Count(v), Value::Count(x)) => v.push(*x),
@@ -114,7 +114,7 @@ impl Column {
         }
     }
 
-    /// Value number `row`.
+    /// Returns value number `row`, or `None` if the column is shorter.
     pub(super) fn get(&self, row: usize) -> Option<Value<'_>> {
         Some(match self {
             Self::Count(v) => Value::Count(*v.get(row)?),
@@ -124,7 +124,7 @@ impl Column {
         })
     }
 
-    /// Adds value number `row` to a fingerprint, by its bits.
+    /// Adds the bits of value number `row` to a fingerprint.
     pub(super) fn add_to(&self, digest: &mut Digest, row: usize) {
         match self.get(row) {
             Some(Value::Count(x)) => digest.integer(usize::try_from(x).unwrap_or(usize::MAX)),
@@ -159,7 +159,7 @@ impl Column {
         Ok(())
     }
 
-    /// Appends up to `most` values of a column chunk; gives their number.
+    /// Appends up to `most` values of a column chunk and returns their number.
     pub(super) fn read(&mut self, reader: &mut ColumnReader, most: usize) -> Result<usize> {
         let mut levels = Vec::new();
         let count = match (self, reader) {
@@ -195,7 +195,7 @@ impl Column {
     }
 }
 
-/// Inserts nulls between the values that exist.
+/// Appends values to `to`, with a null for each level of 0.
 fn spread<T>(
     levels: &[i16],
     mut values: impl Iterator<Item = Result<T>>,

@@ -1,4 +1,4 @@
-//! Errors of files of toys, with remedies.
+//! Errors of files of toys, with advice on what to do.
 
 use std::path::PathBuf;
 
@@ -6,139 +6,139 @@ use thiserror::Error;
 
 use crate::InferenceError;
 
-/// A file that belongs to another run.
+/// The error that a file belongs to another run.
 #[derive(Debug, Error)]
 #[error("{}: from another run than {than}: {what} is {theirs} there and {ours} here; {remedy}", path.display())]
 pub struct ForeignFile {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it was compared with.
+    /// What the file was compared with: another file, or this run.
     pub than: String,
-    /// What differs.
+    /// Property that differs.
     pub what: String,
-    /// In the file.
+    /// Value in the file.
     pub theirs: String,
-    /// In what it was compared with.
+    /// Value in what the file was compared with.
     pub ours: String,
-    /// What to do.
+    /// Advice on what to do.
     pub remedy: &'static str,
 }
 
-/// Why a file of toys cannot be read, written or used here.
+/// Reason why a file of toys cannot be read, written or used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{}: {doing}: {source}", path.display())]
     Io {
-        /// Which file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What was attempted.
+        /// Operation that failed, as in `cannot be read`.
         doing: &'static str,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The bytes are no Parquet file, or its end is missing.
+    /// The file is not a Parquet file, or its end is missing.
     #[error(
         "{}: no Parquet file, or one that was cut short ({reason}); copy it again, or remove it and run its toys again",
         path.display()
     )]
     Broken {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where reading ended.
+        /// Error at which reading ended.
         reason: String,
     },
-    /// A Parquet file of something else.
+    /// The file is a Parquet file, but not one of toys.
     #[error("{}: not a file of toys: {reason}; name a file that --save of this program wrote", path.display())]
     NotToys {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is missing.
+        /// Description of the entry that is missing.
         reason: String,
     },
-    /// Toys of the other kind.
+    /// The file holds toys of the other kind (tests or studies).
     #[error(
         "{}: holds rows of `{found}`, not of `{expected}`; name files of one command only",
         path.display()
     )]
     OtherKind {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it holds.
+        /// Kind of toys in the file.
         found: String,
-        /// What was asked for.
+        /// Kind of toys asked for.
         expected: &'static str,
     },
-    /// A format that this version does not know.
+    /// The file has a format that this version does not know.
     #[error(
         "{}: toy file format {found}; this version reads format {expected}: use the version of NextStat that wrote it",
         path.display()
     )]
     OtherFormat {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The format that it names.
+        /// Format version that the file states.
         found: String,
-        /// The format known here.
+        /// Format version that this version of NextStat reads.
         expected: u32,
     },
-    /// Rows that no run writes, or that were changed after they were written.
+    /// The file has rows that no run writes, or that were changed after they were written.
     #[error("{}: damaged: {reason}; copy it again, or remove it and run its toys again", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The first contradiction.
+        /// The first contradiction found in the file.
         reason: String,
     },
-    /// Toys of another run.
+    /// The file belongs to another run.
     #[error(transparent)]
     Foreign(#[from] Box<ForeignFile>),
-    /// Toys that occur twice.
+    /// Some toys are in two files.
     #[error(
         "{} and {} both have toys {first} to {last} of {stream}; leave one of the files out",
         one.display(), other.display()
     )]
     Overlap {
-        /// A file.
+        /// Path of one file.
         one: PathBuf,
-        /// Another one.
+        /// Path of the other file.
         other: PathBuf,
-        /// Their hypothesis.
+        /// Name of the series of these toys: the hypothesis, or the study.
         stream: &'static str,
-        /// First toy that both have.
+        /// Index of the first toy that both files have.
         first: u64,
-        /// Last toy that both have.
+        /// Index of the last one of these toys.
         last: u64,
     },
-    /// Toys that are missing in all files.
+    /// Some toys are missing in all files.
     #[error(
         "toys are missing: {missing}; run the missing shards (those interrupted with --resume) and name their files too, \
          or take what is there with --allow-incomplete"
     )]
     Incomplete {
-        /// Which, in words.
+        /// Missing toys, in words.
         missing: String,
     },
-    /// Saving would replace an earlier run.
+    /// The toys of an earlier run exist already and would be replaced.
     #[error(
         "{}: already there; continue that run with --resume, remove it for a fresh one, or choose another name",
         found.display()
     )]
     AlreadyThere {
-        /// The file, or the folder of its pieces.
+        /// Path of the existing file, or of the folder of its pieces.
         found: PathBuf,
     },
-    /// Another process writes the same file.
+    /// Another process is writing the same file.
     #[error("{}: another run is writing this file; wait for it, or choose another name", path.display())]
     Busy {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
 }
 
 impl StoreError {
-    /// Whether the machine failed (a full disk), and not the request.
+    /// Returns whether the machine failed (for example, the disk is full) and not the request.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};

@@ -1,7 +1,8 @@
-//! The folder of finished pieces of a file that is being written: `FILE.parts/`.
+//! The folder `FILE.parts/`, which holds the finished pieces of a file that is being written.
 //!
-//! Every piece, and the file itself, is written under a temporary name in this folder, flushed to the disk and
-//! then moved to its final path in one step. So files are always complete, whenever a run is killed.
+//! Every piece, and finally the file itself, is written under a temporary name in this folder, flushed to the
+//! disk and then moved to its final path in one step. So files with a final name are always complete,
+//! whenever a run is killed.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -13,31 +14,31 @@ use tempfile::{Builder, NamedTempFile};
 
 use super::error::StoreError;
 
-/// Prefix of temporary names.
+/// Prefix of the temporary names of files that are being written.
 const PASSING: &str = ".writing-";
 
 /// Prefix of the names of pieces.
 const PIECE: &str = "piece-";
 
-/// The file that a running run locks.
+/// Name of the file that a run locks while it uses the folder.
 const LOCK: &str = "lock";
 
-/// How often the folder is created again if another process removes it.
+/// Number of attempts to create and lock the folder, which another process may remove in between.
 const ATTEMPTS: usize = 16;
 
-/// A folder of pieces that this process alone may change.
+/// A folder of pieces that only this process may change.
 pub(super) struct Folder {
-    /// The file that the pieces will make up.
+    /// Path of the file that the pieces will be combined to.
     pub(super) target: PathBuf,
     path: PathBuf,
     _lock: File,
 }
 
 impl Folder {
-    /// Locks the folder of `target`, and removes incomplete files of a killed run.
+    /// Creates and locks the folder of `target`, and removes incomplete files of a killed run.
     ///
     /// # Errors
-    /// If it cannot be made, another run is at work in it, or an earlier run is there and `resume` is not
+    /// If the folder cannot be created, another run is using it, or an earlier run exists and `resume` is not
     /// set.
     pub(super) fn claim(target: &Path, resume: bool) -> Result<Self, StoreError> {
         let target = settle(target)?;
@@ -52,7 +53,7 @@ impl Folder {
                 }
                 _ => {}
             }
-            // Another run may finish, and remove the folder, between any two of these steps.
+            // Another run may finish and remove the folder between any two of these steps.
             let Some(lock) = lock(&target, &path)? else { continue };
             let folder = Self { target, path, _lock: lock };
             if !resume && folder.target.exists() {
@@ -76,7 +77,7 @@ impl Folder {
         Err(StoreError::Busy { path: target })
     }
 
-    /// The finished pieces.
+    /// Returns the paths of the finished pieces.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -84,10 +85,10 @@ impl Folder {
         pieces(&self.path)
     }
 
-    /// Writes a piece; gives its path.
+    /// Writes the piece of series `stream` whose first toy is `first`, and returns its path.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the piece cannot be written.
     pub(super) fn piece(
         &self,
         stream: usize,
@@ -99,10 +100,10 @@ impl Folder {
         Ok(path)
     }
 
-    /// Writes the file that the pieces make up.
+    /// Writes the complete file that combines the pieces.
     ///
     /// # Errors
-    /// If it cannot be written, and errors of `write`.
+    /// If the file cannot be written, and the errors of `write`.
     pub(super) fn combined<E: From<StoreError>>(
         &self,
         write: impl FnOnce(BufWriter<File>) -> Result<BufWriter<File>, E>,
@@ -130,7 +131,7 @@ impl Folder {
         Ok(())
     }
 
-    /// A new file under a temporary name, with the permissions of any other new file.
+    /// Creates a file with a temporary name and the permissions of an ordinary new file.
     fn passing(&self) -> std::io::Result<NamedTempFile> {
         let mut builder = Builder::new();
         builder.prefix(PASSING);
@@ -139,10 +140,11 @@ impl Folder {
         builder.tempfile_in(&self.path)
     }
 
-    /// Removes the pieces and the folder, after the complete file was moved to its path.
+    /// Removes the pieces, after the complete file was moved to its path. The empty folder is removed on
+    /// drop.
     ///
     /// # Errors
-    /// If they cannot be removed.
+    /// If a piece cannot be removed.
     pub(super) fn clear(&self) -> Result<(), StoreError> {
         for piece in self.pieces()? {
             fs::remove_file(&piece).map_err(|source| StoreError::Io {
@@ -156,7 +158,7 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// Removes the folder if it is empty. Errors are ignored: a later run removes it.
+    /// Removes the folder if it has no pieces. Errors are ignored, because a later run removes it.
     fn drop(&mut self) {
         if self.pieces().is_ok_and(|pieces| pieces.is_empty()) {
             let _ = fs::remove_file(self.path.join(LOCK));
@@ -165,14 +167,14 @@ impl Drop for Folder {
     }
 }
 
-/// The folder of the pieces of a file.
+/// Returns the path of the folder for the pieces of a file.
 pub(super) fn pieces_of(target: &Path) -> PathBuf {
     let mut name: OsString = target.as_os_str().to_owned();
     name.push(".parts");
     PathBuf::from(name)
 }
 
-/// The finished pieces in a folder, in the order of their names.
+/// Returns the paths of the finished pieces in a folder, in the order of their names.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -189,7 +191,7 @@ pub(super) fn pieces(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(list)
 }
 
-/// An error of writing a Parquet file, with the file's name.
+/// Converts an error of writing a Parquet file, and adds the path of the file.
 pub(super) fn written(path: &Path, error: ParquetError) -> StoreError {
     let source = match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
@@ -208,7 +210,7 @@ fn names(folder: &Path) -> Result<Vec<OsString>, StoreError> {
         .map_err(failed)
 }
 
-/// The final path of a file. Links are followed, so that the link stays and its target is replaced.
+/// Returns the final path of a file. Symbolic links are followed, so that their target is replaced.
 fn settle(target: &Path) -> Result<PathBuf, StoreError> {
     let failed = |kind: ErrorKind, why: String| StoreError::Io {
         path: target.to_owned(),
@@ -234,7 +236,7 @@ fn settle(target: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Locks a folder; `None` if it vanished meanwhile.
+/// Locks a folder; returns `None` if another process has removed it.
 fn lock(target: &Path, folder: &Path) -> Result<Option<File>, StoreError> {
     let path = folder.join(LOCK);
     let failed = |source| StoreError::Io { path: path.clone(), doing: "cannot be locked", source };
@@ -246,13 +248,14 @@ fn lock(target: &Path, folder: &Path) -> Result<Option<File>, StoreError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(StoreError::Busy { path: target.to_owned() }),
-        // Some cluster file systems have no locks and report that in various ways. There users must keep runs apart.
+        // Some cluster file systems have no locks and report that in various ways. On these, users must
+        // ensure that only one run writes a file.
         Err(TryLockError::Error(_)) => {}
     }
     Ok(is_at(&file, &path).then_some(file))
 }
 
-/// Whether an open file is still the one at `path`.
+/// Returns whether an open file is still the one at `path`.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -262,13 +265,13 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Elsewhere an open file cannot be removed.
+/// Returns whether an open file is still the one at `path`. Outside Unix an open file cannot be removed.
 #[cfg(not(unix))]
 fn is_at(_file: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// Flushes the list of names of a folder to the disk, if the system supports it.
+/// Flushes the directory entries of a folder to the disk, if the system supports it.
 fn settle_names(folder: &Path) {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     if let Ok(handle) = File::open(folder) {

@@ -1,37 +1,37 @@
-//! The two kinds of rows in files, and their headers.
+//! The columns and names of the two kinds of rows in files: of tests and of studies.
 
 use super::column::{Content, Spec, Value};
 use crate::InferenceError;
 use crate::toys::{FitToyRow, FitToysHeader, Hypothesis, Row, ToyHeader, ToyRow, ToyStatus};
 
-/// The columns of a row. Only this crate implements it.
+/// Conversion of a row to and from the columns of a file.
 pub(super) trait Columns: Sized {
     /// The type of [`Row::Header`].
     type Head;
-    /// Names and contents, in order.
+    /// Returns the names and types of the columns, in their order.
     fn specs(header: &Self::Head) -> Vec<Spec>;
-    /// This row's values, in the order of the columns.
+    /// Passes the values of this row to `take`, in the order of the columns.
     fn values<'a>(&'a self, take: &mut dyn FnMut(Value<'a>));
-    /// The row of these values.
+    /// Builds a row from its values, or describes why they form none.
     fn from_values(values: &[Value<'_>]) -> Result<Self, String>;
 }
 
-/// A row that files keep: [`ToyRow`] or [`FitToyRow`].
+/// A row that can be stored in files: [`ToyRow`] or [`FitToyRow`].
 #[allow(private_bounds)]
 pub trait StoredRow: Row + Columns<Head = Self::Header> {
-    /// The kind's name in files.
+    /// Name of this kind of rows in files.
     const KIND: &'static str;
 
-    /// Names of the series of [`Row::SERIES`].
+    /// Names of the series, in the order of [`Row::SERIES`].
     const NAMES: &'static [&'static str];
 
-    /// Checks that toys under both headers are parts of one run.
+    /// Checks that toys with these two headers are parts of one run.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] with the first difference.
     fn compatible(ours: &Self::Header, theirs: &Self::Header) -> Result<(), InferenceError>;
 
-    /// The place of this row's series.
+    /// Returns the index of this row's series in [`Row::SERIES`].
     fn stream(&self) -> usize {
         Self::SERIES.iter().position(|series| *series == self.series()).unwrap_or_default()
     }
@@ -169,7 +169,7 @@ impl Columns for FitToyRow {
     }
 }
 
-/// The name of a status in files.
+/// Returns the name of a status in files.
 fn status_name(status: ToyStatus) -> &'static str {
     match status {
         ToyStatus::Converged => "converged",
@@ -185,7 +185,7 @@ fn status(name: &str, index: u64) -> Result<ToyStatus, String> {
         .ok_or_else(|| format!("toy {index} has the unknown status '{name}'"))
 }
 
-/// No reason is null, not an empty text.
+/// Returns the value of a reason in files: null if the reason is empty.
 fn reason_value(reason: &str) -> Value<'_> {
     Value::Text(Some(reason).filter(|text| !text.is_empty()))
 }

@@ -1,8 +1,8 @@
-//! Toys in Parquet files: one row per toy, and a header with everything that the numbers depend on.
+//! Stores toys in Parquet files: one row per toy, and a header with everything on which the numbers depend.
 //!
-//! A run writes finished pieces as it goes and combines them at the end ([`ToyDestination`], [`Recording`]), so that
-//! whenever it is killed, everything on the disk is whole, and a later run continues with what is missing.
-//! [`ToySet`] reads the files of several shards together.
+//! A run writes its rows in pieces and combines these at the end ([`ToyDestination`], [`Recording`]). So all
+//! files on the disk are complete whenever the run is killed, and a later run continues with the missing
+//! toys. [`ToySet`] reads the files of several shards together.
 
 mod column;
 mod error;

@@ -1,13 +1,13 @@
-//! Sets of toys as ranges of their numbers.
+//! Sets of toys, stored as ranges of the toys' indices.
 
 use std::ops::Range;
 
-/// Numbers as disjoint ranges in ascending order.
+/// A set of integers, stored as disjoint ranges in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ranges(Vec<Range<u64>>);
 
 impl Ranges {
-    /// Adds a number that is above all others.
+    /// Adds a number that is larger than all others in the set.
     pub(super) fn push(&mut self, number: u64) {
         match self.0.last_mut() {
             Some(last) if last.end == number => last.end = number + 1,
@@ -15,7 +15,7 @@ impl Ranges {
         }
     }
 
-    /// Adds the numbers of another set.
+    /// Adds all numbers of another set.
     pub(super) fn merge(&mut self, other: &Self) {
         let mut all: Vec<Range<u64>> = self.0.iter().chain(&other.0).cloned().collect();
         all.sort_by_key(|range| (range.start, range.end));
@@ -29,14 +29,14 @@ impl Ranges {
         self.0 = merged;
     }
 
-    /// The first numbers in a row that are here and in another set, if there are any.
+    /// Returns the first range of numbers that are in this and in another set, if there are any.
     pub(super) fn common(&self, other: &Self) -> Option<Range<u64>> {
         let overlap = |a: &Range<u64>, b: &Range<u64>| a.start.max(b.start)..a.end.min(b.end);
         let all = self.0.iter().flat_map(|a| other.0.iter().map(move |b| overlap(a, b)));
         all.filter(|range| range.start < range.end).min_by_key(|range| range.start)
     }
 
-    /// The numbers of `whole` that are not here.
+    /// Returns the numbers of `whole` that are not in this set, as ranges.
     #[must_use]
     pub fn missing(&self, whole: Range<u64>) -> Vec<Range<u64>> {
         let mut next = whole.start;
@@ -54,13 +54,13 @@ impl Ranges {
         gaps
     }
 
-    /// How many numbers there are.
+    /// Returns how many numbers the set has.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// The ranges.
+    /// Returns the ranges of the set.
     #[must_use]
     pub fn as_slice(&self) -> &[Range<u64>] {
         &self.0

@@ -15,7 +15,7 @@ use super::kind::StoredRow;
 use super::ranges::Ranges;
 use super::writer::{FORMAT, GROUP, KEY_DIGEST, KEY_FORMAT, KEY_HEADER, KEY_KIND};
 
-/// A file of toys, open for reading.
+/// A file of toys that is open for reading.
 pub(super) struct Reader<R: StoredRow> {
     path: PathBuf,
     file: SerializedFileReader<File>,
@@ -29,7 +29,7 @@ impl<R: StoredRow> Reader<R> {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// If it cannot be opened, or is no file of such toys.
+    /// If the file cannot be opened, or is not a file of toys of this kind.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let io = |source| StoreError::Io { path: path.to_owned(), doing: "cannot be read", source };
         let not_toys = |reason: String| StoreError::NotToys { path: path.to_owned(), reason };
@@ -77,11 +77,11 @@ impl<R: StoredRow> Reader<R> {
         Ok(Self { path: path.to_owned(), file, specs, kind_and_header, digest, header })
     }
 
-    /// Hands over all rows in chunks, and says which toys they are of each series. Rows come in the order of
-    /// series and toys, each toy once.
+    /// Reads all rows and hands them to `take` in chunks, in the order of series and toys. Returns the toys
+    /// of each series.
     ///
     /// # Errors
-    /// If the rows contradict the header, each other or their fingerprint, and errors of `take`.
+    /// If the rows contradict the header, each other or their fingerprint, and the errors of `take`.
     pub(super) fn rows<E: From<StoreError>>(
         self,
         mut take: impl FnMut(Vec<R>) -> Result<(), E>,
@@ -101,7 +101,7 @@ impl<R: StoredRow> Reader<R> {
             loop {
                 for (column, reader) in columns.iter_mut().zip(&mut readers) {
                     column.clear();
-                    // A column may end a batch where a page ends.
+                    // The library may return fewer values than asked for at the end of a page.
                     while column.len() < GROUP {
                         let most = GROUP - column.len();
                         if guarded(&self.path, || column.read(reader, most))? == 0 {
@@ -139,14 +139,14 @@ impl<R: StoredRow> Reader<R> {
     }
 }
 
-/// The previous row, to check the order.
+/// Remembers the series and index of the previous row, to check the order of rows.
 #[derive(Default)]
 struct Order {
     last: Option<(usize, u64)>,
 }
 
 impl Order {
-    /// Checks that a row follows the one before and belongs to the file's part of the run.
+    /// Checks that a row comes after the previous one and belongs to the file's part of the run, `within`.
     fn check<R: StoredRow>(&mut self, row: &R, within: &Range<u64>) -> Result<(), String> {
         let key = (row.stream(), row.index());
         let name = R::NAMES.get(key.0).copied().unwrap_or("?");
@@ -167,7 +167,7 @@ impl Order {
     }
 }
 
-/// Checks that every column chunk lies within the file, which the library takes for granted.
+/// Checks that every column chunk lies within the file, because the Parquet library does not check it.
 fn within_the_file(path: &Path, metadata: &ParquetMetaData, length: u64) -> Result<(), StoreError> {
     for chunk in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
@@ -182,8 +182,8 @@ fn within_the_file(path: &Path, metadata: &ParquetMetaData, length: u64) -> Resu
     Ok(())
 }
 
-/// Calls the Parquet library on untrusted bytes. If it cannot read them, or panics, that is an
-/// error.
+/// Calls the Parquet library on untrusted bytes. An error or a panic of the library becomes
+/// [`StoreError::Broken`].
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, StoreError> {
     let broken = |reason: String| StoreError::Broken { path: path.to_owned(), reason };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
@@ -192,7 +192,7 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Re
     }
 }
 
-/// The message of the library, without its own name in front.
+/// Returns the message of an error of the Parquet library, without the prefix that the library adds.
 fn words(error: ParquetError) -> String {
     match error {
         ParquetError::General(text) | ParquetError::NYI(text) | ParquetError::EOF(text) => text,

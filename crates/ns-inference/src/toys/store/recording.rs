@@ -1,4 +1,4 @@
-//! Saves a run while it goes on, and continues an interrupted one.
+//! Saves a run while it is running, and continues an interrupted one.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,31 +12,31 @@ use super::reader::Reader;
 use super::writer::Writer;
 use crate::InferenceError;
 
-/// Time after which a piece is written, unless said otherwise: what a killed run loses at most, besides the
-/// current toys.
+/// Default time after which a piece is written. A killed run loses the toys of this time, and those being
+/// fitted.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
-/// Rows after which a piece is written.
+/// Number of rows after which a piece is written.
 const PIECE_ROWS: usize = 1 << 17;
 
-/// The path that one run may write to. It is claimed before the work, so that a wrong path costs no computing time.
+/// The path of a file that is reserved for one run. It is claimed before the first fit, so that a wrong path
+/// costs no computing time.
 pub struct ToyDestination {
     folder: Folder,
     resume: bool,
 }
 
 impl ToyDestination {
-    /// Claims the path of the file `target`. The file itself is not changed before
-    /// [`Recording::finish`].
+    /// Claims the path of the file `target`. The file itself is not changed before [`Recording::finish`].
     ///
     /// # Errors
-    /// If it cannot be written, another run is writing it, or an earlier run is there and `resume` is not
+    /// If the file cannot be written, another run is writing it, or an earlier run exists and `resume` is not
     /// set.
     pub fn claim(target: impl AsRef<Path>, resume: bool) -> Result<Self, StoreError> {
         Ok(Self { folder: Folder::claim(target.as_ref(), resume)?, resume })
     }
 
-    /// Begins the run that `header` describes, or continues an earlier one.
+    /// Begins to save the run that `header` describes; if `resume` was set, continues an earlier one.
     ///
     /// # Errors
     /// If an earlier run cannot be read or is a different one.
@@ -59,7 +59,7 @@ impl ToyDestination {
     }
 }
 
-/// A finished piece and its first toy.
+/// A finished piece, with the series and the index of its first toy.
 struct Piece {
     stream: usize,
     first: u64,
@@ -75,14 +75,15 @@ pub struct Recording<R: StoredRow> {
     /// Whether the complete file exists already.
     finished: bool,
     waiting: Vec<R>,
-    /// When the last piece was written, and when rows were last added.
+    /// Time at which the last piece was written.
     since: Instant,
+    /// Time at which rows were last added.
     last: Instant,
     every: Duration,
 }
 
 impl<R: StoredRow> Recording<R> {
-    /// Reads the pieces of an earlier run.
+    /// Reads the complete file or the pieces of an earlier run.
     fn take_over(&mut self, header: &R::Header) -> Result<(), StoreError> {
         if self.folder.target.is_file() {
             let reader = Reader::<R>::open(&self.folder.target)?;
@@ -94,7 +95,7 @@ impl<R: StoredRow> Recording<R> {
                 return Err(StoreError::Damaged { path: self.folder.target.clone(), reason });
             }
             self.finished = true;
-            // Left over from a run that was killed after its last step but one.
+            // Pieces remain from a run that was killed after it had written the complete file.
             return self.folder.clear();
         }
         for path in self.folder.pieces()? {
@@ -122,22 +123,22 @@ impl<R: StoredRow> Recording<R> {
         Ok(())
     }
 
-    /// Sets the time after which a piece is written; results do not depend on it.
+    /// Sets the time after which a piece is written. Results do not depend on it.
     pub fn set_every(&mut self, time: Duration) {
         self.every = time;
     }
 
-    /// The header of the rows: that of the first part of the run.
+    /// Returns the header of the rows: that of the earlier run, if one is continued.
     pub fn header(&self) -> &R::Header {
         &self.header
     }
 
-    /// Number of toys that were saved before.
+    /// Returns the number of toys saved so far, including those of an earlier run.
     pub fn n_there(&self) -> u64 {
         self.there.iter().map(Ranges::count).sum()
     }
 
-    /// The missing toys: series and ranges of their toys, in order.
+    /// Returns the toys of the shard that are not saved yet: series and ranges of indices, in order.
     pub fn missing(&self) -> Vec<(R::Series, Range<u64>)> {
         let whole = R::origin(&self.header).shard.range(R::origin(&self.header).n_toys);
         let gaps = R::SERIES.iter().zip(&self.there);
@@ -147,7 +148,7 @@ impl<R: StoredRow> Recording<R> {
         .collect()
     }
 
-    /// Takes further toys; writes a piece every two seconds, or as [`Self::set_every`] says.
+    /// Adds rows, and writes a piece every two seconds, or after the time given to [`Self::set_every`].
     ///
     /// # Errors
     /// If a piece cannot be written.
@@ -160,7 +161,7 @@ impl<R: StoredRow> Recording<R> {
             }
             self.waiting.push(row.clone());
         }
-        // The next rows will take about as long as these.
+        // Assumes that the next rows take about as long as these.
         let ahead = self.last.elapsed();
         self.last = Instant::now();
         if self.since.elapsed() + ahead >= self.every { self.flush() } else { Ok(()) }
@@ -169,7 +170,7 @@ impl<R: StoredRow> Recording<R> {
     /// Writes the pending rows as a piece.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the piece cannot be written.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.since = Instant::now();
         let Some(row) = self.waiting.first() else { return Ok(()) };
@@ -191,11 +192,11 @@ impl<R: StoredRow> Recording<R> {
         Ok(())
     }
 
-    /// Combines all pieces into the file, removes them, and hands over all rows of the run in order. If toys
-    /// are missing (the run was interrupted), the pieces stay and no file is made.
+    /// Combines all pieces into the file, removes them, and hands all rows of the run to `take`, in order. If
+    /// toys are missing because the run was interrupted, the pieces stay and no file is written.
     ///
     /// # Errors
-    /// If a piece cannot be read or the file cannot be written, and errors of `take`.
+    /// If a piece cannot be read or the file cannot be written, and the errors of `take`.
     pub fn finish<E: From<StoreError>>(
         mut self,
         mut take: impl FnMut(&[R]) -> Result<(), E>,
@@ -229,7 +230,7 @@ impl<R: StoredRow> Recording<R> {
     }
 }
 
-/// Checks that existing pieces belong to this run.
+/// Checks that an existing file or piece belongs to this run, including its shard.
 fn same_run<R: StoredRow>(path: &Path, ours: &R::Header, theirs: &R::Header) -> Result<(), StoreError> {
     let (here, there) = (R::origin(ours).shard, R::origin(theirs).shard);
     let same = R::compatible(ours, theirs).and_then(|()| {
@@ -243,7 +244,7 @@ fn same_run<R: StoredRow>(path: &Path, ours: &R::Header, theirs: &R::Header) -> 
     foreign(path, "this one", "remove it, or choose another name", same)
 }
 
-/// Names the file whose toys are of another run.
+/// Converts an incompatibility of headers to an error that names the file.
 pub(super) fn foreign(
     path: &Path,
     than: &str,

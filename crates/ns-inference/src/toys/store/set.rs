@@ -1,4 +1,4 @@
-//! Saved parts of one run, read together.
+//! Reads several saved files of one run together.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use super::ranges::Ranges;
 use super::reader::Reader;
 use super::recording::foreign;
 
-/// One file of a set.
+/// One file of a set, with the toys that it has.
 struct Member {
     path: PathBuf,
     there: Vec<Ranges>,
 }
 
 impl Member {
-    /// The first toy of a series.
+    /// Returns the index of the file's first toy of a series, if it has any.
     fn first(&self, stream: usize) -> Option<u64> {
         self.there.get(stream)?.as_slice().first().map(|range| range.start)
     }
 }
 
-/// Saved parts of one run: no toy is there twice, and all belong together.
+/// Saved files of one run, checked to be compatible and to have no toy twice.
 pub struct ToySet<R: StoredRow> {
     header: R::Header,
     members: Vec<Member>,
@@ -32,12 +32,12 @@ pub struct ToySet<R: StoredRow> {
 }
 
 impl<R: StoredRow> ToySet<R> {
-    /// Opens files and checks them: each on its own, and all against each other. A file that its run never
-    /// finished is read from its pieces.
+    /// Opens files and checks each one, and all against each other. If a run did not finish its file, the
+    /// file's pieces are read.
     ///
     /// # Errors
-    /// If a file cannot be read, is damaged, or belongs to another run than the first; if two have the same
-    /// toys.
+    /// If a file cannot be read, is damaged, or belongs to another run than the first one; if two files have
+    /// the same toys.
     pub fn open(paths: &[PathBuf]) -> Result<Self, StoreError> {
         let mut set: Option<Self> = None;
         for path in paths {
@@ -56,7 +56,7 @@ impl<R: StoredRow> ToySet<R> {
         set.ok_or_else(|| StoreError::Incomplete { missing: "all: none of the files has any".to_owned() })
     }
 
-    /// Adds a file.
+    /// Checks a file and adds it to the set.
     fn add(set: &mut Option<Self>, path: &Path) -> Result<(), StoreError> {
         let reader = Reader::<R>::open(path)?;
         let header = reader.header.clone();
@@ -91,17 +91,17 @@ impl<R: StoredRow> ToySet<R> {
         Ok(())
     }
 
-    /// The header of the first file; its shard is that file's.
+    /// Returns the header of the first file. Its shard is that of this file alone.
     pub fn header(&self) -> &R::Header {
         &self.header
     }
 
-    /// Files that their runs never finished.
+    /// Returns the files that their runs did not finish.
     pub fn interrupted(&self) -> &[PathBuf] {
         &self.interrupted
     }
 
-    /// Toys that no file has, in words; `None` if all are there.
+    /// Returns a description of the toys of the run that no file has; `None` if all are there.
     pub fn missing(&self) -> Option<String> {
         let whole = 0..R::origin(&self.header).n_toys;
         let mut words: Vec<String> = Vec::new();
@@ -115,10 +115,10 @@ impl<R: StoredRow> ToySet<R> {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Hands over all rows in order.
+    /// Reads all rows in order and hands them to `take`.
     ///
     /// # Errors
-    /// If a file has changed since it was opened, and errors of `take`.
+    /// If a file cannot be read any more, and the errors of `take`.
     pub fn rows<E: From<StoreError>>(&self, mut take: impl FnMut(&[R]) -> Result<(), E>) -> Result<(), E> {
         for stream in 0..R::SERIES.len() {
             let mut with: Vec<(u64, &Member)> =
@@ -135,7 +135,7 @@ impl<R: StoredRow> ToySet<R> {
     }
 }
 
-/// A range with both ends.
+/// Formats a range with both ends included.
 fn in_words(range: &Range<u64>) -> String {
     match range.end - range.start {
         1 => range.start.to_string(),

@@ -14,16 +14,19 @@ use parquet::schema::types::ColumnPath;
 use super::column::{self, Column, Content};
 use super::kind::StoredRow;
 
-/// Version of the format; it changes when an older reader could misunderstand.
+/// Version of the file format. It changes when an older reader could misread the file.
 pub const FORMAT: u32 = 1;
 
-/// Keys of the file's metadata.
+/// Key of the format version in the file's metadata.
 pub(super) const KEY_FORMAT: &str = "nextstat.format";
+/// Key of the kind of toys.
 pub(super) const KEY_KIND: &str = "nextstat.kind";
+/// Key of the header, as JSON.
 pub(super) const KEY_HEADER: &str = "nextstat.header";
+/// Key of the fingerprint of kind, header and rows.
 pub(super) const KEY_DIGEST: &str = "nextstat.sha256";
 
-/// Rows of a row group: what is in memory at once.
+/// Number of rows of a row group, which are in memory at once.
 pub(super) const GROUP: usize = 1 << 16;
 
 /// Writes one file of toys.
@@ -34,7 +37,7 @@ pub(super) struct Writer<W: Write + Send> {
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// Begins a file under a header.
+    /// Begins a file with a header.
     pub(super) fn new<R: StoredRow>(to: W, header: &R::Header) -> Result<Self> {
         let specs = R::specs(header);
         let text = serde_json::to_string(header).map_err(|error| ParquetError::External(error.into()))?;
@@ -73,7 +76,7 @@ impl<W: Write + Send> Writer<W> {
                 column.push(&value);
             }
         });
-        // Columns without a value of this row.
+        // A row without fitted values leaves its last columns null.
         columns.for_each(|column| column.push(&super::column::Value::Number(None)));
         let last = self.rows() - 1;
         for column in &self.columns {
@@ -82,7 +85,7 @@ impl<W: Write + Send> Writer<W> {
         if self.rows() >= GROUP { self.group() } else { Ok(()) }
     }
 
-    /// Pending rows of the next row group.
+    /// Returns the number of pending rows of the next row group.
     fn rows(&self) -> usize {
         self.columns.first().map_or(0, Column::len)
     }
@@ -102,7 +105,7 @@ impl<W: Write + Send> Writer<W> {
         Ok(())
     }
 
-    /// Ends the file; gives back what it was written to.
+    /// Completes the file with the pending rows and the fingerprint. Returns the underlying writer.
     pub(super) fn finish(mut self) -> Result<W> {
         if self.rows() > 0 {
             self.group()?;

@@ -1,6 +1,7 @@
-//! Fits of toys drawn at one point, whose true parameters are known.
+//! Studies of parameters: fits of toys that are drawn at one point, whose true parameters are therefore
+//! known.
 //!
-//! The stages are those of a toy-based test: prepare, run, summary.
+//! A study has the stages of a toy-based test: prepare, run, summary.
 
 mod options;
 mod result;
@@ -17,11 +18,12 @@ pub use summary::FitToysSummary;
 use crate::InferenceError;
 use crate::toys::FitToysTest;
 
-/// Fits toys and compares the values found with those they were drawn at: bias, pulls, coverage.
+/// Fits toys and compares the fitted values with those at which the toys were drawn: bias, pulls, coverage.
 ///
 /// # Errors
-/// As [`FitToysTest::prepare`] and [`FitToysTest::run`]; [`InferenceError::Cancelled`] if the caller stopped
-/// the work before the first toy. Later, what is done is counted and `interrupted` is set.
+/// The errors of [`FitToysTest::prepare`] and [`FitToysTest::run`]; [`InferenceError::Cancelled`] if the
+/// caller stopped the work before the first toy. If the caller stops it later, the result has the toys done
+/// so far, and `interrupted` is set.
 pub fn fit_toys(
     model: &Model,
     session: &dyn Session,

@@ -9,44 +9,47 @@ use crate::FitOptions;
 use crate::options::{self, Point};
 use crate::toys::Shard;
 
-/// Where the toys of a study are drawn.
+/// The parameter point at which the toys of a study are drawn.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GeneratingPoint {
-    /// At the best fit of the data.
+    /// At the best fit to the data.
     #[serde(rename = "bestfit")]
     #[default]
     BestFit,
-    /// At the model's initial parameters, fixed ones at their values.
+    /// At the model's initial parameters, with fixed parameters at their fixed values.
     Init,
-    /// At a given point. Values may lie outside bounds, which hold in the fits only.
+    /// At a given point. Its values may lie outside the bounds, which apply only to the fits.
     At(Point),
 }
 
-/// Options of [`fit_toys`](super::fit_toys), built step by step.
+/// Options of [`fit_toys`](super::fit_toys), set by chained methods.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FitToysOptions {
-    /// Fixed parameters and search of all fits; data and start of the fit that gives the best fit.
+    /// Fixed parameters and search of all fits; also the data and the starting point of the fit that gives
+    /// the best fit.
     pub fit: FitOptions,
-    /// Where toys are drawn.
+    /// Parameter point at which toys are drawn.
     pub point: GeneratingPoint,
-    /// The expectation that toys are drawn from instead of that at the point, which is then the best fit of this
-    /// expectation: main counts and the values that auxiliary data scatter around.
+    /// Expected data from which toys are drawn, in place of those expected at `point`: main counts, and the
+    /// central values of the auxiliary data. `point` is then ignored; the best fit to the expected data takes
+    /// its place.
     #[serde(deserialize_with = "options::expectation")]
     pub expectation: Option<Arc<BinnedData>>,
-    /// The parameters studied, by full name; all free ones if empty.
+    /// Full names of the parameters to study; all free ones if empty.
     pub params: Vec<String>,
-    /// How many toys.
+    /// Number of toys.
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Which part of the toys to run.
+    /// Part of the toys to run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
-    /// Toys handed to the device at a time; chosen by their speed if `None`. No number depends on it.
+    /// Number of toys handed to the device at a time; if `None`, it follows from their speed. No result
+    /// depends on it.
     pub batch: Option<u64>,
 }
 
@@ -71,7 +74,7 @@ options::setters! { FitToysOptions {
 } }
 
 impl FitToysOptions {
-    /// Draws toys of a given expectation, which need not be that of any parameters.
+    /// Sets the expected data from which toys are drawn. They need not be those of any parameter values.
     #[must_use]
     pub fn expectation(mut self, expectation: Option<BinnedData>) -> Self {
         self.expectation = expectation.map(Arc::new);

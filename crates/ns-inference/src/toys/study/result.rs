@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-/// What fits of toys say about one parameter.
+/// Bias, pulls and coverage of one parameter in fits of toys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ParameterStudy {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
-    /// The value that the toys were drawn at.
+    /// Value of the parameter at which the toys were drawn.
     pub generated: f64,
     /// Mean of the fitted values.
     pub mean: Option<f64>,
@@ -16,25 +16,25 @@ pub struct ParameterStudy {
     pub median: Option<f64>,
     /// Standard deviation of the fitted values.
     pub spread: Option<f64>,
-    /// Mean less generated value.
+    /// Mean of the fitted values minus the generated value.
     pub bias: Option<f64>,
     /// Statistical error of `bias` and `mean`.
     pub bias_error: Option<f64>,
-    /// Mean of `(fitted - generated) / uncertainty`.
+    /// Mean of the pulls `(fitted - generated) / uncertainty`.
     pub pull_mean: Option<f64>,
-    /// Its statistical error.
+    /// Statistical error of `pull_mean`.
     pub pull_mean_error: Option<f64>,
     /// Standard deviation of the pulls.
     pub pull_width: Option<f64>,
-    /// Its statistical error, from the fourth moment.
+    /// Statistical error of `pull_width`, from the fourth moment.
     pub pull_width_error: Option<f64>,
-    /// Fraction of toys whose interval of one uncertainty either way holds the generated value.
+    /// Fraction of toys whose fitted value lies within one uncertainty of the generated value.
     pub coverage: Option<f64>,
-    /// Its binomial error.
+    /// Binomial error of `coverage`.
     pub coverage_error: Option<f64>,
-    /// Toys with an uncertainty: those behind pulls and coverage.
+    /// Number of toys with an uncertainty, from which pulls and coverage are computed.
     pub n_pulls: u64,
-    /// Converged toys without an uncertainty (at a bound, on a kink, flat): left out there.
+    /// Number of converged toys without an uncertainty (at a bound, on a kink, flat).
     pub n_without_uncertainty: u64,
 }
 
@@ -44,21 +44,21 @@ pub struct ParameterStudy {
 pub struct FitToysResult {
     /// One entry per parameter studied.
     pub parameters: Vec<ParameterStudy>,
-    /// Toys run.
+    /// Number of toys run.
     pub n_toys: u64,
-    /// Those that did not converge or failed, and are left out.
+    /// Number of toys that did not converge or failed, which are left out.
     pub n_failed: u64,
-    /// Those with a fit that did not reach its certificate.
+    /// Number of toys whose fit did not converge.
     pub n_nonconverged: u64,
-    /// Those with a fit that could not be made.
+    /// Number of toys whose fit failed.
     pub n_error: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Which part of the run these toys are.
+    /// Part of the run to which these toys belong, as in `1/1`.
     pub shard: String,
-    /// Toys per second of wall time; `None` for toys read from files.
+    /// Number of toys per second of wall time; `None` for toys read from files.
     pub toys_per_s: Option<f64>,
-    /// Whether every fit reached its certificate.
+    /// Whether every fit converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,

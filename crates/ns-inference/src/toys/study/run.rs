@@ -1,4 +1,4 @@
-//! The stages of a study: the generating point, then toys in a stream.
+//! Prepares a study, which finds its generating point, and reads the fits of its toys.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ use crate::{FitData, InferenceError, parameter_index};
 
 const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false };
 
-/// Number of the hypothesis for the random numbers of a study. It differs from those of a test.
+/// Number of the hypothesis that keys the random numbers of a study. It differs from those of a test.
 pub const STUDY_HYPOTHESIS: u8 = 2;
 
 impl<'a> FitToysTest<'a> {
     /// Finds the generating point. Runs no toy.
     ///
     /// # Errors
-    /// For options that do not fit the model; if the fit that gives the point has no finite likelihood; if toys
-    /// cannot be drawn since a bin has a negative expected yield.
+    /// For options that do not match the model; if the likelihood of the fit that gives the point is not
+    /// finite; if toys cannot be drawn because a bin has a negative expected yield.
     pub fn prepare(
         model: &'a Model,
         session: &'a dyn Session,
@@ -41,7 +41,8 @@ impl<'a> FitToysTest<'a> {
         let (fit, place) = match &options.expectation {
             None => (options.fit.clone(), &options.point),
             Some(given) => {
-                // Its best fit is the point, so it is looked at first: a fit would call it data.
+                // The expected data are checked before they are fitted, because an error of the fit would
+                // call them data.
                 source_of_expectation(model, &given.main, Some(&given.aux), options.seed)?;
                 let data = FitData::Given(Arc::clone(given));
                 (options.fit.clone().data(data), &GeneratingPoint::BestFit)
@@ -135,7 +136,7 @@ impl Prepare for FitToyRow {
     }
 }
 
-/// Reads the one fit of every toy.
+/// Makes rows from the single fit of every toy.
 #[derive(Clone)]
 pub(crate) struct FitReader {
     indices: Vec<usize>,
@@ -177,7 +178,7 @@ impl Reader for FitReader {
     }
 }
 
-/// A toy whose fit could not be made.
+/// Builds the row of a toy whose fit failed.
 fn failed(model: &Model, index: u64, failure: &FitFailure) -> FitToyRow {
     FitToyRow {
         index,
@@ -203,7 +204,7 @@ fn check(model: &Model, point: &[f64]) -> Result<(), InferenceError> {
     }
 }
 
-/// Why no toys can be drawn, with the bin.
+/// Builds the error that no toys can be drawn, which names the bin.
 fn refused(model: &Model, error: SessionError) -> InferenceError {
     diagnosis::expectation(model, "toys cannot be drawn", error)
 }

@@ -1,20 +1,20 @@
-//! Moments of fitted values and pulls, toy by toy.
+//! Computes moments of fitted values and pulls, toy by toy.
 
 use super::result::{FitToysResult, ParameterStudy};
 use crate::InferenceError;
 use crate::diagnosis;
 use crate::toys::{FitToyRow, FitToysHeader, INTERRUPTED, RowSink, ToyRun, ToyStatus};
 
-/// Up to this many toys the median is computed from the values themselves.
+/// Largest number of toys for which the median is computed from the values themselves.
 const EXACT: usize = 20_000;
 
-/// Number of bins of the histogram for more toys, which covers [`REACH`] on either side of the generated value.
+/// Number of bins of the histogram that gives the median of more than [`EXACT`] toys.
 const BINS: usize = 4096;
-/// Half the range of the histogram, in units of [`ToyOrigin::sigmas`](crate::toys::ToyOrigin).
+/// Range of the histogram on either side of the generated value, in units of
+/// [`ToyOrigin::sigmas`](crate::toys::ToyOrigin).
 const REACH: f64 = 8.0;
 
-/// Takes the toys of a study as their rows come by; memory does not grow with their number beyond
-/// 20 000.
+/// Summarises the toys of a study row by row. Its memory does not grow beyond that for 20 000 toys.
 #[derive(Debug, Clone)]
 pub struct FitToysSummary {
     header: FitToysHeader,
@@ -37,7 +37,7 @@ struct Column {
 }
 
 impl FitToysSummary {
-    /// Nothing counted yet.
+    /// Creates a summary without toys.
     #[must_use]
     pub fn new(header: &FitToysHeader) -> Self {
         let column = |i: &usize| {
@@ -64,7 +64,7 @@ impl FitToysSummary {
         }
     }
 
-    /// Takes one toy. Each must come once.
+    /// Adds one toy. Each toy must be added once.
     pub fn add(&mut self, row: &FitToyRow) {
         self.n += 1;
         match row.status {
@@ -92,18 +92,18 @@ impl FitToysSummary {
         }
     }
 
-    /// Adds wall time, in seconds, for the rate of toys.
+    /// Adds wall time, in seconds, from which the rate of toys is computed.
     pub fn add_time(&mut self, wall_s: f64) {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
     }
 
-    /// Adds how a run ended.
+    /// Adds the wall time of a finished run, and whether it was interrupted.
     pub(super) fn ended(&mut self, run: ToyRun) {
         self.add_time(run.wall_s);
         self.interrupted |= run.interrupted;
     }
 
-    /// The result.
+    /// Computes the result of the study.
     #[must_use]
     pub fn finish(self) -> FitToysResult {
         let n_failed = self.n_nonconverged + self.n_error;
@@ -172,8 +172,8 @@ impl Column {
     }
 }
 
-/// Mean and central moments up to the fourth, one value at a time (Welford's recurrence, extended by
-/// Terriberry).
+/// Mean and central moments up to the fourth, updated one value at a time (Welford's recurrence, extended by
+/// Terriberry). `m2` to `m4` are sums of powers of the deviation from the mean.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
     n: u64,
@@ -210,7 +210,8 @@ impl Moments {
         self.spread().map(|s| s / (self.n as f64).sqrt())
     }
 
-    /// Error of the spread: `sqrt((m4 - m2^2) / n) / (2 s)` with the moments per value.
+    /// Returns the error of the standard deviation `s`: `sqrt((m4 - m2^2) / n) / (2 s)`, with moments per
+    /// value.
     fn spread_error(&self) -> Option<f64> {
         let (n, spread) = (self.n as f64, self.spread()?);
         let (second, fourth) = (self.m2 / n, self.m4 / n);
@@ -219,7 +220,8 @@ impl Moments {
     }
 }
 
-/// The median: exact for few values, from a histogram for many. It does not depend on their order.
+/// Computes a median: exactly for few values, from a histogram for many. The result does not depend on the
+/// order of the values.
 #[derive(Debug, Clone)]
 struct Median {
     low: f64,
