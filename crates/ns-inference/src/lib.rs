@@ -47,6 +47,7 @@ pub mod picture;
 pub mod present;
 pub mod ranking;
 pub mod report;
+mod root;
 pub mod scan;
 pub mod significance;
 pub mod stored;

@@ -5,6 +5,8 @@
 //! allow it, bisection otherwise. The search also finds its first bracket, which a point without a function
 //! value closes from above. It ends for every input.
 
+use crate::root::fraction;
+
 /// Largest number of evaluations of one search.
 const MOST_EVALUATIONS: usize = 100;
 
@@ -164,25 +166,12 @@ impl Bracket {
     fn propose(&self) -> f64 {
         let Some((high, value)) = self.high else { return self.further() };
         let low = self.low.0;
-        let middle = low + 0.5 * (high - low);
-        let (Some(f_high), f_low) = (value, self.low.1) else { return middle };
+        let (Some(f_high), f_low) = (value, self.low.1) else { return low + 0.5 * (high - low) };
         let inner = |x: f64| {
             let margin = 1e-9 * (high - low);
             x.clamp(low + margin, high - margin)
         };
-        let secant = low + (high - low) * f_low / (f_low - f_high);
-        let Some((x3, f3)) = self.third else { return inner(secant) };
-        // Chandrupatla's condition: the inverse parabola through the three points is monotonic.
-        let (xi, phi) = ((low - high) / (x3 - high), (f_low - f_high) / (f3 - f_high));
-        if phi * phi < xi && (1.0 - phi) * (1.0 - phi) < 1.0 - xi {
-            let quadratic = low * f_high * f3 / ((f_low - f_high) * (f_low - f3))
-                + high * f_low * f3 / ((f_high - f_low) * (f_high - f3))
-                + x3 * f_low * f_high / ((f3 - f_low) * (f3 - f_high));
-            if quadratic > low && quadratic < high {
-                return inner(quadratic);
-            }
-        }
-        middle
+        inner(low + fraction((low, f_low), (high, f_high), self.third) * (high - low))
     }
 }
 

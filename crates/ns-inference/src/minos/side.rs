@@ -5,6 +5,8 @@
 //! straight line, so a secant step lands on the root at once; for every other profile a bracket ensures
 //! convergence.
 
+use crate::root::fraction;
+
 /// Largest accepted `|rise - level|`; on a parabola at level 1, 5e-9 of the distance.
 const TOLERANCE: f64 = 1e-8;
 /// Width of the bracket, relative to the distance, at which the search ends.
@@ -233,32 +235,14 @@ impl Side {
         proposed.clamp(d * (1.0 + 1e-9), 4.0 * d).min(self.limit)
     }
 
-    /// Returns the next distance inside the bracket by Chandrupatla's rule: inverse quadratic interpolation
-    /// where the last three points allow it, otherwise the middle; a secant step if there are only two points
-    /// (T. R. Chandrupatla, Adv. Eng. Softw. 28 (1997) 145).
+    /// Returns the next distance inside the bracket, by Chandrupatla's method ([`fraction`]).
     fn inside(&self, outer: &Probe) -> f64 {
         let low = (self.inner.distance, self.t(self.inner.rise));
         let high = (outer.distance, self.t(outer.rise));
-        let ((a, fa), (b, fb)) = if self.last_is_inner { (low, high) } else { (high, low) };
-        let fraction = if fa.is_infinite() || fb.is_infinite() {
-            0.5
-        } else {
-            match self.replaced {
-                Some((c, fc)) if fc.is_finite() => {
-                    let (xi, phi) = ((a - b) / (c - b), (fa - fb) / (fc - fb));
-                    if phi * phi < xi && (1.0 - phi) * (1.0 - phi) < 1.0 - xi {
-                        fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
-                    } else {
-                        0.5
-                    }
-                }
-                _ => fa / (fa - fb),
-            }
-        };
+        let (from, to) = if self.last_is_inner { (low, high) } else { (high, low) };
         // The step stays farther from both ends of the bracket than rounding errors.
         let margin = (0.4 * WIDTH * outer.distance / (high.0 - low.0)).min(0.5);
-        let fraction = if fraction.is_finite() { fraction.clamp(margin, 1.0 - margin) } else { 0.5 };
-        a + fraction * (b - a)
+        from.0 + fraction(from, to, self.replaced).clamp(margin, 1.0 - margin) * (to.0 - from.0)
     }
 }
 
