@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
     Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, OutcomeParts,
-    ParameterTable, Precision, Session, SessionError, Sink, TaskOutcome, ToySource,
+    ParameterTable, Precision, Seen, Session, SessionError, Sink, TaskOutcome, ToySource,
 };
 
 use crate::eval::Dataset;
@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::simd::Level;
 use crate::task::{check_data, check_task};
 pub(crate) use pool::Pool;
-use work_unit::WorkUnit;
+use work_unit::{UnitSizes, WorkUnit};
 
 /// A session on the CPU: a compiled model with its observed data and working memory.
 pub struct CpuSession {
@@ -163,6 +163,11 @@ impl Session for CpuSession {
         }
         let (waiting, toys_per_unit) = self.batch(tasks, wanted)?;
         let total: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
+        let toys = tasks
+            .iter()
+            .filter(|task| matches!(task.data.seen, Seen::Drawn(_)))
+            .map(|task| task.data.count());
+        let sizes = UnitSizes::new(toys.sum(), self.threads, toys_per_unit);
         let done = AtomicUsize::new(0);
         let finished = |count: usize| {
             let now = count + done.fetch_add(count, Ordering::Relaxed);
@@ -178,7 +183,7 @@ impl Session for CpuSession {
             outcomes
         };
         let mut index = 0;
-        let mut units = tasks.iter().flat_map(|task| WorkUnit::of(self, task, toys_per_unit)).peekable();
+        let mut units = tasks.iter().flat_map(|task| WorkUnit::of(self, task, &sizes)).peekable();
         while units.peek().is_some() {
             let mut chunk: Vec<WorkUnit<'_>> = Vec::new();
             let mut size = 0;

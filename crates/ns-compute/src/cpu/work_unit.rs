@@ -1,5 +1,6 @@
 //! Units of work for threads: one task, or some toys of one task.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +19,33 @@ use crate::task::{FitDomain, needed, start_of};
 /// Results do not depend on it.
 pub(super) const TOYS_PER_UNIT: u64 = 128;
 
+/// The sizes of the units of a batch, which become smaller towards its end, so that all threads finish at about the
+/// same time (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Comput. C-36 (1987) 1425).
+pub(super) struct UnitSizes {
+    /// Toys of the batch that are in no unit yet.
+    left: Cell<u64>,
+    threads: u64,
+    /// Largest size of a unit.
+    most: u64,
+}
+
+impl UnitSizes {
+    /// Units of at most `most` toys for a batch of `toys` toys on `threads` threads.
+    pub(super) fn new(toys: u64, threads: usize, most: u64) -> Self {
+        Self { left: Cell::new(toys), threads: threads as u64, most }
+    }
+
+    /// Returns the size of the next unit of a task that has `available` toys left: half of a thread's share of the
+    /// toys left in the batch, in full SIMD vectors.
+    fn next(&self, available: u64) -> u64 {
+        let left = self.left.get();
+        let share = if self.threads > 1 { left.div_ceil(2 * self.threads) } else { self.most };
+        let size = share.next_multiple_of(WIDTH as u64).min(self.most).max(1).min(available);
+        self.left.set(left.saturating_sub(size));
+        size
+    }
+}
+
 /// The work that a thread takes at a time: one task, or some of its toys.
 pub(super) struct WorkUnit<'a> {
     pub(super) task: &'a FitTask,
@@ -35,11 +63,11 @@ pub(super) struct UnitToys<'a> {
 }
 
 impl<'a> WorkUnit<'a> {
-    /// Splits a task into units, in order, with at most `most` toys each.
+    /// Splits a task into units, in order.
     pub(super) fn of(
         session: &CpuSession,
         task: &'a FitTask,
-        most: u64,
+        sizes: &'a UnitSizes,
     ) -> Box<dyn Iterator<Item = Self> + 'a> {
         let Seen::Drawn(drawn) = &task.data.seen else {
             return Box::new(std::iter::once(Self { task, toys: None }));
@@ -47,9 +75,12 @@ impl<'a> WorkUnit<'a> {
         let (first, end) = (drawn.toys.start, drawn.toys.end.max(drawn.toys.start));
         let source = drawn.source.as_ref();
         let fitters = Arc::new(session.fitters(source, &task.fits, false));
-        Box::new((first..end).step_by(most as usize).map(move |start| {
-            let range = start..end.min(start.saturating_add(most));
-            Self { task, toys: Some(UnitToys { source, range, fitters: Arc::clone(&fitters) }) }
+        let mut start = first;
+        Box::new(std::iter::from_fn(move || {
+            let range = start..start + sizes.next(end - start);
+            start = range.end;
+            let toys = UnitToys { source, range, fitters: Arc::clone(&fitters) };
+            (toys.range.start < end).then_some(Self { task, toys: Some(toys) })
         }))
     }
 
