@@ -70,6 +70,7 @@ fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
             let alpha = M::V8::splat(alpha);
             while i + TERM_LANES <= run.end {
                 // Value and slope in one pass: the coefficients are most of the data that this loop reads.
+                // SAFETY: `i + TERM_LANES <= run.end <= n`, the length of all arrays, as asserted above.
                 unsafe {
                     let c = coefficients.map(|c| M::V8::load_at(c, i));
                     let (value, first) = value_and_slope(alpha, c);

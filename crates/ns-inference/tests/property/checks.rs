@@ -195,7 +195,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
         intervals::scan(&mut subject);
     }
     let slow = subject.model.interpolation.has_kinks() && free.len() > LARGE_MODEL;
-    if turn(2) && (depth == Depth::Whole || !slow || turns.index % 4 == 0) {
+    if turn(2) && (depth == Depth::Whole || !slow || turns.index.is_multiple_of(4)) {
         intervals::ranking(&mut subject);
     }
     tests::hypotest(&mut subject, turns);
