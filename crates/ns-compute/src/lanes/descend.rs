@@ -2,10 +2,10 @@
 //!
 //! Steps are `-H g`, where `H` is the inverse Gauss-Newton metric (see `metric`) with limited-memory BFGS
 //! corrections. They are shortened at bounds and until `-ln L` falls. A descent has converged if the EDM,
-//! measured with the corrected metric, is at most 1e-12 at two points in a row, or at most a hundredth of
-//! that at one. The limit is smaller in models whose metric may be far from the true Hessian
+//! measured with the corrected metric, is at most 1e-12 at two points in a row, or at most 1e-14 at one
+//! point. The limits are smaller in models whose metric may be far from the true Hessian
 //! (`SearchPolicy::edm_tolerance`). The scalar optimiser takes over if a step cannot be accepted, there are
-//! too many iterations, or a factor is near zero.
+//! too many iterations, or a product of normsys factors is near zero.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,7 +23,7 @@ use crate::shared_constants::{
 };
 use crate::simd::Level;
 
-/// The working memory of one thread for fits of one kind.
+/// The working memory of one thread for fits that share one [`FitKind`].
 pub(super) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
@@ -59,15 +59,15 @@ impl FitKind<'_> {
     }
 }
 
-/// The lowest known minimum of a toy.
+/// A low point of a toy: the lowest minimum found so far, or a lower point without a certificate.
 pub(super) struct KnownMinimum {
     pub(super) value: f64,
     pub(super) theta: Vec<f64>,
 }
 
 impl KnownMinimum {
-    /// Returns whether a descent is about to end in this minimum: the value and the point that its next step
-    /// predicts agree with it.
+    /// Returns whether the descent in lane `l` is expected to end in this minimum: the value and the point
+    /// that its next step predicts agree with those of the minimum.
     fn awaits(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
         let predicted = lane.value - lane.edm;
         if lane.edm > RECOGNISABLE || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
@@ -88,12 +88,13 @@ pub(super) struct DescentJob<'a> {
     pub(super) aux: &'a [f64],
     /// Starting point inside the box, with fixed parameters at their values.
     pub(super) start: &'a [f64],
-    /// A known minimum. The descent ends without a certificate once it is not expected to become lower.
+    /// A known minimum. Once the descent is not expected to get below it, the descent ends without a
+    /// certificate.
     pub(super) beat: Option<&'a KnownMinimum>,
 }
 
 impl DescentJob<'_> {
-    /// Returns the end of a descent that was not made.
+    /// Returns the result of a descent that was cancelled: the starting point with infinite values.
     fn never_done(&self) -> DescentEnd {
         DescentEnd {
             theta: self.start.to_vec(),
@@ -108,7 +109,7 @@ impl DescentJob<'_> {
     }
 }
 
-/// End of a descent.
+/// Result of a descent: its last accepted point, and whether this point is a minimum.
 #[derive(Debug, Clone)]
 pub(super) struct DescentEnd {
     pub(super) theta: Vec<f64>,
@@ -126,8 +127,8 @@ pub(super) struct DescentEnd {
 }
 
 impl DescentEnd {
-    /// Returns whether the scalar optimiser can continue from here. Below the saturated model there may be no
-    /// minimum.
+    /// Returns whether the scalar optimiser can continue from this point. Points below the saturated model
+    /// are not used, because there may be no minimum.
     pub(super) fn is_usable(&self) -> bool {
         self.value >= 0.0 && self.value.is_finite() && self.theta.iter().all(|x| x.is_finite())
     }
@@ -136,7 +137,7 @@ impl DescentEnd {
 /// State of the descent in one lane.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lane {
-    /// Index of the job of the lane.
+    /// Index of the job in the lane; `usize::MAX` if the lane only repeats the first job.
     job: usize,
     busy: bool,
     /// Whether the starting point has not been evaluated yet.
@@ -159,8 +160,8 @@ impl Lane {
     }
 }
 
-/// Runs all descents `jobs`, each in the next free lane, and returns their ends in the order of the jobs. If
-/// the caller asks to stop, descents that are not finished end with infinite values.
+/// Runs all descents `jobs`, each in the next free lane, and returns their results in the order of the jobs.
+/// If the caller asks to stop, descents that are not finished end with infinite values.
 pub(super) fn descend(
     kind: &FitKind<'_>,
     jobs: &[DescentJob<'_>],
@@ -170,7 +171,7 @@ pub(super) fn descend(
     let mut waiting = jobs.iter().enumerate();
     let mut lanes = [Lane::default(); WIDTH];
     for (l, lane) in lanes.iter_mut().enumerate() {
-        // Lanes without a job of their own copy the first one.
+        // If there are fewer jobs than lanes, the remaining lanes repeat the first job.
         match waiting.next().or(jobs.first().map(|job| (usize::MAX, job))) {
             Some((index, job)) => {
                 load(job, l, &mut memory.group);
@@ -245,7 +246,7 @@ pub(super) fn values(
 ) -> Vec<f64> {
     let mut values = Vec::with_capacity(points.len());
     for eight in points.chunks(WIDTH) {
-        // Lanes without a point of their own repeat those of other lanes.
+        // If there are fewer points than lanes, the remaining lanes repeat them.
         for (l, point) in eight.iter().cycle().take(WIDTH).enumerate() {
             load(&DescentJob { start: point, ..*job }, l, &mut memory.group);
         }
@@ -280,8 +281,8 @@ fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     group.forget(lane);
 }
 
-/// Accepts or rejects the trial point of each lane, and prepares the next one. Returns the lanes whose
-/// descent has failed.
+/// Accepts or rejects the trial point of each lane, and computes the next trial point. Returns for each lane
+/// whether its descent has failed.
 fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
     let DescentMemory { group, scratch, solver } = memory;
     let free = &kind.metric.free;
@@ -355,8 +356,8 @@ fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH
     lost
 }
 
-/// Holds the parameters of a lane that are at a bound and would leave the box. Returns true if there were
-/// any.
+/// Holds those parameters of a lane that are at a bound and whose direction leads out of the box. Returns
+/// whether any parameter was not held before.
 fn pin_outward(lane: usize, free: &[usize], bounds: &Bounds, group: &mut Group) -> bool {
     let mut any = false;
     for &p in free {

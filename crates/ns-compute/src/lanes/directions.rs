@@ -1,23 +1,23 @@
 //! Directions in which normsys effects on one sample add up, so that there may be a second minimum.
 //!
 //! Factors multiply: eight uncertainties of 25 % each on one sample are an exponential of their sum, although
-//! none of them is asymmetric by itself, and one of +99 % and -99 % is far from linear. If the data have a
-//! deficit, data and constraints may agree at two points: with the usual yield of the sample, and with almost
-//! none. Let `n` be the yield of the sample in bins with the expected yields `lambda`, and `kappa` the vector
-//! of the logarithms of its factors. The second derivative of the yield is `n kappa kappa'`. With residuals
-//! of one standard deviation, this adds a curvature of `y kappa kappa'` to `-ln L`, where
-//! `y^2 = sum n^2 / lambda`. The curvature of the constraints, 1, and that of the data, `y^2 |kappa|^2`,
-//! counteract it. So with
+//! none of them is asymmetric by itself, and a single uncertainty of +99 % and -99 % is far from linear. If
+//! the data have a deficit, data and constraints may agree at two points: with the usual yield of the sample,
+//! and with almost none. Let `n` be the yield of the sample in bins with the expected yields `lambda`, and
+//! `kappa` the vector of the logarithms of its factors. The second derivative of the yield is
+//! `n kappa kappa'`. With residuals of one standard deviation, this adds a curvature of `y kappa kappa'` to
+//! `-ln L`, where `y^2 = sum n^2 / lambda`. The curvature of the constraints, 1, and that of the data,
+//! `y^2 |kappa|^2`, reduce its effect. So with
 //!
 //! `M = sum over samples of y / (1 + y^2 |kappa|^2) kappa kappa'`
 //!
-//! descents start along the eigenvectors with eigenvalues above 1, where the sample has almost vanished and
-//! where it is three times as large.
+//! descents start along the eigenvectors with eigenvalues above 1: at a point where the sample has almost
+//! vanished, and at a point where it is three times as large.
 
 use crate::plan::Plan;
 use crate::shared_constants::{MOST_DIRECTIONS, PLACES};
 
-/// Eigenvalue of `M` below which a direction gets no descent.
+/// Eigenvalue of `M` up to which no descent starts along its eigenvector.
 const LEAST_CURVATURE: f64 = 1.0;
 
 /// Logarithm of the sample's factor at each starting point along a direction.

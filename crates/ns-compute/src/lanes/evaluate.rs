@@ -1,4 +1,4 @@
-//! Computes value and gradient at eight points, each with its own data.
+//! Computes `-ln L` and its gradient at eight points, each with its own data.
 //!
 //! The sums are those of `eval`, with one fit per SIMD lane: every coefficient of the plan is read once for
 //! eight fits, and nothing is padded. Lanes are independent: the bits of a lane do not depend on the others.
@@ -13,9 +13,9 @@ use crate::terms::poisson::{deviance_derivatives, term};
 use crate::terms::{gaussian, histosys, per_bin, scale};
 
 isa_fn! {
-    /// Computes value and gradient of every lane at `theta` into `scratch`, for the counts `main` and the
-    /// auxiliary data `aux`. The value of a lane is infinite if a bin with counts has an expected yield of
-    /// zero or less.
+    /// Computes `-ln L`, relative to the saturated model, and its gradient at the points `theta` into
+    /// `scratch`, for the counts `main` and the auxiliary data `aux`. The value of a lane is infinite if a
+    /// bin with counts has an expected yield of zero or less.
     pub(super) fn evaluate(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) = body
 }
 
@@ -109,7 +109,8 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     least.store(&mut scratch.least);
 }
 
-/// Calls a function of `N` bins for all bins of a block: eight at a time, then the rest.
+/// Calls a function that handles `N` bins for all bins of a block: eight bins per call, then the remaining
+/// ones in one call.
 macro_rules! eight_by_eight {
     ($block:ident, $b:ident => $of:ident($($arg:expr),*)) => {
         let mut $b = 0;
@@ -178,7 +179,8 @@ fn additive<M: MulAdd, const N: usize>(
     N
 }
 
-/// Computes the Poisson terms of the main bins with their derivatives; sets value and noise.
+/// Computes the Poisson terms of the main bins, their derivatives, and the weights of the bins in the metric;
+/// sets value and noise.
 #[inline(always)]
 fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     let size = plan.n_bins() * WIDTH;
@@ -206,8 +208,9 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     noise.store(&mut scratch.noise);
 }
 
-/// Adds the gradient by the parameters of one block, except those of normsys. For these, it replaces the
-/// product in `scratch.norm` by the sum over the block that the factors scale.
+/// Adds the gradient by the parameters of one block, except its normsys parameters. For the latter, whose
+/// gradient `norm_gradient` adds, it replaces the product of factors in `scratch.norm` by the sum over the
+/// bins of the yield times the derivative of `-ln L` by the yield.
 #[inline(always)]
 fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let norm: M::V8 = at(&scratch.norm, index);
@@ -271,7 +274,7 @@ fn templates<M: MulAdd, const N: usize>(
     N
 }
 
-/// Adds the normsys gradient of one parameter, from the block sums.
+/// Adds the gradient by one normsys parameter, from the sums that `backward` has stored in `scratch.norm`.
 #[inline(always)]
 fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
     let mut sum: M::V8 = at(&scratch.gradient, run.param);

@@ -4,17 +4,18 @@
 //! The data determine the product of a factor and of the other effects on its samples. A factor four times as
 //! large, with a shape that removes the sample from its control region, may fit nearly as well as the usual
 //! factor and shape. Between the two minima `-ln L` is high, so a descent from a point at which only the
-//! factor differs falls back. Therefore the factor is fixed while all other parameters are fitted to the data
-//! expected at the common point.
+//! factor differs returns to the usual minimum. Therefore the factor is fixed while all other parameters are
+//! fitted to the data expected at the common point.
 
 use super::descend::{DescentJob, DescentMemory, FitKind, descend};
 use super::group::Bounds;
 use super::starts::CommonPoint;
 
-/// Values of a factor that are tried, in units of its value at the common point.
+/// Values of a factor that are tried, in units of its value at the common point (of its initial value if that
+/// is not positive).
 const PLACES: [f64; 2] = [0.25, 4.0];
 
-/// Value of `-ln L` on the expected data above which a point is not worth a descent.
+/// Value of `-ln L` for the expected data, relative to the saturated model, above which a point is not used.
 const HIGHEST: f64 = 20.0;
 
 /// Largest number of factors that are tried: the first ones of the model.
@@ -43,7 +44,7 @@ pub(super) fn factor_starts(
             (bounds.lower[p], bounds.upper[p]) = (to, to);
             let held = FitKind { bounds: &bounds, ..*kind };
             let job = DescentJob { main: common.main, aux: common.aux, start: &start, beat: None };
-            // The point is used without a certificate too.
+            // The point reached is used even if it has no certificate.
             let ends = descend(&held, &[job], memory).into_iter();
             let good = ends.filter(|end| end.value < HIGHEST && end.theta.iter().all(|x| x.is_finite()));
             found.extend(good.map(|end| end.theta));

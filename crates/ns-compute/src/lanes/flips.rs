@@ -1,15 +1,16 @@
 //! Single parameters that may have another minimum at the opposite sign.
 //!
 //! An asymmetric effect is most nonlinear around 0, so its parameter can have a minimum on either side of 0
-//! while all others hardly change. Changing the sign of that parameter leads from the known minimum to the
-//! other one. Two evaluations decide whether that gets a descent: in a single valley, a parabola, the flipped
-//! point would be four times as high as the point with the parameter at 0.
+//! while all others hardly change. Changing the sign of that parameter in the known minimum gives a point
+//! near the other minimum. Two evaluations decide whether a descent starts there: if `-ln L` were a parabola
+//! with a single minimum, this point would be four times as high above the minimum as the point with the
+//! parameter at 0.
 
 use super::descend::{DescentJob, DescentMemory, FitKind, values};
 use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 
-/// Returns the minimum `theta` of `value` with the sign of one of the parameters `nonlinear` changed, for
-/// each point that is low enough for a descent, the lowest first.
+/// Returns points that differ from the minimum `theta`, where `-ln L` is `value`, in the sign of one of the
+/// parameters `nonlinear`. Only points that are low enough for a descent are returned, the lowest first.
 pub(super) fn flips(
     kind: &FitKind<'_>,
     job: &DescentJob<'_>,

@@ -7,16 +7,17 @@ use crate::plan::Plan;
 use crate::shared_constants::{LEAST_COMPONENT, LEAST_PAIR_CURVATURE, LEFT_BY_A_STEP, PAIRS};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// The state of each lane between evaluations.
+/// The state of eight fits, one per SIMD lane, between evaluations. For the order of the elements see
+/// `scratch`.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Main data of the lanes.
+    /// Counts per bin of each fit.
     pub(super) main: Vec<f64>,
-    /// Auxiliary data of the lanes.
+    /// Auxiliary data of each fit.
     pub(super) aux: Vec<f64>,
-    /// Accepted points.
+    /// Last accepted point of each fit.
     pub(super) theta: Vec<f64>,
-    /// Gradients at the accepted points, zero for parameters held at a bound.
+    /// Gradients of `-ln L` at the accepted points; zero for parameters held at a bound.
     pub(super) slope: Vec<f64>,
     /// Weights of the bins in the metric at the accepted points.
     pub(super) weight: Vec<f64>,
@@ -28,7 +29,7 @@ pub(super) struct Group {
     pub(super) direction: Vec<f64>,
     /// 1 where a lane holds a parameter at a bound, else 0.
     pub(super) held: Vec<f64>,
-    /// Number of parameters that the last accepted step held at a bound or released.
+    /// Number of parameters per lane that the last call of [`absorb`] began to hold at a bound or released.
     pub(super) turned: [f64; WIDTH],
     /// Scalar product `slope . direction` of each lane.
     pub(super) descent: [f64; WIDTH],
@@ -42,14 +43,14 @@ pub(super) struct Group {
     changes: Vec<f64>,
     /// `1 / (s y)` of each pair of step `s` and change `y`; 0 if the pair is not in use.
     inverse: [[f64; WIDTH]; PAIRS],
-    /// 1 in lanes in which the pairs correct the metric, else 0. If the metric alone converges well, the
-    /// pairs would make it worse, because they come from other points.
+    /// 1 in lanes in which the pairs correct the metric, else 0. If descents with the metric alone converge
+    /// fast, the pairs would slow them down, because they come from other points.
     pub(super) corrects: [f64; WIDTH],
-    /// Coefficients that both halves of the BFGS recursion share.
+    /// Coefficients that the first half of the BFGS recursion computes and the second half uses.
     weights: [[f64; WIDTH]; PAIRS],
-    /// Slot of the next pair.
+    /// Index under which the next pair is stored.
     next: usize,
-    /// Number of elements of one vector over the parameters of all lanes.
+    /// Length of an array with one element per parameter and lane.
     size: usize,
 }
 
@@ -82,8 +83,8 @@ impl Group {
         }
     }
 
-    /// Returns `1 / (s y)` of the pair in a slot for lanes that use it, and 0 for the others; `None` if no
-    /// lane uses it.
+    /// Returns `1 / (s y)` of the pair with index `slot` for lanes that use this pair, and 0 for the other
+    /// lanes; `None` if no lane uses it.
     fn used(&self, slot: usize) -> Option<[f64; WIDTH]> {
         let mut inverse = self.inverse[slot];
         for (inverse, corrects) in inverse.iter_mut().zip(&self.corrects) {
@@ -114,15 +115,15 @@ impl Group {
 pub(super) struct Bounds {
     pub(super) lower: Vec<f64>,
     pub(super) upper: Vec<f64>,
-    /// Whether a parameter has a Poisson constraint, which is a logarithmic barrier at 0: one step leaves at
-    /// least a tenth of the value.
+    /// Whether a parameter has a Poisson constraint. This is a logarithmic barrier at 0, so that no step goes
+    /// below a tenth of the parameter's value.
     pub(super) barrier: Vec<bool>,
 }
 
 isa_fn! {
-    /// Moves lanes in which `accept` is 1 to their trial point, whose evaluation is `here`. Stores the step
-    /// as a pair (not where `fresh` is 1: there was no step), finds the parameters held at bounds, and sets
-    /// the slope.
+    /// Moves each lane in which `accept` is 1 to its trial point; `here` holds the evaluation there. Finds
+    /// the parameters held at bounds, sets the slope, and stores the step and the change of the slope as a
+    /// BFGS pair. Where `fresh` is 1, the point is the starting point, so that there is no pair.
     pub(super) fn absorb(free: &[usize], bounds: &Bounds, here: &Scratch, accept: &[f64; WIDTH], fresh: &[f64; WIDTH], group: &mut Group) = absorb_body
 }
 
@@ -197,8 +198,8 @@ fn dot<M: MulAdd>(free: &[usize], a: &[f64], b: &[f64]) -> M::V8 {
 }
 
 isa_fn! {
-    /// Computes the first half of the BFGS recursion (Nocedal and Wright, algorithm 7.4): `group.from`, to
-    /// which the inverse metric is applied next.
+    /// Computes the first half of the BFGS recursion (Nocedal and Wright, algorithm 7.4). Writes
+    /// `group.from`, to which the inverse metric is applied next.
     pub(super) fn before(free: &[usize], group: &mut Group) = before_body
 }
 
@@ -223,8 +224,9 @@ fn before_body<M: MulAdd>(free: &[usize], group: &mut Group) {
 }
 
 isa_fn! {
-    /// Computes the second half of the BFGS recursion: from `group.to` to `group.direction` and
-    /// `group.descent`, in lanes in which `accept` is 1. The other lanes keep their directions.
+    /// Computes the second half of the BFGS recursion. In lanes in which `accept` is 1, it turns `group.to`
+    /// into the search direction `group.direction`; the other lanes keep their directions. Then computes
+    /// `group.descent`.
     pub(super) fn after(free: &[usize], accept: &[f64; WIDTH], group: &mut Group) = after_body
 }
 
@@ -252,7 +254,7 @@ fn after_body<M: MulAdd>(free: &[usize], accept: &[f64; WIDTH], group: &mut Grou
 }
 
 isa_fn! {
-    /// Computes the largest part of each lane's direction, at most 1, that stays in the box.
+    /// Computes which fraction of its direction each lane can go without leaving the box: at most 1.
     pub(super) fn reach(free: &[usize], bounds: &Bounds, group: &Group, length: &mut [f64; WIDTH]) = reach_body
 }
 
@@ -281,12 +283,12 @@ fn reach_body<M: MulAdd>(free: &[usize], bounds: &Bounds, group: &Group, length:
         least = part.below(least, part, least);
     }
     // A lane that stays inside the box takes its whole step, even if rounding of `room / step` gives a little
-    // less. Otherwise its result would depend on its neighbours, which decide whether this is computed at
-    // all.
+    // less. Otherwise its result would depend on the other lanes, because this code runs only if some lane
+    // leaves the box.
     zero.below(outside, zero.below(least, least, zero), one).store(length);
 }
 
-/// Returns the bounds of one step from `theta`.
+/// Returns the lower and the upper bound of parameter `p` for one step from `theta`.
 #[inline(always)]
 fn edges<M: MulAdd>(bounds: &Bounds, p: usize, theta: M::V8) -> (M::V8, M::V8) {
     let (lower, upper) = (M::V8::splat(bounds.lower[p]), M::V8::splat(bounds.upper[p]));

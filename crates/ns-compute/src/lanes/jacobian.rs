@@ -40,7 +40,7 @@ pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut S
     rows
 }
 
-/// Effect of a parameter, in statistical errors of the bins, below which it is negligible.
+/// Change of the expected yields, in statistical errors and summed over bins, below which it is negligible.
 const NEXT_TO_NONE: f64 = 1e-6;
 
 /// Returns whether a parameter that is not `fixed` changes the expected yields at `point` only to second
@@ -81,7 +81,7 @@ pub(super) fn has_ridge(
 /// Largest number of elements of a matrix of parameters by bins: one gibibyte.
 const MOST_NUMBERS: usize = 1 << 27;
 
-/// Returns whether the Jacobian of a model is too large.
+/// Returns whether the Jacobian of a model has more than [`MOST_NUMBERS`] elements.
 pub(super) fn is_too_large(plan: &Plan) -> bool {
     plan.n_parameters().saturating_mul(plan.n_bins()) > MOST_NUMBERS
 }

@@ -12,14 +12,14 @@
 //!   in which `J D^-1 J'` is the same for all lanes;
 //! * *primal* parameters are the others: `K = D + J' W^(1/2) M^-1 W^(1/2) J` is the matrix over them.
 //!
-//! Constrained parameters that are not local are dual if the model has more of them than bins
-//! (approximately), and primal otherwise, whichever takes fewer multiplications.
+//! Constrained parameters that are not local are all dual or all primal, whichever takes fewer
+//! multiplications: approximately, they are dual if there are more of them than bins.
 
 use crate::plan::Plan;
 use crate::shared_constants::FEWEST;
 use crate::terms::gaussian;
 
-/// Number of multiplications per direction above which a batch in SIMD lanes does not pay.
+/// Number of multiplications per search direction above which fits in SIMD lanes do not pay.
 const MOST_WORK: usize = 400_000;
 
 /// Number of elements of the Jacobian above which the state of eight lanes does not fit into the cache.
@@ -35,7 +35,7 @@ pub(crate) struct Local {
     /// Whether the parameter is only a per-bin factor, so that every lane computes the derivative at its own
     /// point.
     pub(crate) factor: bool,
-    /// Curvature of the constraint, which lanes use unless there is a `count`.
+    /// Curvature of the constraint. Lanes use it if there is no `count`.
     pub(crate) stiffness: f64,
     /// Index of the auxiliary count `a` of a Poisson constraint, whose curvature is `a / theta^2`.
     pub(crate) count: Option<usize>,
@@ -52,7 +52,8 @@ pub(crate) struct Metric {
     pub(crate) dual_inverse: Vec<f64>,
     /// Rows of the Jacobian for the dual parameters.
     pub(crate) dual_rows: Vec<f64>,
-    /// `J D^-1 J'` over dual parameters: lower triangle, row by row. Empty without dual parameters.
+    /// The matrix `J D^-1 J'` over bins, from the dual parameters: lower triangle, row by row. Empty without
+    /// dual parameters.
     pub(crate) kernel: Vec<f64>,
     pub(crate) primal: Vec<usize>,
     /// Curvature of the constraint of each primal parameter; 0 without a constraint.
@@ -63,8 +64,8 @@ pub(crate) struct Metric {
 
 impl Metric {
     /// Classifies the parameters that are not `fixed` as local, dual or primal, from the Jacobian at `theta`
-    /// and the expected auxiliary data `aux`. `None` if the model does not suit SIMD lanes: it is too large,
-    /// a derivative is not finite, or an unconstrained parameter has no effect at `theta`.
+    /// and the expected auxiliary data `aux`. Returns `None` if the model does not suit SIMD lanes: it is too
+    /// large, a derivative is not finite, or an unconstrained parameter has no effect at `theta`.
     pub(crate) fn new(
         plan: &Plan,
         theta: &[f64],

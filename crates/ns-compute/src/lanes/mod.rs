@@ -1,10 +1,11 @@
 //! Fits one model to many data sets, eight at a time: one fit per SIMD lane.
 //!
-//! The scalar optimiser (`optimise`) vectorises *within* a fit. A batch of toys offers more: the same sums
-//! with the same coefficients for different data. Here every number of a fit is in one lane of a vector.
-//! Coefficients are read once for eight fits, short channels are not padded, and small models fill the
-//! vectors as well as large ones. A factored Hessian per lane would not fit into the cache. The Gauss-Newton
-//! metric with a shared Jacobian does (`metric`), and limited-memory BFGS pairs correct it (`group`).
+//! The scalar optimiser (`optimise`) uses SIMD vectors within one fit. The fits of a batch of toys compute
+//! the same sums with the same coefficients for different data, so here each fit has one lane of every
+//! vector. Coefficients are read once for eight fits, short channels are not padded, and small models fill
+//! the vectors as well as large ones. A factored Hessian per lane would not fit into the cache. Therefore all
+//! lanes share the Jacobian of a Gauss-Newton metric (`metric`), and limited-memory BFGS pairs correct this
+//! metric (`group`).
 //!
 //! Lanes are independent: the results of a toy depend on its own data alone, to the last bit.
 

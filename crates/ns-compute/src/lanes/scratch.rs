@@ -43,8 +43,8 @@ pub(super) struct Scratch {
     pub(super) gradient: Vec<f64>,
     /// Derivative by each per-bin factor of the expected yield of its bin.
     pub(super) reaction: Vec<f64>,
-    /// Smallest absolute value of the product of the normsys factors of a block. Relative derivatives need
-    /// one that is not zero.
+    /// Smallest absolute value, over all blocks, of the product of the normsys factors. Relative derivatives
+    /// need a product that is not zero.
     pub(super) least: [f64; WIDTH],
 }
 

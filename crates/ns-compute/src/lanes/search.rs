@@ -10,15 +10,17 @@ use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRE
 pub(super) struct FurtherStarts<'a> {
     /// Starting points that all fits share.
     pub(super) starts: &'a Starts,
-    /// Directions in which normsys effects add up. Every fit also starts from its minimum moved along them.
+    /// Directions in which normsys effects add up. Further descents start from the minimum of each fit, moved
+    /// along these directions.
     pub(super) directions: &'a [Direction],
     /// Free parameters that are asymmetric enough for a second minimum.
     pub(super) nonlinear: &'a [usize],
 }
 
 impl FurtherStarts<'_> {
-    /// Returns whether every fit starts from the mirror image of its minimum. Otherwise only fits that seem
-    /// to have several minima do.
+    /// Returns whether in every fit a further descent starts from the mirror image of the minimum: the point
+    /// at which all parameters `nonlinear` have the opposite sign. Otherwise only fits that seem to have
+    /// several minima have this descent.
     fn mirrors_first(&self) -> bool {
         self.directions.len() < MOST_DIRECTIONS
     }
@@ -26,14 +28,15 @@ impl FurtherStarts<'_> {
     /// Looks for minima lower than `ends`.
     ///
     /// In the first round, every toy starts from the points that all fits share; from its minimum moved along
-    /// each direction to each place; and, with fewer than two directions, from the mirror image of its
-    /// minimum (all strongly asymmetric parameters at the opposite sign). If one of these starts leads to
-    /// another minimum, lower or not, or the first descent was long, there may be more minima: the toy then
-    /// starts from further points, and from the mirror image unless it did before. In strongly nonlinear
-    /// models, single parameters of the lowest minimum are flipped at the end.
+    /// each of the `directions`; and, with fewer than two directions, from the mirror image of its minimum
+    /// (all parameters `nonlinear` at the opposite sign). If one of these starts leads to another minimum,
+    /// lower or not, or the first descent was long, there may be more minima: the toy then starts from
+    /// further points, and from the mirror image unless it did before. In strongly nonlinear models, descents
+    /// finally start from the lowest minimum with the sign of a single parameter changed.
     ///
-    /// Far from the point of the metric, a descent may fall below the known minimum and run out of steps
-    /// before it is certified. Returns the lowest such point of every toy.
+    /// Far from the point at which the metric was computed, a descent may get below the known minimum and run
+    /// out of steps before it is certified. Returns the lowest such point of each toy, or `None` if there is
+    /// none.
     pub(super) fn find_lower(
         &self,
         kind: &FitKind<'_>,
@@ -84,11 +87,11 @@ impl FurtherStarts<'_> {
     }
 }
 
-/// State of the search of several toys.
+/// State of the search for several toys.
 struct Search<'a> {
     kind: &'a FitKind<'a>,
     jobs: &'a [DescentJob<'a>],
-    /// Lowest certified minimum of each toy, or the end of its first descent if that has no certificate.
+    /// Lowest certified minimum of each toy, or the result of its first descent if that has no certificate.
     ends: &'a mut [DescentEnd],
     /// Lowest point of each toy that a further descent reached without a certificate.
     unfinished: Vec<Option<KnownMinimum>>,
@@ -102,7 +105,7 @@ impl Search<'_> {
         (0..self.ends.len()).filter(|&i| self.ends[i].converged).collect()
     }
 
-    /// Runs further descents. Each start is a toy and a starting point.
+    /// Runs further descents. Each element of `starts` is the index of a toy and a starting point.
     fn from(&mut self, starts: &[(usize, &[f64])], memory: &mut DescentMemory) {
         let before: Vec<KnownMinimum> = self
             .ends
@@ -135,8 +138,8 @@ impl Search<'_> {
         }
     }
 
-    /// Changes the sign of single parameters at the minima of the toys `open` and descends from there. Does
-    /// so again for toys that found a lower minimum.
+    /// Changes the sign of single parameters at the minima of the toys `open` and descends from there.
+    /// Repeats this for toys that found a lower minimum.
     fn flip(&mut self, nonlinear: &[usize], mut open: Vec<usize>, memory: &mut DescentMemory) {
         for _ in 0..FLIP_ROUNDS {
             if self.kind.is_cancelled() {
@@ -159,7 +162,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns each toy's point without a certificate that is lower than its known minimum.
+    /// Returns for each toy the lowest point without a certificate, if it is lower than the known minimum.
     fn lower(self) -> Vec<Option<KnownMinimum>> {
         let known = self.unfinished.into_iter().zip(self.ends.iter());
         known.map(|(point, best)| point.filter(|point| point.value < best.value - SAME)).collect()

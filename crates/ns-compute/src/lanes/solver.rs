@@ -7,7 +7,8 @@ use super::metric::Metric;
 use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// Cholesky factors of the metric of every lane, and working memory.
+/// Cholesky factors of the metric of every lane, and working memory. Module `metric` defines the matrices `M`
+/// and `K` and the three classes of parameters.
 #[derive(Debug)]
 pub(super) struct Solver {
     n_bins: usize,
@@ -26,10 +27,10 @@ pub(super) struct Solver {
     diagonal: bool,
     /// `L^-1 W^(1/2) J` of every primal parameter.
     columns: Vec<f64>,
-    /// Cholesky factor of `K`, with inverse diagonal elements. The row of a parameter that a lane holds is
-    /// that of the unit matrix.
+    /// Cholesky factor of `K`, with inverse diagonal elements. For a parameter that a lane holds at a bound,
+    /// it has the row of the unit matrix.
     inner: Vec<f64>,
-    /// 1 where a lane moves the primal parameter, else 0.
+    /// 1 where a lane moves the primal parameter; 0 where it holds the parameter at a bound.
     moves: Vec<f64>,
     /// Working memory over the bins.
     bins: Vec<f64>,
@@ -67,8 +68,8 @@ impl Solver {
 }
 
 isa_fn! {
-    /// Factors the metric of every lane at its accepted point, with the weights of its bins, its auxiliary
-    /// data and its held parameters.
+    /// Factors the metric of every lane at its accepted point, with the lane's bin weights, auxiliary data
+    /// and held parameters.
     pub(super) fn factor(metric: &Metric, group: &Group, solver: &mut Solver) = factor_body
 }
 
@@ -113,7 +114,7 @@ fn factor_body<M: MulAdd>(metric: &Metric, group: &Group, solver: &mut Solver) {
     inner::<M>(metric, held, solver);
 }
 
-/// Computes `M`, which is factored afterwards.
+/// Computes the lower triangle of `M` in `solver.lower`, where it is factored afterwards.
 #[inline(always)]
 fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -150,8 +151,8 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     }
 }
 
-/// Computes the Cholesky factor in place. Afterwards the diagonal holds inverse pivots. Four rows at a time
-/// share the elements that they read from row `j`.
+/// Computes the Cholesky factor in place. Afterwards the diagonal holds the inverses of the factor's diagonal
+/// elements. Four rows at a time share the elements that they read from row `j`.
 #[inline(always)]
 fn cholesky<M: MulAdd>(n: usize, a: &mut [f64]) {
     let one = M::V8::splat(1.0);
@@ -266,8 +267,8 @@ fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &m
 }
 
 isa_fn! {
-    /// Computes `to = P^-1 from` in every lane, where `P` is the factored metric; 0 for fixed and held
-    /// parameters.
+    /// Computes `to = P^-1 from` in every lane, where `P` is the factored metric. Elements of fixed and held
+    /// parameters are 0.
     pub(super) fn solve(metric: &Metric, from: &[f64], solver: &mut Solver, to: &mut [f64]) = solve_body
 }
 
@@ -280,7 +281,8 @@ fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to:
     for b in 0..n_bins {
         put(&mut solver.bins, b, zero);
     }
-    // Displacements of the constrained parameters without the data, and their effects on the bins.
+    // Displacements of the local and dual parameters due to their constraints alone, and their effects on the
+    // bins.
     for (i, local) in metric.locals.iter().enumerate() {
         let y = at::<M::V8>(from, local.param).mul(at(&solver.local, i));
         put(to, local.param, y);

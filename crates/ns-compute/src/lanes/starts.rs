@@ -8,11 +8,12 @@ use super::factor_starts::factor_starts;
 use crate::eval::{Scratch, forward};
 use crate::optimise::MOST_FREE;
 
-/// Numbers of scattered starting points: of every fit, and in total of fits that seem to have several minima.
+/// Number of scattered starting points of every fit, and their total number in fits that seem to have several
+/// minima.
 const SCATTERED: (usize, usize) = (2, 10);
 
-/// Total number of scattered starting points, in strongly nonlinear models, of fits that seem to have several
-/// minima. In these models every fit starts from all points of [`SCATTERED`].
+/// The second number of [`SCATTERED`] for strongly nonlinear models. In these models the first number is the
+/// second one of [`SCATTERED`].
 const SCATTERED_IF_NONLINEAR: usize = 26;
 
 /// Number of scattered starting points of small models with kinks.
@@ -47,16 +48,17 @@ pub(super) struct CommonPoint<'a> {
 }
 
 impl Starts {
-    /// Returns the starting points of models with kinks, whose fits on a GPU look at the opposite sign of
-    /// each parameter anyway. Small models start from scattered points too, as on the CPU.
+    /// Returns the starting points of a model with kinks for its fits on a GPU: scattered points if the model
+    /// is small, as on the CPU. Otherwise none, because these fits try the opposite sign of each parameter
+    /// anyway.
     pub(super) fn between_kinks(kind: &FitKind<'_>, point: &[f64]) -> Self {
         let free = kind.metric.free.len();
         let count = if free > MOST_FREE { 0 } else { SCATTERED_BETWEEN_KINKS };
         Self { first: (0..count).map(|i| scattered(kind, point, i)).collect(), ..Self::default() }
     }
 
-    /// Creates starting points around `common`. With `apart`, fits do not start at the common point, so it is
-    /// one of them.
+    /// Creates starting points around `common`. `apart` says that the first descents do not start at the
+    /// common point, so that it becomes one of these points.
     pub(super) fn new(
         kind: &FitKind<'_>,
         common: &CommonPoint<'_>,
@@ -77,7 +79,8 @@ impl Starts {
         let scattered =
             |range: std::ops::Range<usize>| range.map(|i| scattered(kind, common.point, i as u64));
         let own = || apart.then(|| common.point.to_vec()).into_iter();
-        // Directions lead to other minima more often than scattered points, so they replace some of these.
+        // Directions lead to other minima more often than scattered points, so they replace some of the
+        // scattered points.
         let few = SCATTERED.0.saturating_sub(directions.len());
         let mut starts = Self {
             first: own().chain(scattered(0..few)).collect(),
@@ -113,9 +116,9 @@ fn make_possible(kind: &FitKind<'_>, point: &[f64], start: &mut [f64], scratch: 
     }
 }
 
-/// Returns starting point number `index` around `start`. Each constrained parameter is moved by a random
-/// multiple of its width, each other one is multiplied by a random factor. The point is the same for every
-/// toy.
+/// Returns starting point number `index` around `start`. Each free parameter with a constraint is moved by a
+/// random multiple of the constraint's width. Each other free parameter is multiplied by a random factor. The
+/// point is the same for every toy.
 fn scattered(kind: &FitKind<'_>, start: &[f64], index: u64) -> Vec<f64> {
     let stream = Stream::new(SCATTER_SEED, index, 0);
     let mut point = start.to_vec();

@@ -1,4 +1,4 @@
-//! Compares SIMD lanes with evaluations of single points, and with the same lane beside other neighbours.
+//! Compares SIMD lanes with evaluations of single points, and checks that no lane depends on the other lanes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -119,7 +119,7 @@ fn a_lane_has_the_same_bits_whatever_the_others_hold() {
         let model = model(seed);
         let mut r = Random(seed ^ 0xdef);
         let point = random_point(&model, &mut r);
-        // Neighbours at the same point, far away, and at NaN.
+        // The other lanes are at the same point, far away, and at NaN.
         let far: Vec<f64> = point.iter().map(|x| 3.0 * x + 1.0).collect();
         let nowhere = vec![f64::NAN; point.len()];
         for level in Level::available() {
@@ -206,7 +206,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
     assert!(converged > 20, "only {converged} descents converge");
 }
 
-/// Returns all numbers of the end of a descent, bit by bit.
+/// Returns all numbers in the result of a descent, the floating-point ones as their bits.
 fn bits(end: &DescentEnd) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]) {
     let numbers = end.theta.iter().chain([&end.value, &end.edm]);
     let numbers = numbers.map(|x| x.to_bits()).collect();
@@ -257,7 +257,8 @@ fn valley_model(observed: [f64; 2]) -> Model {
     }
 }
 
-/// Calls `look` with what all fits of `model` share, on every instruction set.
+/// Calls `look` with the inputs that all fits of `model` share, the starting point and working memory, on
+/// every instruction set.
 fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemory)) {
     let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     for level in Level::available() {

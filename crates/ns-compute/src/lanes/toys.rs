@@ -1,5 +1,5 @@
-//! Fits of toys in SIMD lanes. For each request, inputs that all toys share are prepared once; then the toys
-//! of each unit are fitted.
+//! Fits of toys in SIMD lanes. For each request, inputs that all toys share are prepared once; then each call
+//! of `ToyFitter::run` fits some of the toys.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::eval::Scratch;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// The inputs that the fits of all toys share for one request, and the fits themselves.
+/// The inputs that the fits of all toys share for one request, and the functions that run these fits.
 pub(crate) struct ToyFitter {
     metric: Metric,
     bounds: Bounds,
@@ -25,12 +25,13 @@ pub(crate) struct ToyFitter {
     nonlinear: Vec<usize>,
     /// Starting points that all toys share.
     starts: Starts,
-    /// Directions in which normsys effects add up. Every fit also starts from its minimum moved along them.
+    /// Directions in which normsys effects add up. Further descents start from the minimum of each fit, moved
+    /// along these directions.
     directions: Vec<Direction>,
     /// Width of the constraint of each parameter; `None` without a constraint.
     width: Vec<Option<f64>>,
-    /// Whether a descent may begin on the ridge between two minima, where `-ln L` has no slope. GPU sessions
-    /// use it.
+    /// Whether a descent may begin on the ridge between two minima, where the slope of `-ln L` is zero. Only
+    /// GPU sessions read this.
     #[cfg_attr(not(any(feature = "cuda", feature = "cuda-on-host")), allow(dead_code))]
     ridge: bool,
     /// Working memory that no thread uses at the moment.
@@ -69,8 +70,8 @@ pub(crate) fn suit_lanes(plan: &Plan) -> bool {
 
 impl ToyFitter {
     /// Prepares fits with the parameters `fixed` fixed and the others between `lower` and `upper`, for toys
-    /// that scatter around the data expected at `point`, whose auxiliary part is `aux`. With `apart`, fits
-    /// start from other points.
+    /// that scatter around the data expected at `point`, whose auxiliary part is `aux`. `apart` says that the
+    /// first descents start elsewhere, so that `point` becomes a further starting point.
     ///
     /// Returns `None` if SIMD lanes do not suit the fits: kinks, exponential interpolation, a model that is
     /// too large, or a free factor without effect. With `any_code`, for GPU sessions, kinks and exponential
@@ -230,24 +231,24 @@ impl ToyFitter {
         &self.metric
     }
 
-    /// Returns whether a single descent may end on the ridge between two minima, because an effect is the
-    /// same in both directions.
+    /// Returns whether a single descent may end on the ridge between two minima, because the effect of a
+    /// parameter is the same in both directions.
     pub(crate) fn has_ridge(&self) -> bool {
         self.ridge
     }
 
-    /// Returns the starting points that all fits share: those of every fit, and those of fits that seem to
-    /// have several minima.
+    /// Returns two lists of starting points that are the same for all toys: those of every fit, and the
+    /// additional ones of fits that seem to have several minima.
     pub(crate) fn starts(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
         (&self.starts.first, &self.starts.second)
     }
 
-    /// Returns the free parameters whose mirror image may have another minimum.
+    /// Returns the free parameters that may have another minimum at the opposite sign.
     pub(crate) fn nonlinear(&self) -> &[usize] {
         &self.nonlinear
     }
 
-    /// Returns the directions along which every fit starts once more from its minimum.
+    /// Returns the directions along which the minimum of each fit is moved for further descents.
     pub(crate) fn directions(&self) -> &[Direction] {
         &self.directions
     }
