@@ -88,8 +88,7 @@ pub(super) struct DescentJob<'a> {
     pub(super) aux: &'a [f64],
     /// Starting point inside the box, with fixed parameters at their values.
     pub(super) start: &'a [f64],
-    /// A known minimum. Once the descent is not expected to get below it, the descent ends without a
-    /// certificate.
+    /// A known minimum. A descent that is not expected to get below it ends without a certificate.
     pub(super) beat: Option<&'a KnownMinimum>,
 }
 

@@ -1,12 +1,12 @@
 //! Corrects rejected steps so that they follow a curved valley.
 //!
-//! Products of free factors on bins with millions of entries make valleys whose curvature across is larger
-//! than that along by many orders of magnitude. A straight step leaves such a valley at once, and a line
-//! search along it is very slow. The likelihood of the counts depends only on the expected yields, so the
-//! step is corrected until the expected yields are those that the linear model predicted. Each correction is
-//! the displacement that removes the difference at least cost. This is the geodesic correction of Transtrum
-//! and Sethna (arXiv:1201.5885), iterated, with a difference of expected yields in place of the second
-//! derivative along the step.
+//! Products of free factors on bins with millions of entries make valleys whose curvature across the valley
+//! is larger than the curvature along it by many orders of magnitude. A straight step leaves such a valley at
+//! once, and a line search along it is very slow. The likelihood of the counts depends only on the expected
+//! yields, so the step is corrected until the expected yields are those that the linear model predicted. Each
+//! correction is the displacement that removes the difference at least cost. This is the geodesic correction
+//! of Transtrum and Sethna (arXiv:1201.5885), iterated, with a difference of expected yields in place of the
+//! second derivative along the step.
 
 use super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
@@ -38,7 +38,7 @@ pub(super) fn curve_step(
     let mut found = None;
 
     // The expected yields of the linear model at the end of the step: a forward difference of second order,
-    // which stays on the step's own side of every kink.
+    // whose points are all between `theta` and the end of the step, on the same side of every kink.
     goal.clear();
     goal.resize(n_bins, 0.0);
     for (length, weight) in [(0.0, -1.5), (SHORT, 2.0), (2.0 * SHORT, -0.5)] {

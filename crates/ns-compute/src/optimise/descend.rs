@@ -1,8 +1,8 @@
 //! Newton's method from one starting point.
 //!
 //! Each iteration uses the exact Hessian. If it is indefinite, the Gauss-Newton form (always positive
-//! semi-definite) replaces it; if a step fails, the Levenberg damping grows. Near the minimum a factor is
-//! reused as long as the EDM shrinks fast, because a gradient costs a tenth of a factorisation.
+//! semi-definite) replaces it; if a step fails, the Levenberg damping grows. Near the minimum a Cholesky
+//! factor is reused as long as the EDM shrinks fast, because a gradient costs a tenth of a factorisation.
 
 use ns_core::{FitFailure, FitStatus, Reason};
 
@@ -26,7 +26,7 @@ pub(crate) const MOST_ITERATIONS: usize = 250;
 /// Number of Gauss-Newton steps after which an indefinite exact Hessian is damped instead.
 const PATIENCE: usize = 8;
 
-/// Largest ratio of the EDM after and before a step for which a factor is reused.
+/// Largest ratio of the EDM after and before a step for which the factor of the Hessian is reused.
 const GOOD_CONTRACTION: f64 = 2e-2;
 
 /// Levenberg damping above which a descent ends without convergence.
@@ -42,8 +42,8 @@ const CURVED_TRIALS: usize = 3;
 /// Largest EDM that predicts the remaining decrease of `-ln L` to a factor of 10.
 const FORESEEABLE: f64 = 0.1;
 
-/// Fraction of a bin's count below which the relaxed likelihood continues quadratically in the expected
-/// yield.
+/// Expected yield, as a fraction of the bin's count, below which the relaxed likelihood replaces the bin's
+/// Poisson term by a parabola.
 const RELAXED_FLOOR: f64 = 0.1;
 
 /// Status of a descent that makes no further progress.
@@ -59,8 +59,7 @@ pub(crate) struct Mode {
     pub(crate) verify: bool,
     /// Largest number of iterations.
     pub(crate) iterations: usize,
-    /// Value of a known minimum. The descent ends without a certificate once it is not expected to become
-    /// lower.
+    /// Value of a known minimum. A descent that is not expected to get below it ends without a certificate.
     pub(crate) beat: Option<f64>,
 }
 
@@ -71,7 +70,7 @@ impl Mode {
     }
 }
 
-/// End of a descent.
+/// Result of a descent.
 #[derive(Debug, Clone)]
 pub(crate) struct Descent {
     pub(crate) theta: Vec<f64>,
@@ -348,7 +347,7 @@ fn try_step(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], part: f64
 }
 
 /// Takes the current step and computes the EDM there with the same factor. If the EDM does not become
-/// smaller, nothing changes.
+/// smaller, `theta`, `here` and `edm` keep their values.
 fn last_step(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -382,7 +381,8 @@ fn push_flat(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], flat: &[
         if !worker.active[p] {
             continue;
         }
-        // Because its pivot is frozen, solving for the unit vector of `p` gives the flat direction itself.
+        // Because the pivot of `p` is frozen, solving for the unit vector of `p` gives the flat direction
+        // itself.
         worker.unit.fill(0.0);
         worker.unit[p] = 1.0;
         solve(

@@ -16,7 +16,8 @@ pub(super) struct Spectrum {
     pub(super) scale: Vec<f64>,
 }
 
-/// Computes the spectrum at `theta`; `None` if that fails. It is rarely needed, so it allocates.
+/// Computes the spectrum at `theta`; `None` if that fails. This is rarely needed, so the function allocates
+/// memory.
 pub(super) fn spectrum(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) -> Option<Spectrum> {
     let (plan, n) = (problem.plan, theta.len());
     worker.evaluate(problem, theta, 0.0);

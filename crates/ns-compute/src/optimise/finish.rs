@@ -17,23 +17,23 @@ use crate::curvature::{
 use crate::plan::EDM_TOLERANCE;
 use crate::stop::Stop;
 
-/// Largest number of parameters for which uncertainties come from the full covariance, which is then as fast
-/// as the variances alone.
+/// Largest number of parameters for which uncertainties come from the full covariance. Up to this number it
+/// takes no longer than the variances alone.
 pub(crate) const DENSE_LIMIT: usize = 400;
 
 /// Largest eigenvalue of the Hessian, scaled to a unit diagonal, that counts as zero.
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
-/// Largest eigenvalue of the scaled Hessian that belongs to a flat direction if a pivot has vanished. It is
-/// due to rounding errors.
+/// Largest eigenvalue of the scaled Hessian whose eigenvector counts as a flat direction if a pivot has
+/// vanished. Rounding errors make such eigenvalues differ from zero.
 const FLAT_FLOOR: f64 = 1e-13;
 
 /// Squared component of a parameter in a flat direction, a unit vector in scaled units, above which the
 /// parameter has no uncertainty of its own.
 const LEAST_SHARE: f64 = 1e-6;
 
-/// Distance from a kink at 0 below which a parameter may belong onto the kink: an EDM of 1e-12 leaves that
-/// open, and the curvatures of the two sides differ.
+/// Absolute value below which a parameter with a kink at 0 may have its minimum on the kink itself. An EDM of
+/// 1e-12 does not decide this.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
 
 /// Difference in `-ln L` below which a kink and a point beside it count as the same minimum.
@@ -46,8 +46,8 @@ const LEAST_DIFFERENCE: f64 = 1e-2;
 /// Jump of the slope at a kink below which it counts as zero.
 const LEAST_JUMP: f64 = 1e-6;
 
-/// Largest number of parameters for which the whole Hessian is formed to find the parameters of flat
-/// directions.
+/// Largest number of parameters for which the Hessian is formed as one dense matrix, for flat directions and
+/// saddle points.
 const LARGEST_WHOLE: usize = 3000;
 
 /// Minimises `-ln L`, certifies the minimum, and computes the wanted uncertainties.
@@ -180,7 +180,7 @@ fn onto_kinks(problem: &Problem<'_>, theta: &[f64]) -> Option<Vec<f64>> {
 
 /// Moves parameters that ended next to their kink onto it, if that is the same minimum within the precision
 /// of a certificate. If the slope is 0 on both sides, rounding errors decide on which side a descent ends,
-/// and the curvature of that side alone says nothing about the other one.
+/// and the curvature on that side says nothing about the other side.
 fn put_on_kinks(worker: &mut Worker, problem: &Problem<'_>, best: &mut Descent) {
     if best.status != FitStatus::Converged {
         return;
@@ -245,7 +245,7 @@ fn uncertainties(
 ) -> bool {
     let (plan, level, n) = (problem.plan, problem.level, outcome.parameters.len());
     outcome.uncertainties = vec![None; n];
-    // At a kink at which the slope does not jump, the mean of both sides is used.
+    // At a kink at which the slope does not jump, the mean of the curvatures on both sides is used.
     let mut two_sides = Vec::new();
     for p in 0..n {
         if worker.scratch.jump[p].abs() < LEAST_JUMP {
@@ -306,7 +306,7 @@ fn uncertainties(
     confirmed
 }
 
-/// Writes variances and covariance into the outcome, without those of inactive and flat parameters.
+/// Writes uncertainties and covariance into the outcome, without those of inactive and flat parameters.
 fn report(
     worker: &Worker,
     wanted: OutcomeParts,
@@ -391,8 +391,8 @@ fn saddle_uncertainties(
 }
 
 /// Returns all parameters that take part in a flat direction, given the parameters `pivots` whose pivot
-/// vanished. This is rare, so it uses the whole Hessian. If the model is too large for that, it returns
-/// `pivots`.
+/// vanished. This is rare, so it uses the Hessian as one dense matrix. If the model is too large for that, it
+/// returns `pivots`.
 fn flat_directions(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -404,8 +404,8 @@ fn flat_directions(
         return pivots.to_vec();
     }
     let mut whole = worker.whole_hessian(problem, theta);
-    // Which pivot vanishes depends on the order of elimination. Parameters found in this order and in the
-    // nested one both count.
+    // Which pivot vanishes depends on the order of elimination. The parameters found in the order of the
+    // dense matrix are added to `pivots`, which come from the nested order.
     let mut found = pivots.to_vec();
     if let Factored::Positive { flat } = factor(problem.level, &plan.structure.flat, &mut whole) {
         found.extend(flat.iter().flat_map(|&p| companions(&whole, p, n, &worker.active)));

@@ -1,5 +1,5 @@
-//! Corrects a factor that is used again by limited-memory BFGS pairs collected since it was computed (Nocedal
-//! and Wright, algorithm 7.4), with the factor as initial matrix.
+//! Corrects the Cholesky factor of an earlier point when it is reused. Limited-memory BFGS pairs have been
+//! collected since its computation (Nocedal and Wright, algorithm 7.4); the factor is the initial matrix.
 
 use super::Worker;
 use crate::curvature::solve;
@@ -18,7 +18,7 @@ pub(crate) struct Memory {
     changes: Vec<f64>,
     /// `1 / (step . change)` of each pair.
     rho: Vec<f64>,
-    /// Coefficients that both halves of the recursion share.
+    /// Coefficients that the first half of the recursion computes and the second half uses.
     alpha: Vec<f64>,
 }
 
@@ -62,7 +62,8 @@ impl Memory {
         }
     }
 
-    /// Applies the second half of the recursion to `d`, the result of the initial matrix.
+    /// Applies the second half of the recursion to `d`, the product of the inverse of the initial matrix and
+    /// the vector from `before`.
     pub(super) fn after(&self, d: &mut [f64]) {
         let n = d.len();
         for i in 0..self.rho.len() {

@@ -1,10 +1,11 @@
-//! Fits near a known minimum, with the covariance of that minimum.
+//! Fits near the minimum of an earlier fit, the parent fit, with the parent's covariance.
 //!
 //! The fits of a ranking, a scan or a limit end close to the minimum of one parent fit. The covariance of the
-//! parent fit is then a good inverse Hessian: a step costs a gradient and one product with a matrix, a tenth
-//! of a factorisation, and limited-memory BFGS pairs correct what has changed (Nocedal and Wright, algorithm
-//! 7.4, with the parent's covariance as initial matrix). If anything is not as expected (slow progress, a
-//! bound, another set of free parameters), the ordinary descent takes over from the point reached.
+//! parent fit is then a good inverse Hessian: a step takes a gradient and one matrix-vector product, which
+//! cost a tenth of a factorisation, and limited-memory BFGS pairs correct what has changed (Nocedal and
+//! Wright, algorithm 7.4, with the parent's covariance as initial matrix). If anything is not as expected
+//! (slow progress, a bound, another set of free parameters), the ordinary descent takes over from the point
+//! reached.
 
 use ns_core::{Covariance, FitStatus};
 
@@ -16,14 +17,14 @@ use crate::simd::{MulAdd, Vector, isa_fn};
 /// Largest number of steps before the ordinary descent takes over.
 const MOST_STEPS: usize = 10;
 
-/// Largest ratio of the EDM after and before a step; otherwise the ordinary descent takes over.
+/// Largest ratio of the EDM after and before a step. Above it the ordinary descent takes over.
 const CONTRACTION: f64 = 0.2;
 
-/// Largest number of parameters that the parent fit moved and this fit does not.
+/// Largest number of parameters that the parent fit moved and this fit does not move.
 const MOST_HELD: usize = 8;
 
-/// Descends from `start` with the parent's covariance. `Err` holds the point from which the ordinary
-/// descent should go on.
+/// Descends from `start` with `metric`, the covariance of the parent fit. If the descent does not converge,
+/// `Err` holds the point from which the ordinary descent should go on.
 pub(super) fn approach(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -63,8 +64,8 @@ pub(super) fn approach(
         if !(edm >= 0.0) || !(edm <= (CONTRACTION * last).max(0.25 * tolerance)) {
             return Err(theta);
         }
-        // A certificate must hold twice: the step computed with the first one is taken, and the point reached
-        // is certified again.
+        // The EDM must be within the tolerance at two points in a row: the step from the first point is
+        // taken, and the EDM is computed again.
         if edm <= tolerance && last <= tolerance {
             return Ok(Descent {
                 theta,
@@ -108,8 +109,8 @@ pub(super) fn approach(
     Err(theta)
 }
 
-/// The parent's covariance conditional on the parameters `h` that the parent fit moved and this fit does not:
-/// `C - C_:h C_hh^-1 C_h:`.
+/// The covariance `C` of the parent fit, conditional on the parameters `h` that the parent fit moved and this
+/// fit does not move: `C - C_:h C_hh^-1 C_h:`.
 struct HeldCovariance {
     /// Indices of the parameters `h`.
     index: Vec<usize>,
@@ -118,8 +119,8 @@ struct HeldCovariance {
 }
 
 impl HeldCovariance {
-    /// Computes the conditional covariance. `None` if this fit moves a parameter that the parent fit did not,
-    /// or there are too many parameters `h`.
+    /// Computes the conditional covariance. Returns `None` if this fit moves a parameter that the parent fit
+    /// did not move, or there are more than [`MOST_HELD`] parameters `h`.
     fn new(worker: &Worker, metric: &Covariance) -> Option<Self> {
         let n = metric.n;
         let mut index = Vec::with_capacity(MOST_HELD);
@@ -198,7 +199,8 @@ impl HeldCovariance {
 }
 
 isa_fn! {
-    /// Computes `to = matrix x` for a symmetric matrix, without the columns in which `x` is zero.
+    /// Computes `to = matrix x` for a symmetric matrix. Columns for which the element of `x` is zero are not
+    /// read.
     fn product(matrix: &[f64], x: &[f64], to: &mut [f64]) = product_body
 }
 

@@ -23,7 +23,7 @@ pub(super) fn step(level: Level, plan: &Plan, worker: &mut Worker, theta: &[f64]
     }
     worker.step.copy_from_slice(&worker.newton);
 
-    // Parameters held at a bound: index, displacement, +1 at the upper bound and -1 at the lower.
+    // Parameters held at a bound: index, displacement, +1 at the upper bound and -1 at the lower bound.
     let mut held: Vec<(usize, f64, f64)> = Vec::new();
     let mut known: Vec<usize> = Vec::new();
     worker.columns.clear();

@@ -45,7 +45,7 @@ pub(crate) struct Worker {
     pub(crate) curvature: Curvature,
     /// Curvature for the covariance, allocated when it is first needed.
     pub(crate) wide: Option<Curvature>,
-    /// Whole Hessian for flat directions and saddle points, allocated when it is first needed.
+    /// Hessian as one dense matrix, for flat directions and saddle points; allocated when it is first needed.
     pub(crate) flat: Option<Curvature>,
     /// Trial point of the current step.
     pub(crate) trial: Vec<f64>,
@@ -67,9 +67,9 @@ pub(crate) struct Worker {
     pub(crate) active: Vec<bool>,
     /// Side of its kink on which each parameter moves: -1, +1, or 0.
     pub(crate) side: Vec<f64>,
-    /// `active` when the curvature was last factored.
+    /// Value of `active` when the curvature was last factored.
     pub(crate) factored_active: Vec<bool>,
-    /// `side` when the curvature was last factored.
+    /// Value of `side` when the curvature was last factored.
     pub(crate) factored_side: Vec<f64>,
     /// BFGS corrections to the last factor.
     pub(crate) memory: Memory,
@@ -138,8 +138,8 @@ impl Worker {
         likelihood(problem.level, problem.plan, theta, problem.data, floor, &mut self.scratch)
     }
 
-    /// Returns the exact Hessian over the active parameters, as one matrix, at the point of the last
-    /// `evaluate`. The caller must put the memory back into `flat`.
+    /// Returns the exact Hessian over the active parameters as one dense matrix. `theta` must be the point of
+    /// the last `evaluate`. The caller must put the returned memory back into `flat`.
     pub(super) fn whole_hessian(&mut self, problem: &Problem<'_>, theta: &[f64]) -> Curvature {
         let layout = &problem.plan.structure.flat;
         let mut whole = self.flat.take().unwrap_or_else(|| Curvature::new(layout));
@@ -155,7 +155,8 @@ impl Worker {
         whole
     }
 
-    /// Computes gradient and jumps at the point of the last `evaluate`.
+    /// Computes the gradient, and the jumps of the slope at kinks. `theta` must be the point of the last
+    /// `evaluate`.
     pub(crate) fn gradient(&mut self, problem: &Problem<'_>, theta: &[f64]) {
         gradient(problem.level, problem.plan, theta, problem.data, &mut self.scratch);
     }

@@ -2,11 +2,12 @@
 //!
 //! In nonlinear models the lowest minimum may differ from a known one in many parameters at once. Around the
 //! known minimum the expected yields are nearly the sum of the shifts by each parameter, and `-ln L` is
-//! quadratic in this sum. The parameters with linear effects need no choice: minimising over them only widens
-//! the metric of the bins. With shifts measured in that metric, the value of a combination is half the
-//! squared length of a vector with one element per bin, plus the constraints. So a change of one parameter
-//! costs one scalar product, and simulated annealing over a few values of each parameter costs less than one
-//! descent. The best combinations are starting points of descents.
+//! quadratic in this sum. The parameters with linear effects need no choice: minimising over them only
+//! changes the metric of the bins, by which shifts of the expected yields are measured. In this metric, the
+//! value of a combination is half the squared length of a vector with one element per bin, plus the
+//! constraints. So a change of one parameter costs one scalar product, and simulated annealing over a few
+//! values of each parameter costs less than one descent. The best combinations are starting points of
+//! descents.
 
 use super::super::active::classify;
 use super::super::{Problem, Worker};
@@ -52,7 +53,8 @@ pub(super) struct Additive {
     n_bins: usize,
     /// Parameters with options.
     parameters: Vec<usize>,
-    /// Whitened shift of the expected yields by each option, `[parameter][option][bin]`.
+    /// Shift of the expected yields by each option, whitened (in units of the metric),
+    /// `[parameter][option][bin]`.
     shift: Vec<f64>,
     /// The same shifts with the options of a parameter side by side, `[parameter][bin][lane]`.
     beside: Vec<f64>,
@@ -70,13 +72,13 @@ pub(super) struct Additive {
 }
 
 impl Additive {
-    /// Number of parameters with options.
+    /// Returns the number of parameters with options.
     pub(super) fn len(&self) -> usize {
         self.parameters.len()
     }
 
-    /// Builds the model around `theta`, with options for the parameters `nonlinear`. `None` if it is too
-    /// large, there are none, or its metric is singular.
+    /// Builds the model around `theta`, with options for the parameters `nonlinear`. Returns `None` if there
+    /// are no such parameters, there are more than [`MOST_BINS`] bins, or the metric is singular.
     pub(super) fn new(
         worker: &mut Worker,
         problem: &Problem<'_>,
@@ -135,7 +137,8 @@ impl Additive {
             offset[b] = (b..n_bins).map(|a| row[a] * slopes[a]).sum();
         }
         // A shift s of the expected yields moves the linear parameters by -C^-1 J^T (U^T U)^-1 s. With the
-        // whitened shift y = U^-T s the matrix is U^-T J C^-1, of which these are the rows.
+        // whitened shift y = U^-T s this is -C^-1 J^T U^-1 y. The rows of `follow` become those of this
+        // matrix.
         for row in follow.chunks_exact_mut(n_bins) {
             metric.whiten(row);
         }
@@ -187,8 +190,8 @@ impl Additive {
     /// Draws one combination: an option for each parameter.
     ///
     /// Starts with all parameters at the minimum, anneals over `sweeps` sweeps, and then sets one parameter
-    /// after the other to its lowest option until none changes. The parameter `forced` (an index into
-    /// `parameters`) stays on the side of 0 opposite to its value at the minimum.
+    /// after the other to the option with the lowest value until none changes. The parameter `forced` (an
+    /// index into `parameters`) stays on the side of 0 opposite to its value at the minimum.
     pub(super) fn anneal(&self, sweeps: usize, forced: Option<usize>, draw: &mut Scatter) -> Vec<u8> {
         let n = self.parameters.len();
         let draw_side = draw.uniform().signum();

@@ -19,9 +19,9 @@ const MOST_COMBINED: usize = 400;
 /// minimum.
 const MOST_ROUNDS: usize = 5;
 
-/// Extent of the default search along single parameters.
+/// Limits of the default search along single parameters.
 const FEW_LINES: Along = Along { all: false, parameters: 64, rise: 5.0, descents: 100 };
-/// Extent of a thorough search along single parameters.
+/// Limits of a thorough search along single parameters.
 const MANY_LINES: Along = Along { all: true, parameters: 256, rise: 10.0, descents: 400 };
 
 /// Value of [`strain`] above which the default search tries free factors and combinations of parameters, and
@@ -34,9 +34,9 @@ const MIDDLING: usize = 100;
 /// Number of parameters that the default search fixes at the opposite sign, in models with kinks.
 const FEW_CROSSINGS: usize = 48;
 
-/// Looks for lower minima around the best one, with the methods that `effort` allows. With `neighbour` the
-/// fit is close to a known fit, whose search covered the whole box. The default search then does not start
-/// from scattered points.
+/// Looks for lower minima around the best one, with the methods that `effort` allows. The argument
+/// `neighbour` says that the minimum is close to that of an earlier fit, whose search covered the whole box.
+/// The default search then does not start from scattered points.
 pub(super) fn look_around(
     worker: &mut Worker,
     problem: &Problem<'_>,

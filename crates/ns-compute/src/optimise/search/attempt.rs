@@ -1,4 +1,4 @@
-//! Runs one more descent, and decides whether its end replaces the best minimum known.
+//! Runs one more descent, and decides whether its result replaces the best minimum so far.
 
 use ns_core::{FitStatus, Reason};
 
@@ -10,10 +10,10 @@ use crate::shared_constants::BELOW_SATURATED;
 /// Options of a descent that is one of many: few iterations.
 pub(super) const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };
 
-/// Difference in `-ln L` below which two minima count as the same one.
+/// Difference in `-ln L` below which two minima count as the same minimum.
 pub(super) const SAME_VALUE: f64 = 1e-6;
 
-/// The best end of several descents, with totals over all of them.
+/// The best result of several descents, with totals over all of them.
 pub(in super::super) struct BestSoFar {
     pub(in super::super) best: Descent,
     pub(in super::super) iterations: usize,
@@ -29,8 +29,8 @@ impl BestSoFar {
     }
 }
 
-/// Does the same as [`attempt`] with few iterations, and continues by `attempt` if the end is lower but not
-/// certified. Returns the end of a descent that was not lower.
+/// Does the same as [`attempt`] with few iterations. If the descent ends lower without a certificate,
+/// `attempt` continues it. Returns the result of a descent that was not kept, otherwise `None`.
 pub(super) fn short_attempt(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -47,7 +47,8 @@ pub(super) fn short_attempt(
     (!take(other, found)).then_some(end)
 }
 
-/// Descends from `start` and keeps the end if it is lower than the best one. Returns whether it was kept.
+/// Descends from `start` and keeps the result if it is lower than the best one. Returns whether the result
+/// was kept.
 pub(super) fn attempt(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -59,7 +60,7 @@ pub(super) fn attempt(
 }
 
 /// Does the same as [`attempt`] for one of many starts around the best minimum. Most of them lead back to
-/// that minimum, and the descent ends as soon as this is foreseeable.
+/// that minimum. The descent ends as soon as this is foreseeable.
 pub(super) fn attempt_below(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -75,14 +76,14 @@ pub(super) fn attempt_below(
     take(other, found)
 }
 
-/// Returns whether `-ln L` fell without bound in a descent: it has no certificate and is far below the
-/// saturated model.
+/// Returns whether `-ln L` fell without bound in a descent: its result has no certificate and is far below
+/// the saturated model.
 pub(super) fn runaway(descent: &Descent) -> bool {
     descent.status == FitStatus::NotConverged(Reason::Unbounded)
         || (descent.status != FitStatus::Converged && descent.value() < BELOW_SATURATED)
 }
 
-/// Keeps the end of a descent if it is lower than the best one. Returns whether it was kept.
+/// Keeps the result of a descent if it is lower than the best one. Returns whether the result was kept.
 pub(super) fn take(other: Descent, found: &mut BestSoFar) -> bool {
     found.iterations += other.iterations;
     found.census.count(other.value());

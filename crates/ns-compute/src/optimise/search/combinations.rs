@@ -1,4 +1,4 @@
-//! Descents from combinations of many parameters.
+//! Descents from points at which many parameters have new values at once (combinations).
 
 use super::super::{Problem, Worker};
 use super::additive::Additive;
@@ -16,7 +16,7 @@ pub(super) struct Effort {
 
 impl Effort {
     pub(super) const THOROUGH: Self = Self { drawn: 300, descents: 200 };
-    /// For combinations around each of many minima.
+    /// Effort around each of many minima.
     pub(super) const FEW: Self = Self { drawn: 8, descents: 4 };
     pub(super) const SOME: Self = Self { drawn: 16, descents: 8 };
 
@@ -63,8 +63,8 @@ pub(super) fn combinations(
             if problem.is_cancelled() {
                 return;
             }
-            // In every second combination one parameter is forced to its opposite sign, the most nonlinear
-            // ones first.
+            // In every second combination one parameter is forced to its opposite sign, beginning with the
+            // most nonlinear parameter.
             let forced = (index % 2 == 1).then_some(index / 2 % model.len());
             let combination = model.anneal(SWEEPS, forced, &mut draw);
             let point = model.point(problem, &minimum, &combination);

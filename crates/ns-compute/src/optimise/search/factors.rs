@@ -14,18 +14,19 @@ const MOST_FACTORS: usize = 4;
 /// Values of a factor that are tried, as multiples of its initial value.
 const MULTIPLES: [f64; 6] = [0.0, 0.4, 1.0, 2.0, 4.0, 8.0];
 
-/// Distance from the value at the minimum, in units of the initial value, below which a value is not tried
-/// because it belongs to the same valley.
+/// Distance from the factor's value at the minimum, in units of its initial value, below which a value is not
+/// tried because it belongs to the same valley.
 const LEAST_MOVE: f64 = 0.2;
 
 /// Options of the descent with the factor fixed. A rough minimum is enough, because a descent with the factor
 /// free follows.
 const SETTLE: Mode = Mode { iterations: 20, ..Mode::from(false) };
 
-/// Height of the rough minimum above the best one (`-ln L`) above which a value is given up.
+/// Difference in `-ln L` between the rough minimum and the best minimum above which a value of the factor is
+/// given up.
 const MOST_RISE: f64 = 20.0;
 
-/// Largest number of rounds over the values. Each further round begins at a lower minimum.
+/// Largest number of rounds over the values of a factor. Each further round begins at a lower minimum.
 const MOST_ROUNDS: usize = 4;
 
 /// Fixes each free factor at other values while all other parameters are minimised, and then releases it.

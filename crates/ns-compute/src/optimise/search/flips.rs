@@ -1,4 +1,4 @@
-//! Tries parameters that are pulled from 0 at the opposite sign, one by one.
+//! Tries the opposite sign of parameters that are not 0 at the minimum, one parameter at a time.
 
 use ns_core::Search;
 
@@ -6,8 +6,8 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, attempt, attempt_below};
 use crate::shared_constants::{MOST_FLIPS, MOST_FLIPS_BETWEEN_KINKS, MOST_RISE, MOST_RISE_BETWEEN_KINKS};
 
-/// Changes the sign of all nonlinear parameters that are pulled by more than 1 at once, and descends from
-/// there. A second minimum often has several of them at the opposite sign.
+/// Changes the sign of all nonlinear parameters whose absolute value is above 1, all at once, and descends
+/// from that point. A second minimum often has several of them at the opposite sign.
 pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar) {
     let mut trial = found.best.theta.clone();
     let mut mirrored = false;
@@ -22,14 +22,15 @@ pub(super) fn mirror_strong_pulls(worker: &mut Worker, problem: &Problem<'_>, fo
     }
 }
 
-/// Tries asymmetric parameters at the opposite sign, one by one.
+/// Tries asymmetric parameters at the opposite sign, one parameter at a time.
 ///
-/// A flipped point gets a descent if it is low, and lower than in a single valley, where a parabola rises
-/// four times as much to `-alpha` as to 0. In models with kinks every low point gets a descent, since each
-/// orthant may have its own minimum.
+/// A descent starts from the point with one sign changed if this point is low. In the default search without
+/// kinks, it must also be lower than in a single valley, where a parabola rises four times as much to
+/// `-alpha` as to 0. With kinks each orthant may have its own minimum.
 pub(super) fn flips(worker: &mut Worker, problem: &Problem<'_>, found: &mut BestSoFar, effort: Search) {
     let plan = problem.plan;
-    // How far above the minimum a flipped point may be, and the largest number of descents.
+    // The largest rise of `-ln L` from the minimum to the point with one sign changed, and the largest number
+    // of descents.
     let (threshold, most) = match (effort, plan.structure.has_kinks) {
         (Search::Thorough, true) => (10.0, 1024),
         (Search::Thorough, false) => (10.0, 64),

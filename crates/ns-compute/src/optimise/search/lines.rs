@@ -5,14 +5,15 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SHORT, attempt_below};
 use super::single_parameter::LocalCurvature;
 
-/// Returns the free parameters that may have a second minimum, judged at `theta`, the most promising first.
-/// With `all`, the strongly nonlinear ones are always among them.
+/// Returns the free parameters along which there may be a second minimum, judged by the slopes at `theta`,
+/// the most promising first. With `all`, the strongly nonlinear parameters are always among them.
 ///
 /// The curvature of `-ln L` along a parameter is 1 from its constraint, a positive part from the data, and
-/// `f''(alpha) sum_b r_b A_b` from the asymmetric part of its effect, where `f''` of code 4p is between -1.25
-/// and 3.75. So only parameters whose sum is below -0.27 or above 0.8 have a second minimum by themselves. If
-/// there is one, parameters with half this sum may change together with it, and are returned too. The limits
-/// used are a little lower, and lower still with kinks, which have barriers of any height.
+/// `f''(alpha) sum_b r_b A_b` from the asymmetric part `A_b` of its effect. Here `r_b` is the derivative of
+/// `-ln L` by the expected yield, and `f''` of code 4p is between -1.25 and 3.75. So only parameters whose
+/// sum `sum_b r_b A_b` is below -0.27 or above 0.8 have a second minimum by themselves. If there is such a
+/// parameter, others with half this sum may change together with it, and are returned too. The limits used
+/// are a little closer to 0, and still closer with kinks, where barriers have any height.
 fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
     let plan = problem.plan;
     let able = |p: usize| plan.policy.nonlinear[p] && !problem.fixed[p];
@@ -32,7 +33,7 @@ fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: boo
     let mut chosen: Vec<usize> = (0..theta.len())
         .filter(|&p| able(p) && ((all && plan.policy.nonlinearity.amount[p] > 0.2) || beyond(p, 0.5)))
         .collect();
-    // There may be thousands: the most promising ones come first.
+    // There may be thousands of parameters: the most promising ones come first.
     let strength = |p: usize| plan.policy.nonlinearity.pull(p, slopes).abs();
     chosen.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)));
     chosen
@@ -47,14 +48,14 @@ pub(super) fn strain(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]) 
     (0..theta.len()).filter(able).map(|p| problem.plan.policy.nonlinearity.pull(p, slopes).abs()).sum()
 }
 
-/// Extent of a search along single parameters.
+/// Limits of a search along single parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Along {
     /// Whether to try every strongly nonlinear parameter, not only the promising ones.
     pub(super) all: bool,
     /// Largest number of parameters.
     pub(super) parameters: usize,
-    /// Rise of `-ln L` above the minimum above which a point gets no descent.
+    /// Largest rise of `-ln L` from the minimum to a point from which a descent starts.
     pub(super) rise: f64,
     /// Largest number of descents.
     pub(super) descents: usize,

@@ -33,8 +33,8 @@ use whole_box::attempt_shifted;
 /// Largest number of parameters of a model in which a few more descents cost only microseconds.
 const SMALL_MODEL: usize = 24;
 
-/// Minimises from `start` and, depending on `effort`, from further points. `cold` says that `start` is far
-/// from any minimum; `metric` is the covariance of a nearby fit.
+/// Minimises from `start` and, depending on `effort`, from further points. The argument `cold` says that
+/// `start` is far from any minimum; `metric` is the covariance of a fit with a nearby minimum.
 ///
 /// # Errors
 /// If no starting point has a finite likelihood.
@@ -74,13 +74,14 @@ pub(super) fn search(
     if runaway(&found.best) && !problem.physical {
         recover_minimum(worker, problem, start, &mut found);
     }
-    // There is no search around an end at which bins have a negative expected yield.
+    // There is no search around a point at which bins have a negative expected yield.
     if runaway(&found.best) || found.best.value() < BELOW_SATURATED {
         return Ok(found);
     }
-    // Near a known fit the whole box has been searched before.
+    // With `metric`, the nearby fit has searched the whole box before.
     look_around(worker, problem, start, Search::Standard, metric.is_some(), &mut found);
-    // The default search comes first, so that the result of a thorough one is never above it.
+    // The default search comes first, so that a thorough search never ends at a higher minimum than the
+    // default one.
     if effort == Search::Thorough {
         if !small {
             attempt_shifted(worker, problem, start, &mut found);

@@ -10,8 +10,8 @@ use super::attempt::{BestSoFar, SHORT, attempt, runaway};
 use super::scatter::scattered;
 use crate::eval::Dataset;
 
-/// Number of events that fill each empty bin, in turn. Any number keeps the expected yield positive; the
-/// smallest moves the minimum least.
+/// Numbers of events that are put into every empty bin, one after the other. Any of them keeps the expected
+/// yield positive; the smallest moves the minimum least.
 const IN_EMPTY_BINS: [f64; 4] = [1.0, 0.1, 0.01, 0.001];
 
 /// Largest number of scattered starting points. Few of them lead to a minimum.
@@ -25,8 +25,9 @@ pub(super) fn recover_minimum(
     found: &mut BestSoFar,
 ) {
     let problem = &Problem { physical: true, ..problem.clone() };
-    // First with all asymmetric parameters fixed at their starting values. Then the expected yields seldom
-    // become negative, and a descent of all parameters from that minimum often stays where they are positive.
+    // The first descent has all asymmetric parameters fixed at their starting values. Then the expected
+    // yields seldom become negative, and a descent of all parameters from that minimum often stays where they
+    // are positive.
     let mut held = problem.clone();
     for (fixed, asymmetric) in held.fixed.iter_mut().zip(&problem.plan.policy.asymmetric) {
         *fixed |= asymmetric;
@@ -46,8 +47,8 @@ pub(super) fn recover_minimum(
     }
 }
 
-/// Descends with a number of events in every empty bin, less and less of it ([`IN_EMPTY_BINS`]), and from
-/// each of these minima once more with the real data.
+/// Puts events into every empty bin, fewer each time ([`IN_EMPTY_BINS`]), and descends. From each of these
+/// minima it descends once more, with the original data.
 fn fill_empty_bins(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], found: &mut BestSoFar) {
     let mut from = start.to_vec();
     for events in IN_EMPTY_BINS {

@@ -1,7 +1,7 @@
 //! Tries combinations of many parameters around other minima than the best one.
 //!
 //! A model of the likelihood around one minimum (`additive`) gives the combinations. Around another minimum
-//! they differ, and lead to minima that cannot be foreseen from the best one.
+//! the combinations differ, and lead to minima that cannot be foreseen from the best one.
 
 use ns_core::Search;
 
@@ -12,7 +12,7 @@ use super::combinations::{Effort, combinations};
 use super::scatter::scattered;
 use crate::shared_constants::BELOW_SATURATED;
 
-/// Extent of the restarts.
+/// Limits of the restarts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Restarts {
     /// Number of scattered starting points.
@@ -24,8 +24,8 @@ pub(super) struct Restarts {
 }
 
 impl Restarts {
-    /// Returns the restarts for `effort`. With kinks nearly every starting point leads to a different
-    /// minimum.
+    /// Returns the limits for `effort`. They are lower with kinks, where nearly every starting point leads to
+    /// a different minimum.
     pub(super) fn of(effort: Search, kinks: bool) -> Self {
         match (effort, kinks) {
             (Search::Thorough, false) => Self { starts: 200, most_rise: 8.0, combinations: Effort::SOME },

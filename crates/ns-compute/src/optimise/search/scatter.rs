@@ -1,9 +1,9 @@
 //! Starting points all over the box, for models so small that a descent costs microseconds.
 //!
-//! Their number depends on what they find: as long as new minima turn up, more are to be expected. If `N`
-//! descents have found `W` different minima, the expected total number of minima is `W (N - 1) / (N - W - 2)`
-//! (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The search ends once this is at most
-//! `W + 1/4`.
+//! The number of starting points depends on what they find: as long as new minima turn up, more minima are to
+//! be expected. If `N` descents have found `W` different minima, the expected total number of minima is
+//! `W (N - 1) / (N - W - 2)` (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The search ends
+//! once this is at most `W + 1/4`.
 
 use super::super::Problem;
 
@@ -13,8 +13,8 @@ pub(crate) const MOST_FREE: usize = 48;
 /// Largest number of descents from scattered points.
 pub(super) const MOST_STARTS: usize = 64;
 
-/// Largest distances of the scattered points from the given start, used in turn: in units of the parameter
-/// for asymmetric parameters and those near 0, and of its logarithm for the others.
+/// Largest distances of the scattered points from the given start, used in turn. For asymmetric parameters
+/// and those near 0 this is the change of the parameter, for the others the change of its logarithm.
 const SPREADS: [f64; 4] = [1.0, 2.0, 4.0, 0.5];
 
 /// Values of the different minima found so far, and the number of descents.

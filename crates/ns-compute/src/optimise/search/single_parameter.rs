@@ -2,8 +2,8 @@
 //!
 //! If the effect of a parameter is nonlinear, the parameter may have the opposite sign in a second minimum,
 //! or lie beyond the end of the interpolation polynomial on the same side. Each such parameter is set to a
-//! few values between -2.4 and 2.4. The other parameters follow by Newton steps with the curvature of the
-//! minimum, which cost a gradient each. The lowest of these points get a descent.
+//! few values between -2.4 and 2.4. The other parameters are then adjusted by Newton steps with the factored
+//! Hessian of the minimum; each step costs one gradient. Descents start from the lowest of these points.
 
 use super::super::active::classify;
 use super::super::{Problem, Worker};
@@ -29,20 +29,20 @@ pub(super) struct Candidate {
     pub(super) parameter: usize,
 }
 
-/// A minimum whose curvature is factored in `worker.curvature`, with working memory.
+/// A minimum, whose Hessian is factored in `worker.curvature`, and working memory.
 pub(super) struct LocalCurvature<'a> {
     minimum: &'a [f64],
     value: f64,
     /// Column of the inverse Hessian that belongs to the parameter that is moved.
     column: Vec<f64>,
-    /// Gradient by the parameters that follow.
+    /// Gradient by the parameters that are adjusted.
     force: Vec<f64>,
-    /// Point at which the other parameters have followed.
+    /// Point after the adjustment of the other parameters.
     point: Vec<f64>,
 }
 
 impl<'a> LocalCurvature<'a> {
-    /// Factors the curvature at `minimum`. `None` if the exact Hessian is not positive definite there.
+    /// Factors the exact Hessian at `minimum`. Returns `None` if it is not positive definite there.
     pub(super) fn new(worker: &mut Worker, problem: &Problem<'_>, minimum: &'a [f64]) -> Option<Self> {
         let n = minimum.len();
         let value = worker.evaluate(problem, minimum, 0.0).value();
@@ -99,8 +99,9 @@ impl<'a> LocalCurvature<'a> {
         found.extend(best.into_iter().flatten());
     }
 
-    /// Moves parameters to given values and lets the others follow. Writes the final point to `self.point`
-    /// and returns its rise above the minimum; `None` if that is not finite.
+    /// Sets the parameters `moved` to the given values and adjusts the others by Newton steps. Writes the
+    /// final point to `self.point` and returns its rise above the minimum; `None` if `-ln L` is not finite at
+    /// first.
     fn follow(&mut self, worker: &mut Worker, problem: &Problem<'_>, moved: &[(usize, f64)]) -> Option<f64> {
         let n = self.minimum.len();
         self.point.copy_from_slice(self.minimum);

@@ -10,7 +10,8 @@ use super::scatter::{MOST_FREE, MOST_STARTS, may_have_several_minima, scattered}
 /// Largest number of free parameters for which each parameter is also fixed at each of its bounds.
 const TINY_MODEL: usize = 16;
 
-/// Largest number of other minima, found with a parameter fixed at a bound, around which this is done again.
+/// Largest number of other minima, found with a parameter fixed at a bound, around which parameters are fixed
+/// at bounds again.
 const MOST_OTHERS: usize = 6;
 /// Largest height of such a minimum above the best one (`-ln L`).
 const MOST_RISE: f64 = 5.0;
@@ -47,7 +48,8 @@ pub(super) fn attempt_shifted(
 }
 
 /// Searches the box of small models at the opposite sign of each asymmetric parameter, at bounds, and from
-/// scattered points. Near a known fit (`neighbour`), most bounds have been tried before.
+/// scattered points. If the minimum is close to that of an earlier fit (`neighbour`), most bounds have been
+/// tried before.
 pub(super) fn search_whole_box(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -86,10 +88,11 @@ pub(super) fn search_whole_box(
     }
 }
 
-/// Fixes free parameters at their bounds in turn until the others are minimised, and then releases them. With
-/// `all`: unconstrained ones, which have no scale for a distant start, and constrained ones with an
-/// asymmetric effect, which may have a minimum far out. Otherwise: unconstrained ones that ended at a bound,
-/// at the other bound. Returns other minima that are not far above the best one.
+/// Fixes one free parameter after the other at each of its bounds, minimises the others, and then releases
+/// the parameter. With `all`, this is done for unconstrained parameters, which have no scale for a distant
+/// start, and for constrained ones with an asymmetric effect, which may have a minimum far out. Otherwise
+/// only unconstrained parameters that ended at a bound are fixed, at the other bound. Returns minima other
+/// than the best one that are not far above it.
 fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut BestSoFar) -> Vec<Descent> {
     let mut others: Vec<Descent> = Vec::new();
     for p in 0..problem.fixed.len() {
@@ -154,8 +157,8 @@ fn cross(worker: &mut Worker, problem: &Problem<'_>, p: usize, found: &mut BestS
     }
 }
 
-/// Fixes one parameter at a value until the others are minimised, and then releases it. Returns the end of
-/// that descent if it is not lower than the best one.
+/// Fixes one parameter at a value until the others are minimised, and then releases it. Returns the result of
+/// the final descent if it is not lower than the best one.
 fn hold(
     worker: &mut Worker,
     problem: &Problem<'_>,
