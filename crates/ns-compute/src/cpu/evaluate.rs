@@ -98,7 +98,8 @@ impl CpuSession {
         let factored = factor(self.level, &plan.structure.wide, &mut curvature);
         let found = matches!(factored, Factored::Positive { .. })
             .then(|| combined_variances(self.level, &plan.structure.wide, &curvature, combinations));
-        // For models with a parameter per bin this is the largest array, so it is not kept.
+        // For models with a parameter per bin `curvature` is the largest array of a worker, so it is not
+        // kept.
         drop(curvature);
         put(&self.workers, worker);
         Ok(found)

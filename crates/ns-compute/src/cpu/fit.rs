@@ -11,8 +11,8 @@ use crate::optimise::{Problem, Worker, fit};
 use crate::task::{FitDomain, check_data, needed, start_of};
 
 impl CpuSession {
-    /// Returns given data with their constants; `None` for the observed data. Toys still to be drawn are an
-    /// error.
+    /// Returns given data with the constants of their likelihood; `None` for the observed data. Toys that are
+    /// not drawn yet are an error.
     pub(crate) fn dataset(&self, data: &Data) -> Result<Option<Dataset>, SessionError> {
         match &data.seen {
             Seen::Observed => Ok(None),
@@ -66,7 +66,8 @@ impl CpuSession {
         })
     }
 
-    /// Returns the minimisation problem of one request on one data set; `drawn` says that the data are a toy.
+    /// Returns the minimisation problem of one request on one data set. The argument `drawn` says that the
+    /// data are a toy.
     pub(crate) fn problem<'a>(
         &'a self,
         domain: FitDomain,

@@ -13,9 +13,9 @@ use crate::plan::Plan;
 /// Smallest number of outcomes per thread that may wait in memory before they go to the sink, unless the
 /// memory limit allows fewer.
 const FEWEST_WAITING: usize = 512;
-/// Largest number of such outcomes: small models need many, because their fits are very short.
+/// Largest number of such outcomes per thread: small models need many, because their fits are very short.
 const MOST_WAITING: usize = 8192;
-/// Number of parameter values in all these outcomes, within the two limits.
+/// Number of parameter values in the waiting outcomes of a thread, if the two limits above allow it.
 const NUMBERS_WAITING: usize = 1 << 18;
 
 /// Memory that a session always uses, in units of eight bytes. Memory for rare cases (the whole Hessian at
@@ -57,7 +57,8 @@ pub(super) fn threads(plan: &Plan, models: usize, execution: &Execution) -> usiz
 }
 
 impl CpuSession {
-    /// Returns the number of compiled models: a second one, of the same size, has smooth codes.
+    /// Returns the number of compiled models: 2 if there is a second one, of the same size, with smooth
+    /// codes; else 1.
     pub(super) fn models(&self) -> usize {
         1 + usize::from(self.smooth.is_some())
     }
@@ -104,8 +105,8 @@ impl CpuSession {
         let per_fit = size_of::<FitOutcome>() + 8 * n + uncertainties + covariance;
         let fits = tasks.iter().map(|task| task.fits.len()).max().unwrap_or(0);
         let outcome = (per_fit * fits).max(1) as u64;
-        // Units start while fewer outcomes wait than this, and the last units exceed it: half of the memory
-        // is for these.
+        // Units start while fewer outcomes wait than this, and the outcomes of the last units exceed it: half
+        // of the memory is for these outcomes.
         let fitting = usize::try_from(room / outcome / 2).unwrap_or(usize::MAX);
         if fitting == 0 {
             let needed = limit - room + 2 * outcome;

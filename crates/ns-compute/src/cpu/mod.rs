@@ -194,7 +194,7 @@ impl Session for CpuSession {
             let places: Vec<OnceLock<Vec<TaskOutcome>>> = chunk.iter().map(|_| OnceLock::new()).collect();
             Pool::each(self.pool.as_deref(), self.threads, chunk.len(), &|i| {
                 if let Some((unit, place)) = chunk.get(i).zip(places.get(i)) {
-                    // No other thread runs this unit, so its place is empty.
+                    // No other thread runs this unit, so the cell for its outcomes is empty.
                     let _ = place.set(run(unit));
                 }
             });

@@ -53,7 +53,7 @@ impl Started {
 
 impl Pool {
     /// Returns the pool of `helpers` threads. The first session starts the threads, and they end with the
-    /// last one.
+    /// last session.
     ///
     /// # Errors
     /// [`SessionError::DeviceUnavailable`] if the threads cannot be started.
@@ -93,8 +93,8 @@ impl Pool {
     }
 
     /// Calls `work` with every number below `count`, on at most `threads` threads, one of which is the
-    /// calling thread. Every thread takes the next number when it has finished one, because pieces of work
-    /// take unequal times.
+    /// calling thread. Every thread takes the next number when its last call has finished, because calls take
+    /// unequal times.
     pub(crate) fn each(pool: Option<&Self>, threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let run = || {

@@ -30,13 +30,14 @@ pub(super) struct UnitSizes {
 }
 
 impl UnitSizes {
-    /// Units of at most `most` toys for a batch of `toys` toys on `threads` threads.
+    /// Returns the sizes for a batch of `toys` toys on `threads` threads: at most `most` toys in a unit.
     pub(super) fn new(toys: u64, threads: usize, most: u64) -> Self {
         Self { left: Cell::new(toys), threads: threads as u64, most }
     }
 
-    /// Returns the size of the next unit of a task that has `available` toys left: half of a thread's share of the
-    /// toys left in the batch, in full SIMD vectors.
+    /// Returns the size of the next unit of a task that has `available` toys left: half of a thread's share
+    /// of the toys left in the batch, rounded up to full SIMD vectors. With one thread it is the largest
+    /// size.
     fn next(&self, available: u64) -> u64 {
         let left = self.left.get();
         let share = if self.threads > 1 { left.div_ceil(2 * self.threads) } else { self.most };
@@ -122,7 +123,7 @@ impl CpuSession {
     }
 
     /// Prepares for each request the inputs that the fits of all toys of `source` share; `None` if the scalar
-    /// optimiser makes the fits. With `any_code`, for GPU sessions, kinks and exponential interpolation are
+    /// optimiser makes the fits. GPU sessions set `any_code`, so that kinks and exponential interpolation are
     /// accepted.
     pub(crate) fn fitters(
         &self,
@@ -264,8 +265,9 @@ impl CpuSession {
         }
     }
 
-    /// Returns the outcome of a toy's fit from its end in a SIMD lane. If the lane did not finish it, the
-    /// scalar optimiser does, from the point reached or `start`.
+    /// Returns the outcome of a toy's fit, given its result `end` in a SIMD lane. If the lane did not finish
+    /// the fit or uncertainties are wanted, the scalar optimiser continues from the point reached, or from
+    /// `start` if there is none.
     pub(crate) fn settle_end(
         &self,
         request: &FitRequest,
