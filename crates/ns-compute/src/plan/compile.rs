@@ -19,7 +19,7 @@ struct NormTerm {
 }
 
 impl Plan {
-    /// Compiles a validated model. Lengths and indices are checked once more.
+    /// Compiles a validated model. Lengths and indices are checked again.
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if the arrays would exceed the memory limit, and
@@ -238,8 +238,8 @@ fn push_padded(array: &mut Vec<f64>, values: &[f64], padded: usize) {
     array.resize(start + padded, 0.0);
 }
 
-/// Returns an error if indices or lengths of the model are inconsistent, since kernels do not check them, or
-/// if the memory limit is exceeded.
+/// Returns an error if indices or lengths of the model are inconsistent, or if the memory limit is exceeded.
+/// The code that evaluates the model does not check indices.
 fn check(model: &Model, execution: &Execution) -> Result<(), SessionError> {
     let n = model.parameters.len();
     let parameter = |index: usize| {

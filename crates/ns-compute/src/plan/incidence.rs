@@ -1,4 +1,5 @@
-//! The channels and bins on which each parameter acts, and the cost of each choice of border parameters.
+//! The channels and bins on which each parameter acts, and the cost of each choice of border parameters (see
+//! `layout`).
 
 use super::Structure;
 

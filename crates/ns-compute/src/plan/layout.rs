@@ -9,7 +9,7 @@
 use super::Structure;
 use super::incidence::Incidence;
 
-/// Marks a channel that does not belong to a component yet.
+/// Component index of a channel that does not belong to a component yet.
 const NONE: u32 = u32::MAX;
 
 /// Position of one parameter in the curvature matrices.
@@ -187,8 +187,8 @@ impl Layout {
         layout
     }
 
-    /// In each channel, puts those blocks first whose only per-bin factor is one and the same set of local
-    /// parameters (usually a staterror).
+    /// In each channel, puts the blocks first that share one per-bin factor of local parameters (usually a
+    /// staterror) and have no other per-bin factor.
     fn share_factors(&mut self, structure: &Structure) {
         let place = &self.place;
         for component in &mut self.components {

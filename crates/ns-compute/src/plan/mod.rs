@@ -89,7 +89,7 @@ impl Plan {
         &self.structure.hist_param[block.hist.0..block.hist.1]
     }
 
-    /// Iterates over the histosys templates of a block in bin `b`, counted within the block.
+    /// Iterates over the histosys templates of a block, with their numbers for the block's bin `b`.
     #[inline(always)]
     pub(crate) fn templates_in(&self, block: &Block, b: usize) -> impl Iterator<Item = Template> {
         self.templates(block).iter().enumerate().map(move |(i, &param)| {

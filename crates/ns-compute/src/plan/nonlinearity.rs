@@ -76,15 +76,15 @@ impl Nonlinearity {
         self.amount[p] > LEAST_NONLINEARITY
     }
 
-    /// Returns whether the model as a whole is strongly nonlinear.
+    /// Returns whether the asymmetric parts of all parameters together exceed [`STRONG_NONLINEARITY`].
     pub(super) fn is_strong(&self) -> bool {
         self.amount.iter().sum::<f64>() > STRONG_NONLINEARITY
     }
 
     /// Returns the slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`, with
-    /// the derivatives `r_b` of `-ln L` by the expected yields (`slopes`) and the asymmetric part `A_b`.
-    /// Times the second derivative of the interpolation, this is the curvature that may exceed that of the
-    /// constraint, 1.
+    /// the derivatives `r_b` of `-ln L` by the expected yields (`slopes`) and the asymmetric part `A_b`. This
+    /// sum times the second derivative of the interpolation function is a curvature of `-ln L`, which may
+    /// exceed that of the constraint, 1.
     pub(crate) fn pull(&self, p: usize, slopes: &[f64]) -> f64 {
         let (from, to) = self.ranges[p];
         self.shifts[from..to].iter().map(|&(bin, shift)| slopes[bin as usize] * shift).sum()

@@ -1,4 +1,4 @@
-//! The floating-point numbers of a compiled model. The indices in its structure refer to them.
+//! The floating-point numbers of a compiled model. The indices in `Structure` refer to these arrays.
 
 /// Nominal yields, templates, normsys factors, and widths of constraints.
 #[derive(Debug, Clone, Default)]
@@ -12,9 +12,9 @@ pub(crate) struct Numbers {
     /// Coefficients of the polynomials of the normsys terms, one array per power of alpha (see
     /// `terms::normsys`).
     pub(crate) norm_coefficients: [Vec<f64>; 6],
-    /// Rates of the normsys factors beyond the polynomial, for positive alpha.
+    /// Rate of each normsys factor beyond the polynomial (see `terms::normsys::Beyond`), for positive alpha.
     pub(crate) norm_rate_hi: Vec<f64>,
-    /// Rates of the normsys factors beyond the polynomial, for negative alpha.
+    /// Rate of each normsys factor beyond the polynomial, for negative alpha.
     pub(crate) norm_rate_lo: Vec<f64>,
     /// One over the width of each Gaussian constraint.
     pub(crate) inverse_sigma: Vec<f64>,

@@ -97,11 +97,11 @@ pub(crate) struct Structure {
     pub(crate) kinked: Vec<bool>,
     /// Whether any parameter has a kink.
     pub(crate) has_kinks: bool,
-    /// Nested order of elimination with a border, which the optimiser uses.
+    /// Nested order of elimination with a border (see `layout`), which the optimiser uses.
     pub(crate) layout: Layout,
     /// Order of elimination with local parameters first and no border, for covariances.
     pub(crate) wide: Layout,
-    /// Order with all parameters dense and columns in parameter order, for whole Hessians and flat
-    /// directions.
+    /// Order with all parameters dense and columns in parameter order: the Hessian is one dense matrix, for
+    /// evaluations, flat directions and saddle points.
     pub(crate) flat: Layout,
 }

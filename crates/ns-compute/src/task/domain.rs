@@ -33,8 +33,9 @@ impl FitDomain {
         domain
     }
 
-    /// Sets the fixed parameters of `point` to their values. If the request starts along a direction, first
-    /// moves the free parameters along it, within the bounds, in proportion to the first fixed parameter.
+    /// Sets the fixed parameters of `point` to their values. If the request has a direction
+    /// ([`Start::Along`]), first moves the free parameters along it, within the bounds, by the multiple that
+    /// would bring the first fixed parameter to its value.
     pub(crate) fn place(&self, request: &FitRequest, point: &mut [f64]) {
         if let (Start::Along(_, direction), Some(&(held, value))) = (&request.start, request.fixed.first()) {
             let length = (value - point[held]) / direction[held];

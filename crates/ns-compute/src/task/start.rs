@@ -3,8 +3,8 @@
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitStatus, ParameterTable, Reason, Start};
 
-/// Returns whether a fit is needed: not if the earlier fit of its condition converged with the parameter out
-/// of range.
+/// Returns whether a fit is needed. It is not if the earlier fit named in its condition converged with the
+/// condition's parameter outside the condition's range.
 pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
     let Some(condition) = &request.only_if else { return true };
     match earlier.get(condition.fit) {
@@ -16,8 +16,9 @@ pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFail
     }
 }
 
-/// Returns the starting point of request `index` of a task, before fixed parameters are set. If it is the end
-/// of an earlier fit that failed or was unbounded, the starting point of that fit replaces it.
+/// Returns the starting point of request `index` of a task, before fixed parameters are set. If the request
+/// starts from the result of an earlier fit that failed or was unbounded, the starting point of that earlier
+/// fit is returned instead.
 pub(crate) fn start_of(
     table: &ParameterTable,
     requests: &[FitRequest],

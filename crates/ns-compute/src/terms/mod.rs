@@ -5,13 +5,15 @@
 //! single fit, or, in SIMD lanes, the same effect of several fits; both use the same functions. The CUDA
 //! version of a file is beside it (`.cuh`).
 //!
-//! Every interpolation code has its value, slope and second derivative in every engine. Code outside this
-//! folder does not depend on which code a model has; it calls the functions here.
+//! Every engine (single fits, SIMD lanes, kernels) has value, slope and second derivative of every
+//! interpolation code. Code outside this folder does not depend on which code a model has; it calls the
+//! functions here.
 //!
-//! | | single fits and lanes | kernels | does not compile without |
-//! |---|---|---|---|
-//! | histosys | [`histosys::curved`]: `f`, `f'`, `f''` | `histosys.cuh` | an arm of both matches, and all three numbers |
-//! | normsys | [`normsys::normsys`]: polynomial and what is [beyond](normsys::Beyond), each with its derivatives | `normsys.cuh` | an arm of both matches, and every field of [`normsys::Normsys`] |
+//! * histosys: [`histosys::curved`] and `histosys.cuh` give `f`, `f'` and `f''`. A code does not compile without
+//!   a branch in both files, and all three numbers.
+//! * normsys: [`normsys::normsys`] and `normsys.cuh` give the polynomial and the function
+//!   [beyond](normsys::Beyond) it, each with its derivatives. A code does not compile without a branch in both
+//!   files, and every field of [`normsys::Normsys`].
 //!
 //! Factors have no interpolation codes. A derivative of a product of factors is the product without one or
 //! two of them ([`scale::product`]).

@@ -10,6 +10,6 @@ pub(super) const CODE: Normsys = Normsys {
     inside: 0.0,
     beyond: Beyond::Linear,
     coefficients: code6::coefficients,
-    // These are for the factor, the product over terms, and the gradient.
+    // Operations of the factor, the product over terms, and the gradient.
     operations: 8,
 };

@@ -10,6 +10,6 @@ pub(super) const CODE: Normsys = Normsys {
     inside: 0.0,
     beyond: Beyond::Exponential,
     coefficients: code4::coefficients,
-    // These are for a term of the exponent, and the gradient.
+    // Operations of a term in the exponent, and of the gradient.
     operations: 6,
 };

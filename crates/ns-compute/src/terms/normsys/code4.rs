@@ -11,7 +11,7 @@ pub(super) const CODE: Normsys = Normsys {
     inside: 1.0,
     beyond: Beyond::Exponential,
     coefficients,
-    // These are for value and slope of a polynomial of degree six, the product over terms, and the gradient.
+    // Operations of value and slope of a polynomial of degree six, the product over terms, and the gradient.
     operations: 28,
 };
 

@@ -18,7 +18,8 @@ pub(super) fn value<M: MulAdd>(size: M::V8, rate: M::V8) -> M::V8 {
     M::V8::load(&power)
 }
 
-/// Returns first and second derivative by `alpha`, given the rate with the sign of its side and the factor.
+/// Returns first and second derivative by `alpha`, given the rate with its sign ([`super::signed_rate`]) and
+/// the factor.
 #[inline(always)]
 pub(super) fn derivatives<V: Vector>(signed_rate: V, value: V) -> (V, V) {
     let first = signed_rate.mul(value);

@@ -13,7 +13,7 @@ pub(super) fn value<V: Vector>(size: V, rate: V) -> V {
     size.mul_add(rate, V::splat(1.0))
 }
 
-/// Returns first and second derivative by `alpha`, given the rate with the sign of its side.
+/// Returns first and second derivative by `alpha`, given the rate with its sign ([`super::signed_rate`]).
 #[inline(always)]
 pub(super) fn derivatives<V: Vector>(signed_rate: V) -> (V, V) {
     (signed_rate, V::splat(0.0))

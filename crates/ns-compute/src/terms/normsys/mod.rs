@@ -1,8 +1,8 @@
-//! normsys: a factor on a sample that depends on one parameter. Each interpolation code and each piece of a
-//! factor has a file.
+//! normsys: a factor on a sample that depends on one parameter. Each interpolation code has a file, and so
+//! has each function of which factors consist.
 //!
 //! A factor is a polynomial of degree six near 0 (some codes have none) and a simpler function further out,
-//! with a separate rate on either side. A code defines which pieces these are, where they meet, and the
+//! with a separate rate on either side. A code defines which functions these are, where they meet, and the
 //! coefficients of the polynomial.
 
 mod code0;
@@ -20,15 +20,15 @@ use ns_core::NormsysCode;
 use crate::simd::{MulAdd, Vector};
 pub(crate) use polynomial::{second, value_and_slope};
 
-/// Properties of an interpolation code. A code is a constant of this type, so none of them can be left out.
-/// The kernels have the same properties in the `.cuh` file beside that of the code.
+/// Properties of an interpolation code. A code is a constant of this type, so no property can be left out.
+/// The `.cuh` file beside the code's file has the same properties for the kernels.
 #[derive(Debug)]
 pub(crate) struct Normsys {
     /// Name of the code.
     pub(crate) code: NormsysCode,
     /// Value of `|alpha|` below which the factor is the polynomial; 0 if the code has no polynomial.
     pub(crate) inside: f64,
-    /// Function that the factor is further out.
+    /// Form of the factor further out.
     pub(crate) beyond: Beyond,
     /// Returns the coefficients of `alpha` to `alpha^6`, given the factors at -1 and 1. A code without
     /// polynomial has those of the smooth code that replaces it in some descents on devices.
@@ -77,7 +77,8 @@ impl Normsys {
     }
 }
 
-/// Function of the distance `|alpha|`, and of the rate on that side, that a factor is beyond its polynomial.
+/// Form of a factor beyond its polynomial: a function of the distance `|alpha|` and of a rate, which differs
+/// between positive and negative `alpha`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Beyond {
     /// The factor is `e^(rate |alpha|)`.
@@ -104,8 +105,8 @@ impl Beyond {
         }
     }
 
-    /// Returns first and second derivative by `alpha`, given the rate with the sign of its side
-    /// ([`signed_rate`]) and the factor.
+    /// Returns first and second derivative by `alpha`, given the rate with its sign ([`signed_rate`]) and the
+    /// factor.
     #[inline(always)]
     pub(crate) fn derivatives<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {

@@ -4,8 +4,8 @@
 use super::scale;
 use crate::simd::Vector;
 
-/// Returns `product` times the factors of bin `b`, except those at the places `without` in the list
-/// ([`scale::product`]). The list has the parameters of the channel's first bin.
+/// Returns `product` times the factors of bin `b`, except those at the positions `without` in the list
+/// ([`scale::product`]). The list has the factors' parameters in the channel's first bin.
 #[inline(always)]
 pub(crate) fn product<V: Vector, const ORDER: usize>(
     product: V,

@@ -14,7 +14,8 @@ pub(crate) use saturated::saturated;
 pub(crate) struct Term {
     /// Value relative to the saturated value. It is the expected yield itself if the count is 0.
     pub(crate) value: f64,
-    /// Whether events were counted where the expected yield is zero or less; the value is not used then.
+    /// Whether the count is positive although the expected yield is zero or negative; the value is not used
+    /// then.
     pub(crate) is_impossible: bool,
     /// Expected yield, or 1 if the count is 0 or the term is impossible.
     pub(crate) lambda: f64,

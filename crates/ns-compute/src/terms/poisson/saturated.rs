@@ -1,4 +1,4 @@
-//! The value of a Poisson term whose expected yield is the count.
+//! The value of a Poisson term whose expected yield equals the count.
 
 /// Values of [`saturated`] for the counts below 1024, of which most toys consist.
 static OF_COUNTS: std::sync::LazyLock<Vec<f64>> =

@@ -5,8 +5,8 @@
 
 use crate::simd::Vector;
 
-/// Returns `product` times the factors in `list`, except those at the places `without`: no place for the
-/// value, one for a first derivative, two for a second derivative.
+/// Returns `product` times the factors in `list`, except those at the positions `without` in the list: no
+/// position for the value, one for a first derivative, two for a second derivative.
 #[inline(always)]
 pub(crate) fn product<V: Vector, const ORDER: usize>(
     mut product: V,
