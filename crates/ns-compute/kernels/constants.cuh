@@ -9,8 +9,8 @@ namespace ns {
 constexpr int MOST_ITERATIONS = 120;
 // Largest number of times that one step is shortened before the descent is given up.
 constexpr int MOST_TRIALS = 8;
-// Largest number of times within one step that further parameters are fixed at bounds and the direction
-// is computed again.
+// Largest number of times within one step that more parameters are fixed at bounds, after which the
+// direction is computed again.
 constexpr int MOST_PINS = 4;
 // Least decrease of the function in an accepted step, as a fraction of the decrease that its slope
 // predicts (Armijo condition).
@@ -51,8 +51,8 @@ constexpr double RECOGNISABLE_UNLESS_NONLINEAR = 0.25;
 constexpr double CLOSE_UNLESS_NONLINEAR = 0.2;
 // Difference in `-ln L` up to which two minima count as the same.
 constexpr double SAME = 3e-7;
-// Value of `SAME` for single fits, and for models with kinks, whose minima in neighbouring orthants
-// differ by less.
+// Value of `SAME` for single fits and for models with kinks. Minima of such models in neighbouring
+// orthants differ by less than `SAME`.
 constexpr double LOWER_BY = 1e-10;
 // Smallest magnitude of a product of normsys factors for which relative derivatives are usable.
 constexpr double LEAST_PRODUCT = 1e-100;
@@ -65,7 +65,7 @@ constexpr double BELOW_SATURATED = -10.0;
 constexpr double FEWEST = 0.25;
 // Number of pairs of step and change of slope that L-BFGS keeps in SIMD lanes and on a device.
 constexpr int PAIRS = 12;
-// Number of iterations of the first descent above which further minima are expected nearby.
+// Number of iterations of a fit's first descent above which further minima are expected nearby.
 constexpr int LONG = 30;
 // Difference in `-ln L` above which two minima count as different.
 constexpr double DISTINCT = 0.001;
@@ -84,8 +84,8 @@ constexpr double MOST_RISE_BETWEEN_KINKS = 0.5;
 // Largest number of descents from flipped points in one fit of a model with kinks. Most of these
 // descents end after two steps because they return to the known minimum.
 constexpr int MOST_FLIPS_BETWEEN_KINKS = 256;
-// Largest number of directions, per fit, in which normsys effects add up. A fit with that many tries the
-// mirror image of its minimum in the second round only.
+// Largest number of directions, per fit, in which normsys effects add up. A fit with this number of
+// directions tries the mirror image of its minimum in the second round only.
 constexpr int MOST_DIRECTIONS = 2;
 // Number of points at which descents start, on each direction in which normsys effects add up.
 constexpr int PLACES = 2;
@@ -93,10 +93,11 @@ constexpr int PLACES = 2;
 constexpr int MOST_THREADS = 128;
 // Largest number of threads in a thread block that inverts matrices.
 constexpr int MOST_INVERTING = 512;
-// Number of threads in a warp, and of cells (one bin of one sample) in a slice of templates.
+// Number of threads in a warp. The templates of this number of cells (one bin of one sample) are stored
+// together, as one slice.
 constexpr int WARP = 32;
-// Number of templates of a cell that a thread reads together. Lists in a slice are padded to a multiple
-// of it.
+// Number of templates of a cell that a thread reads together. The lists of templates of the cells in a
+// slice are padded to a multiple of this number.
 constexpr int AT_A_TIME = 4;
 // Largest number of warps in a thread block that fits.
 constexpr int MOST_WARPS = 4;
@@ -121,10 +122,10 @@ constexpr int TILE = 4;
 // Number of doubles per matrix row that `ns_covariance` keeps in shared memory besides the matrix:
 // scale, slope, product, two columns of tiles, and two 32-bit indices.
 constexpr int TABLE_COLUMNS = 12;
-// Index of the number of finished items in the counters of a queue. Index 0 is that of the next item.
+// Index, in the counters of a queue, of the number of finished items. Index 0 has the next item's number.
 constexpr int DONE_AT = 1;
-// Index, in the counters of a queue, of the number of rounds with starting points that no block has
-// taken.
+// Index, in the counters of a queue, of the number of rounds with starting points that no thread block
+// has taken.
 constexpr int OPEN_AT = 2;
 // Number of counters of a queue.
 constexpr int N_COUNTERS = 3;
@@ -140,10 +141,9 @@ constexpr int NO_FACTOR = -1;
 constexpr int SEVERAL_FACTORS = -2;
 // Value of `Request::start` for a fit that starts at a given point.
 constexpr int START_AT = 0;
-// Value of `Request::start` for a fit that starts at the end of an earlier fit of the same item.
+// Value of `Request::start` for a fit that starts where an earlier fit of the same item ended.
 constexpr int START_EARLIER = 1;
-// Value of `Request::start` for a fit that starts from the end of an earlier fit, moved along a
-// direction.
+// Value of `Request::start` for a fit that starts where an earlier fit ended, moved along a direction.
 constexpr int START_ALONG = 2;
 // Value of `Outcome::status` for a fit with a convergence certificate.
 constexpr int CONVERGED = 0;

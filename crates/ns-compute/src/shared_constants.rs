@@ -24,8 +24,8 @@ constants! {
     MOST_ITERATIONS: usize = 120;
     /// Largest number of times that one step is shortened before the descent is given up.
     MOST_TRIALS: usize = 8;
-    /// Largest number of times within one step that further parameters are fixed at bounds and the direction
-    /// is computed again.
+    /// Largest number of times within one step that more parameters are fixed at bounds, after which the
+    /// direction is computed again.
     MOST_PINS: usize = 4;
     /// Least decrease of the function in an accepted step, as a fraction of the decrease that its slope
     /// predicts (Armijo condition).
@@ -66,8 +66,8 @@ constants! {
     CLOSE_UNLESS_NONLINEAR: f64 = 0.2;
     /// Difference in `-ln L` up to which two minima count as the same.
     SAME: f64 = 3e-7;
-    /// Value of `SAME` for single fits, and for models with kinks, whose minima in neighbouring orthants
-    /// differ by less.
+    /// Value of `SAME` for single fits and for models with kinks. Minima of such models in neighbouring
+    /// orthants differ by less than `SAME`.
     LOWER_BY: f64 = 1e-10;
     /// Smallest magnitude of a product of normsys factors for which relative derivatives are usable.
     LEAST_PRODUCT: f64 = 1e-100;
@@ -80,7 +80,7 @@ constants! {
     FEWEST: f64 = 0.25;
     /// Number of pairs of step and change of slope that L-BFGS keeps in SIMD lanes and on a device.
     PAIRS: usize = 12;
-    /// Number of iterations of the first descent above which further minima are expected nearby.
+    /// Number of iterations of a fit's first descent above which further minima are expected nearby.
     LONG: usize = 30;
     /// Difference in `-ln L` above which two minima count as different.
     DISTINCT: f64 = 1e-3;
@@ -99,8 +99,8 @@ constants! {
     /// Largest number of descents from flipped points in one fit of a model with kinks. Most of these
     /// descents end after two steps because they return to the known minimum.
     MOST_FLIPS_BETWEEN_KINKS: usize = 256;
-    /// Largest number of directions, per fit, in which normsys effects add up. A fit with that many tries the
-    /// mirror image of its minimum in the second round only.
+    /// Largest number of directions, per fit, in which normsys effects add up. A fit with this number of
+    /// directions tries the mirror image of its minimum in the second round only.
     MOST_DIRECTIONS: usize = 2;
     /// Number of points at which descents start, on each direction in which normsys effects add up.
     PLACES: usize = 2;
@@ -109,10 +109,11 @@ constants! {
     MOST_THREADS: usize = 128;
     /// Largest number of threads in a thread block that inverts matrices.
     MOST_INVERTING: usize = 512;
-    /// Number of threads in a warp, and of cells (one bin of one sample) in a slice of templates.
+    /// Number of threads in a warp. The templates of this number of cells (one bin of one sample) are stored
+    /// together, as one slice.
     WARP: usize = 32;
-    /// Number of templates of a cell that a thread reads together. Lists in a slice are padded to a multiple
-    /// of it.
+    /// Number of templates of a cell that a thread reads together. The lists of templates of the cells in a
+    /// slice are padded to a multiple of this number.
     AT_A_TIME: usize = 4;
     /// Largest number of warps in a thread block that fits.
     MOST_WARPS: usize = MOST_THREADS / WARP;
@@ -138,10 +139,10 @@ constants! {
     /// Number of doubles per matrix row that `ns_covariance` keeps in shared memory besides the matrix:
     /// scale, slope, product, two columns of tiles, and two 32-bit indices.
     TABLE_COLUMNS: usize = 4 + 2 * TILE;
-    /// Index of the number of finished items in the counters of a queue. Index 0 is that of the next item.
+    /// Index, in the counters of a queue, of the number of finished items. Index 0 has the next item's number.
     DONE_AT: usize = 1;
-    /// Index, in the counters of a queue, of the number of rounds with starting points that no block has
-    /// taken.
+    /// Index, in the counters of a queue, of the number of rounds with starting points that no thread block
+    /// has taken.
     OPEN_AT: usize = 2;
     /// Number of counters of a queue.
     N_COUNTERS: usize = 3;
@@ -158,10 +159,9 @@ constants! {
     SEVERAL_FACTORS: i32 = -2;
     /// Value of `Request::start` for a fit that starts at a given point.
     START_AT: i32 = 0;
-    /// Value of `Request::start` for a fit that starts at the end of an earlier fit of the same item.
+    /// Value of `Request::start` for a fit that starts where an earlier fit of the same item ended.
     START_EARLIER: i32 = 1;
-    /// Value of `Request::start` for a fit that starts from the end of an earlier fit, moved along a
-    /// direction.
+    /// Value of `Request::start` for a fit that starts where an earlier fit ended, moved along a direction.
     START_ALONG: i32 = 2;
     /// Value of `Outcome::status` for a fit with a convergence certificate.
     CONVERGED: i32 = 0;

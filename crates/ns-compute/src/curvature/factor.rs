@@ -24,7 +24,7 @@ pub(crate) fn factor(level: Level, layout: &Layout, out: &mut Curvature) -> Fact
     factor_until(level, layout, out, Stop::default())
 }
 
-/// Does the same as [`factor`]. Once `stop` is set, it ends with the result for a negative pivot.
+/// Does the same as [`factor`]. Once `stop` is set, it ends early and returns [`Factored::Indefinite`].
 pub(crate) fn factor_until(level: Level, layout: &Layout, out: &mut Curvature, stop: Stop<'_>) -> Factored {
     let mut flat = Vec::new();
     let mut pivots = std::mem::take(&mut out.pivots);

@@ -108,7 +108,7 @@ fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: im
 fn add_pair(part: Part<'_>, b: usize, (p, q): (usize, usize), value: f64, out: &mut Curvature) {
     let Part { layout, k, component, .. } = part;
     let m = &mut out.matrices[k];
-    // If only one of them is local, it comes first.
+    // If only one of the two parameters is local, it comes first.
     let (p, q) = if matches!(layout.place[q], CurvatureSlot::Local { .. }) { (q, p) } else { (p, q) };
     match (layout.place[p], layout.place[q]) {
         (CurvatureSlot::Local { row: a, .. }, CurvatureSlot::Local { row: c, .. }) => {

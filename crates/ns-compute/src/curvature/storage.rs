@@ -4,7 +4,7 @@ use crate::eval::Dataset;
 use crate::linalg::Pivots;
 use crate::plan::{Component, Layout};
 
-/// The point at which a curvature is assembled, in addition to the results of `forward` in the scratch.
+/// The inputs of an assembly at one point, besides the results of `forward` in the scratch.
 #[derive(Clone, Copy)]
 pub(crate) struct Point<'a> {
     /// Parameter values.
@@ -58,8 +58,8 @@ pub(crate) struct Curvature {
     /// Absolute diagonal element of each parameter before elimination: the scale of rounding errors in its
     /// pivot.
     pub(crate) scale: Vec<f64>,
-    /// How far below zero the pivot of each parameter may be and still count as flat. A change of the
-    /// parameter by its own size then changes `-ln L` by less than a millionth.
+    /// How far below zero the pivot of each parameter may be and still count as zero. A change of such a
+    /// parameter by its own size changes `-ln L` by less than a millionth.
     pub(crate) slack: Vec<f64>,
     /// Scale and slack of each column that is being factored.
     pub(crate) limits: Vec<(f64, f64)>,
@@ -79,7 +79,7 @@ impl Curvature {
         layout.components.iter().map(of).sum::<usize>() + layout.border.len() * layout.border.len()
     }
 
-    /// Allocates the curvature of any point in `layout`.
+    /// Allocates the memory for a curvature at any point, in the order of `layout`.
     pub(crate) fn new(layout: &Layout) -> Self {
         let matrices: Vec<Matrices> = layout.components.iter().map(Matrices::new).collect();
         let width = layout.components.iter().map(|c| c.width).max().unwrap_or(16);

@@ -166,8 +166,8 @@ fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives by the parameters of normsys: the relative derivative of each factor times the sum of
-/// the block that it scales.
+/// Adds the derivatives by the parameters of normsys: the relative derivative of each factor times the sum
+/// `scratch.block_sum` of the block that the factor scales.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let (kappa, rate, sums) = (&scratch.kappa[..], &scratch.kappa_first[..], &scratch.block_sum[..]);
@@ -206,8 +206,8 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives by the parameters of normsys if some factor is (almost) zero, from the product of all
-/// others.
+/// Adds the derivatives by the parameters of normsys if some factor is (almost) zero, from the products of
+/// all other factors.
 #[inline(always)]
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let total = vec_of_totals(plan, scratch);

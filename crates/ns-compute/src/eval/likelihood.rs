@@ -38,7 +38,7 @@ impl Dataset {
         }
     }
 
-    /// Computes the constants of the data.
+    /// Computes the constants `saturated_main` and `saturated_constraint` from the data.
     pub(crate) fn saturate(&mut self, plan: &Plan) {
         self.saturated_main = self.main.iter().map(|&n| saturated(n)).sum();
         self.saturated_constraint = plan.numbers.gaussian_constant
@@ -46,7 +46,7 @@ impl Dataset {
     }
 }
 
-/// `-ln L` at one point: main and constraint terms, and the scale of the rounding errors.
+/// Value of `-ln L` at one point: main and constraint terms, and the scale of the rounding errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Likelihood {
     /// Terms of the main counts, relative to the saturated model.

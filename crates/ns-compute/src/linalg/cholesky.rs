@@ -27,7 +27,7 @@ pub(crate) fn is_negative(pivot: f64, (scale, slack): (f64, f64)) -> bool {
     pivot.is_nan() || pivot < -(1e-9 * scale).max(slack)
 }
 
-/// Vanishing and negative pivots of a factorisation.
+/// Rows with vanishing or negative pivots in a factorisation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Pivots {
     /// Rows whose pivot vanished, because the matrix has no curvature left in that direction. Their pivots

@@ -22,8 +22,8 @@ pub(crate) struct Shape {
 }
 
 isa_fn! {
-    /// Adds `sign * sum_k A[k][i] B[k][j]` to `C[i][j]`. Leading dimensions are `lda`, `ldb`, `ldc`;
-    /// `C` must have room for whole tiles (16 columns). Rows past the last are not touched.
+    /// Adds `sign * sum_k A[k][i] B[k][j]` to `C[i][j]`. Leading dimensions are `lda`, `ldb`, `ldc`; `C` must
+    /// have room for whole tiles (16 columns). Rows of `C` outside `shape.rows` are not touched.
     pub(crate) fn product(a: &[f64], lda: usize, b: &[f64], ldb: usize, c: &mut [f64], ldc: usize, shape: Shape, sign: f64) = body
 }
 

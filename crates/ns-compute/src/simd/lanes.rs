@@ -144,8 +144,8 @@ impl Vector for f64 {
 #[derive(Clone, Copy)]
 pub(crate) struct Lanes<const N: usize, const FUSED: bool>([f64; N]);
 
-/// Computes a vector lane by lane. It is a loop because a library function would not be compiled for the
-/// instruction set.
+/// Computes a vector lane by lane. The macro is a loop because a library function would not be compiled for
+/// the instruction set.
 macro_rules! each {
     ($i:ident => $lane:expr) => {{
         let mut lanes = [0.0; N];
