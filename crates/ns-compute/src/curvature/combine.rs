@@ -36,7 +36,7 @@ pub(crate) fn combined_variances(
     out
 }
 
-/// One component, with the working memory for a combination.
+/// One component, and working memory for the variance of a combination.
 struct Part<'a> {
     component: &'a Component,
     matrices: &'a Matrices,

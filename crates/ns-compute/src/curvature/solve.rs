@@ -1,4 +1,4 @@
-//! Solves `H x = b` with the nested factor.
+//! Solves `H x = b` with the matrices that `factor` has factored.
 
 use super::Curvature;
 use crate::linalg::{solve_lower, solve_upper};

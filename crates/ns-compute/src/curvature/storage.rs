@@ -1,4 +1,5 @@
-//! Memory of a curvature, allocated once per layout and thread and reused at every point.
+//! Memory for a curvature (the Hessian of `-ln L`), allocated once per layout and thread and reused at every
+//! point.
 
 use crate::eval::Dataset;
 use crate::linalg::Pivots;

@@ -65,7 +65,7 @@ impl FurtherStarts<'_> {
         search.lower()
     }
 
-    /// Returns the starting points of a round that depend on the known minimum `theta`.
+    /// Returns those starting points of a round (0 or 1) that depend on the toy's minimum `theta`.
     fn own_starts(&self, kind: &FitKind<'_>, theta: &[f64], round: usize) -> Vec<Vec<f64>> {
         let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
         let mut starts = Vec::new();

@@ -29,11 +29,11 @@ const MOST_HALVINGS: usize = 4;
 /// Lists of starting points.
 #[derive(Debug, Default)]
 pub(super) struct Starts {
-    /// Starting points of every fit.
+    /// Starting points of further descents in every fit.
     pub(super) first: Vec<Vec<f64>>,
-    /// Additional starting points of fits that seem to have several minima.
+    /// Additional starting points in fits that seem to have several minima.
     pub(super) second: Vec<Vec<f64>>,
-    /// Starting points of fits that lanes could not finish.
+    /// Starting points for the scalar optimiser in fits that lanes could not finish.
     pub(super) others: Vec<Vec<f64>>,
 }
 
@@ -48,9 +48,9 @@ pub(super) struct CommonPoint<'a> {
 }
 
 impl Starts {
-    /// Returns the starting points of a model with kinks for its fits on a GPU: scattered points if the model
-    /// is small, as on the CPU. Otherwise none, because these fits try the opposite sign of each parameter
-    /// anyway.
+    /// Returns the starting points of a model with kinks or exponential interpolation, for its fits on a GPU:
+    /// scattered points if the model is small, as on the CPU, otherwise none. With kinks these fits try the
+    /// opposite sign of each parameter anyway.
     pub(super) fn between_kinks(kind: &FitKind<'_>, point: &[f64]) -> Self {
         let free = kind.metric.free.len();
         let count = if free > MOST_FREE { 0 } else { SCATTERED_BETWEEN_KINKS };

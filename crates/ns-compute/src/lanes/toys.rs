@@ -74,8 +74,8 @@ impl ToyFitter {
     /// first descents start elsewhere, so that `point` becomes a further starting point.
     ///
     /// Returns `None` if SIMD lanes do not suit the fits: kinks, exponential interpolation, a model that is
-    /// too large, or a free factor without effect. With `any_code`, for GPU sessions, kinks and exponential
-    /// interpolation are accepted; fits then also start from mirror images of the minimum.
+    /// too large, or a free factor without effect. GPU sessions set `any_code`: then kinks and exponential
+    /// interpolation are accepted, and fits also start from mirror images of the minimum.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
         level: Level,

@@ -15,7 +15,7 @@ use crate::eval::{Likelihood, forward};
 /// Largest number of corrections of one trial point.
 const MOST_CORRECTIONS: usize = 4;
 
-/// Levenberg damping of a correction, which keeps it from moving far along the valley.
+/// Levenberg damping of a correction, which keeps the correction from moving far along the valley.
 const DAMPING: f64 = 1e-6;
 
 /// Fraction of the step over which the linear model is measured by finite differences.

@@ -16,7 +16,7 @@ use crate::eval::Likelihood;
 use crate::plan::EDM_TOLERANCE;
 use crate::shared_constants::{BELOW_SATURATED, EDM_MARGIN, LOWER_BY};
 
-/// EDM above which the Newton step of the certificate is still taken. An EDM of 1e-12 allows an error of
+/// EDM of a certified point above which one more Newton step is taken. An EDM of 1e-12 allows an error of
 /// 1.4e-6 uncertainties, which would be visible in differences between fits.
 const LAST_STEP: f64 = 1e-16;
 

@@ -74,7 +74,8 @@ impl Memory {
     }
 }
 
-/// Writes `-(corrected H)^-1 slope` to `worker.newton`. Elements of parameters that do not move stay zero.
+/// Writes `-H^-1 slope` to `worker.newton`, where `H` is the factored Hessian corrected by the pairs.
+/// Elements of parameters that do not move stay zero.
 pub(super) fn direction(level: Level, plan: &Plan, worker: &mut Worker) {
     let mut memory = std::mem::take(&mut worker.memory);
     for (q, slope) in worker.unit.iter_mut().zip(&worker.slope) {

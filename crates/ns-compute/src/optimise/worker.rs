@@ -112,7 +112,8 @@ impl Worker {
         }
     }
 
-    /// Touches all memory that a fit usually needs, so that its pages are mapped. The numbers are not used.
+    /// Makes one evaluation and one assembly of the curvature, so that the pages of the memory that a fit
+    /// usually needs are mapped. The numbers are not used.
     pub(crate) fn rehearse(&mut self, plan: &Plan, level: Level, data: &Dataset) {
         let problem = Problem::without_box(plan, level, data);
         let theta = &plan.structure.table.init;

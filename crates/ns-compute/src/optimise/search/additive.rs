@@ -29,10 +29,10 @@ const LANES: usize = OPTIONS.next_multiple_of(8);
 /// Largest number of parameters with options: the most nonlinear ones.
 const MOST_PARAMETERS: usize = 256;
 
-/// Largest number of bins, because the metric is a dense matrix.
+/// Largest number of bins for which the model is built: the metric is a dense matrix over bins.
 const MOST_BINS: usize = 512;
 
-/// Parameter step of a difference quotient.
+/// Change of a parameter in a difference quotient.
 const STEP: f64 = 0.05;
 
 /// Temperatures of the first and the last sweep of the annealing, in units of `-ln L`.
@@ -56,14 +56,14 @@ pub(super) struct Additive {
     /// Shift of the expected yields by each option, whitened (in units of the metric),
     /// `[parameter][option][bin]`.
     shift: Vec<f64>,
-    /// The same shifts with the options of a parameter side by side, `[parameter][bin][lane]`.
+    /// Elements of `shift` with the options of a parameter side by side, `[parameter][bin][lane]`.
     beside: Vec<f64>,
     /// Half the squared length of each option's shift plus the change of its constraint term,
     /// `[parameter][lane]`; infinite for options out of bounds.
     cost: Vec<f64>,
     /// Parameter value of each option, `[parameter][option]`.
     values: Vec<f64>,
-    /// Whitened derivatives of `-ln L` by the expected yields, which are the start of every sum of shifts.
+    /// Whitened derivatives of `-ln L` by the expected yields. Every sum of shifts starts from them.
     offset: Vec<f64>,
     /// Change of each linear parameter per unit of whitened shift, `[linear parameter][bin]`.
     follow: Vec<f64>,

@@ -26,7 +26,7 @@ pub(super) fn derivatives<V: Vector>(signed_rate: V, value: V) -> (V, V) {
     (first, signed_rate.mul(first))
 }
 
-/// Returns first and second derivative by `alpha` divided by the factor.
+/// Returns first and second derivative by `alpha`, both divided by the factor.
 #[inline(always)]
 pub(super) fn relative<V: Vector>(signed_rate: V) -> (V, V) {
     (signed_rate, signed_rate.mul(signed_rate))

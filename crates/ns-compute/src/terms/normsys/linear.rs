@@ -19,7 +19,7 @@ pub(super) fn derivatives<V: Vector>(signed_rate: V) -> (V, V) {
     (signed_rate, V::splat(0.0))
 }
 
-/// Returns first and second derivative by `alpha` divided by the factor.
+/// Returns first and second derivative by `alpha`, both divided by the factor.
 #[inline(always)]
 pub(super) fn relative<V: Vector>(signed_rate: V, value: V) -> (V, V) {
     (signed_rate.mul(value.reciprocal()), V::splat(0.0))

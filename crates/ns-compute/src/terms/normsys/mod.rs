@@ -33,7 +33,7 @@ pub(crate) struct Normsys {
     /// Returns the coefficients of `alpha` to `alpha^6`, given the factors at -1 and 1. A code without
     /// polynomial has those of the smooth code that replaces it in some descents on devices.
     pub(crate) coefficients: fn(lo: f64, hi: f64) -> [f64; 6],
-    /// Number of floating-point operations of a factor with its part of the gradient.
+    /// Number of floating-point operations of one factor and its part of the gradient.
     pub(crate) operations: usize,
 }
 
@@ -115,7 +115,7 @@ impl Beyond {
         }
     }
 
-    /// Returns first and second derivative by `alpha` divided by the factor, which must not be zero.
+    /// Returns first and second derivative by `alpha`, both divided by the factor, which must not be zero.
     #[inline(always)]
     pub(crate) fn relative<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
