@@ -47,13 +47,13 @@ struct Tally {
     toys: usize,
     /// Number of first fits that converged and are compared with repeated ones.
     fits: usize,
-    /// Number of first fits that did not converge, which are not compared.
+    /// Number of first fits that are not compared because they did not converge.
     left_out: usize,
     /// Number of repeated fits that converged without empty bins.
     certified: usize,
     /// Number of first fits above a lower minimum that a repeated fit found.
     lower: usize,
-    /// Largest difference of such minima in `twice_nll`.
+    /// Largest difference in `twice_nll` between a first fit and such a lower minimum.
     worst: f64,
 }
 
@@ -111,8 +111,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Prints how toys ended. Returns true if each one converged or names bins in which nothing is expected.
-/// There `-ln L` can fall without bound, and there may be no minimum.
+/// Prints how toys ended. Returns true if each toy converged or names bins in which no events are expected.
+/// With such bins `-ln L` can fall without bound, so there may be no minimum.
 fn report_rows(rows: &[ToyRow]) -> bool {
     let count = |status| rows.iter().filter(|row| row.status == status).count();
     let (open, failed) = (count(ToyStatus::NotConverged), count(ToyStatus::Failed));
@@ -156,7 +156,7 @@ struct Refits<'a> {
 }
 
 impl Refits<'_> {
-    /// Repeats both fits of these toys and compares them with the first ones.
+    /// Repeats both fits of these toys and compares the repeated fits with the first fits.
     fn of(&self, toys: &[u64]) -> Result<Tally, Box<dyn Error>> {
         let mut tally = Tally::default();
         for toys in toys.chunks(TOGETHER) {

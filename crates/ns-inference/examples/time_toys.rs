@@ -7,12 +7,14 @@
 //! toys of each hypothesis; the tested value is 1. All times are in ms:
 //!
 //! * open: compiling the model for the device; for the first workspace also initialising the device;
-//! * prepare: the fits of the observed data, and the first fits that the toys' fits are based on;
+//! * prepare: the fits to the observed data, and the fits to the expected data with whose covariances the
+//!   fits of toys start;
 //! * first, best, median: the toys of both hypotheses: the first run, and the best and median of REPEAT more;
-//! * whole: `hypotest_toys` on the open session, with the fits of the observed data; the best of REPEAT runs;
+//! * whole: `hypotest_toys` on the open session, including the fits to the observed data; the best of REPEAT
+//!   runs;
 //! * fits/s: fits per second in the best run; skipped conditional fits count too;
 //! * converged: number of converged toys, out of all; check: whether the session agrees with the CPU, and how
-//!   many fits were evaluated again (`DeviceCheck`).
+//!   many fits the CPU evaluated again (`DeviceCheck`).
 //!
 //! With CHECK=1 in the environment, and at most 20 000 toys, the same toys are also run on the CPU. A last
 //! column then has the largest difference of the statistic, and the number of rows whose statistics differ by
@@ -37,7 +39,7 @@ const DIFFERENT: f64 = 1e-8;
 /// Largest number of toys of each hypothesis that are run again on the CPU.
 const MOST_CHECKED: u64 = 20_000;
 
-/// Numbers of all rows and of rows of converged toys.
+/// How many rows there are, and how many of them are rows of converged toys.
 #[derive(Default)]
 struct Counts {
     rows: u64,
@@ -74,7 +76,7 @@ fn open(name: &str, model: &Model) -> Result<Box<dyn Session>, Box<dyn Error>> {
     }
 }
 
-/// Formats the result of a device check in a few words.
+/// Formats the result of the check of a device against the CPU in a few words.
 fn told(check: Option<DeviceCheck>) -> String {
     match check {
         None => "-".into(),

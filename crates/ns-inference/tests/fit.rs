@@ -119,7 +119,7 @@ fn a_parameter_at_its_bound_gets_crossings_and_the_others_are_conditional() {
     close(result.uncertainty("alpha").unwrap(), 1.0, 1e-12);
     let interval = &result.crossings[0];
     assert_eq!(interval.lower_reason.as_deref(), Some("the best fit is at the lower bound 2.5"));
-    // The profile of mu is ((mu - 2) / 0.625)^2; at the crossing it has risen by 1 from that at 2.5.
+    // The profile of mu is ((mu - 2) / 0.625)^2; at the crossing it has risen by 1 from its value at 2.5.
     let expected = 2.0 + 0.625 * (1.0 + (0.5_f64 / 0.625).powi(2)).sqrt();
     close(interval.upper_crossing.unwrap(), expected, 1e-7);
     assert!(
@@ -152,7 +152,8 @@ fn inexact_conditional_fits_restart_nothing() {
     session.error = 0.6;
     let result = fit(&model, &session, &FitOptions::default().minos("mu"), Control::default()).unwrap();
     assert_eq!(result.nll, 7.0);
-    // The level is 1 above the minimum, and this session returns a profile that is 1.2 too low.
+    // At the crossing the profile lies 1 above the minimum, and this session returns a profile that is 1.2
+    // too low.
     close(result.minos[0].upper.unwrap(), 0.625 * 2.2_f64.sqrt(), 1e-7);
     assert!(!result.warnings.iter().any(|w| w.contains("restarted")), "{:?}", result.warnings);
 }

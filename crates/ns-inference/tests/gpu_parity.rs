@@ -1,7 +1,7 @@
 //! Compares a CUDA device with the CPU by the parity contract, on the published workspaces.
 //!
 //! `NEXTSTAT_REFERENCE_DIR=... cargo test -p ns-inference --features cuda --release --test gpu_parity` runs
-//! them. Without a device, or without the workspaces, every test prints the reason and ends.
+//! the tests. Without a device, or without the workspaces, every test prints the reason and ends.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,8 +20,8 @@ use gpu::{
 use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
 
-/// Returns the largest number of toys of a test, from `NEXTSTAT_GPU_TEST_TOYS`, for tools that slow down
-/// every test.
+/// Returns the largest number of toys of a test, from `NEXTSTAT_GPU_TEST_TOYS`. It is set to run the tests
+/// under tools that slow down every test.
 fn most_toys() -> Option<u64> {
     std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok())
 }
@@ -134,7 +134,7 @@ fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f
     for (name, model) in models(names, codes) {
         let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
         let plan = toys::prepare(&model, &cpu, n);
-        // Both devices may run shards of one run.
+        // Shards of one run may run on both devices, so their headers must be equal.
         assert_eq!(plan.header(), toys::prepare(&model, gpu.as_ref(), n).header(), "{name}, {codes}");
         let here = toys::run(&plan, &model, &cpu, n, None);
         let there = toys::run(&plan, &model, gpu.as_ref(), n, None);

@@ -39,8 +39,8 @@ fn says(warnings: &[String], what: &str) -> bool {
     warnings.iter().any(|w| w.contains(what))
 }
 
-/// With a deficit the best fit is at its bound 0, where the Asimov set is generated as well. The start points
-/// of the search once became NaN there.
+/// With a deficit, the best-fit `mu` is at its bound 0, where the Asimov set is generated as well. The start
+/// points of the search for the limit once became NaN there.
 #[test]
 fn limits_of_deficits_are_found() {
     for deficit in 0..40 {
@@ -55,8 +55,8 @@ fn limits_of_deficits_are_found() {
     }
 }
 
-/// If the data lie far below the background and the signal may be negative, the CLs of qtilde is below its
-/// level at every tested value.
+/// If the data lie far below the background and the signal may be negative, the CLs of qtilde is below 0.05
+/// at every tested value.
 #[test]
 fn a_deficit_that_excludes_every_signal_says_so() {
     let model = counting(&[5.0], &[100.0], &[40.0], (-10.0, 10.0));
@@ -98,7 +98,7 @@ fn background_alone_is_not_excluded_by_rounding() {
     }
 }
 
-/// With q, the two p-values at a tested value of 0 are the same number, even if it is small.
+/// With q, CLs+b and CLb at a tested value of 0 are equal, even if they are small.
 #[test]
 fn q_has_a_cls_of_background_alone_for_any_best_fit() {
     let model = counting(&[5.0], &[100.0], &[70.0], (-10.0, 10.0));

@@ -13,7 +13,7 @@ fn cpu(model: &Model) -> Box<dyn Session> {
 }
 
 /// Builds a model with many weak modifiers whose up and down variations have similar effects. With piecewise
-/// codes many orthants then have a minimum of their own.
+/// codes, many orthants (combinations of the signs of the parameters) then have a minimum of their own.
 fn many_kinks() -> Model {
     let wave = |i: usize, j: usize| (1.7 * i as f64 + 2.3 * j as f64 + 0.4 * (i * j) as f64).sin();
     let nominal = [60.0, 45.0, 30.0, 20.0];
@@ -68,7 +68,8 @@ fn impacts_between_kinks_are_no_higher_than_full_fits() {
                     data.aux[model.parameters[i].constraint.aux().unwrap()] = value;
                     quick.clone().data(ns_inference::FitData::Given(data.into()))
                 };
-                // Another local minimum has another value of the POI.
+                // If a refit ended in a higher local minimum, it has another value of the POI, and fixing the
+                // POI at this value raises `-ln L`.
                 let there = lowest(&held.clone().fix("mu", result.mu_hat + delta));
                 let rise = there - lowest(&held);
                 assert!(rise < 1e-6, "{definition} {} {side:?}: {rise} too high", entry.name);

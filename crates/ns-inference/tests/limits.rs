@@ -62,7 +62,7 @@ fn without_background(bounds: [f64; 2]) -> Model {
 }
 
 /// The Asimov set of a bin without background is empty. Both `q` and `q_A` are `6 mu`, which is the square of
-/// the number of standard deviations, so every limit has a closed form. The fit of the Asimov set once left
+/// the number of standard deviations, so every limit has a closed form. The fit to the Asimov set once left
 /// the bounds.
 #[test]
 fn limits_of_a_bin_without_background_respect_the_bounds() {
@@ -88,7 +88,7 @@ fn limits_of_a_bin_without_background_respect_the_bounds() {
     }
 }
 
-/// If the measurement allows a negative `mu`, a bin without background makes the fit of its Asimov set end at
+/// If the measurement allows a negative `mu`, a bin without background makes the fit to the Asimov set end at
 /// negative `mu`, as in pyhf: `-ln L` is `3 mu + (4 + mu) - 4 ln(4 + mu)`, with its minimum at -3.
 #[test]
 fn an_asimov_fit_below_zero_follows_the_definition_of_the_statistic() {
@@ -110,8 +110,9 @@ fn an_asimov_fit_below_zero_follows_the_definition_of_the_statistic() {
     }
 }
 
-/// A sample has a free factor, and a shape with which it may vanish. There is a local minimum near each bound
-/// of the factor, and the search from one did not find the other.
+/// A sample has a free factor, and a shape variation with which the sample may vanish. There is a local
+/// minimum near each bound of the factor. The search that started near one of the minima once did not find
+/// the other.
 #[test]
 fn a_conditional_fit_is_searched_from_the_other_bound_of_a_free_factor() {
     let model = model(
@@ -176,7 +177,7 @@ fn a_limit_does_not_end_where_the_fits_change_valleys() {
     }
 }
 
-/// Both likelihoods of a test are as low as those of single fits, which have other start points.
+/// The free and the conditional fit of a test end as low as single fits, which have other start points.
 #[test]
 fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
     for model in [two_valleys()] {
@@ -197,7 +198,8 @@ fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
 }
 
 /// A template has a negative down variation in one bin, and a normsys has a kink. Of several minima of the
-/// Asimov fit at the tested value, the one nearest to the generating point is higher by 3.
+/// Asimov fit at the tested value, the minimum nearest to the generating point is higher than the lowest
+/// minimum by 3.
 #[test]
 fn the_asimov_statistic_is_not_that_of_a_higher_minimum() {
     let interpolation = Interpolation { normsys: NormsysCode::Code1, ..Interpolation::SMOOTH };
@@ -359,8 +361,8 @@ fn a_limit_beyond_the_bound_says_to_raise_it_where_others_undo_the_signal() {
     close(test(&bounded(20.0), observed, TestStatistic::Qtilde).cls, 0.05, 1e-6);
 }
 
-/// Two empty bins share a free background in any way. The likelihood does not depend on that, but the
-/// expected data do.
+/// In the second model, `left` and `right` each expect events in one of two bins without observed events. The
+/// likelihood depends only on the sum of their normalisations, but the expected data depend on each.
 #[test]
 fn an_asimov_set_that_the_data_leave_open_is_named() {
     let open_background = |in_first: [f64; 2]| {
@@ -376,7 +378,8 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
             &json!([]),
         )
     };
-    // In this model the expected data do not change along the flat direction.
+    // In the first model, `left` and `right` have the same shape, so the expected data do not change along
+    // the flat direction.
     let result = test(&open_background([1.0, 1.0]), 1.0, TestStatistic::Qtilde);
     assert!(!result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 
@@ -395,8 +398,8 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
     assert!(result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 }
 
-/// With few toys there may be none to count at the asymptotic limit. The search then goes to smaller values,
-/// not up to the bound.
+/// With few toys, no toy may be counted at the asymptotic limit. The search then goes to smaller values, not
+/// up to the bound.
 #[test]
 fn a_toy_limit_is_looked_for_below_values_where_no_toy_counts() {
     let model = model(

@@ -154,7 +154,7 @@ fn a_best_fit_without_certificate_is_told() {
 #[test]
 fn a_lower_minimum_on_the_way_restarts_the_ranking() {
     // The start values are nearest to the first well. The downward refit of alpha starts nearest to the
-    // second.
+    // second well.
     let model = model((-10.0, 10.0));
     let session = Wells::new(&model, vec![well(1.0, 7.0), well(1.3, 6.0)]);
     let plain = fit(&model, &session, &FitOptions::default(), Control::default()).unwrap();
@@ -325,13 +325,13 @@ fn groups_and_breakdown_add_up() {
     // For a group of one parameter the sum in quadrature is the impact of that parameter.
     let one = result.get("jet_scale").unwrap().global.as_ref().unwrap().symmetric().unwrap();
     close(group("one").delta_mu_global.unwrap(), one, 1e-12);
-    // Near a parabola the contributions of the main and the auxiliary data make up the whole variance. That
-    // of the main data exceeds the statistical uncertainty, which leaves out what they say about nuisance
-    // parameters.
+    // If the likelihood is nearly a parabola, the contributions of the main and the auxiliary data make up
+    // the whole variance. The contribution of the main data exceeds the statistical uncertainty, because the
+    // latter leaves out what the main data say about nuisance parameters.
     let all = group("everything").delta_mu_global.unwrap();
     assert!(all < total && all.hypot(statistical) < 1.01 * total, "{all} {statistical} {total}");
     assert_eq!(group("everything").parameters.len(), result.n_ranked);
-    // If the global impact is not asked for, its refits are made for the members of the group alone.
+    // If the global impact is not asked for, its refits are made only for the members of the group.
     let alone = rank(
         &model,
         session.as_ref(),

@@ -8,7 +8,7 @@ use ns_inference::ranking::Side;
 use ns_inference::{FitOptions, Impact, RankingOptions, fit, open_session, ranking};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Returns the folder with the workspaces; without one it prints a notice and returns `None`.
+/// Returns the folder with the workspaces. If none is set, prints a notice and returns `None`.
 fn workspaces() -> Option<PathBuf> {
     match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
         Some(folder) => Some(PathBuf::from(folder).join("workspaces")),
@@ -24,7 +24,7 @@ fn model(path: PathBuf) -> Model {
 }
 
 /// Asserts that every post-fit impact equals that of an independent fit with the parameter fixed at the value
-/// that the definition gives.
+/// that the definition of the impact gives.
 fn agrees_with_full_fits(name: &str) {
     let Some(folder) = workspaces() else { return };
     let model = model(folder.join(name));

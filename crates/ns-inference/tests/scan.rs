@@ -9,7 +9,7 @@ use ns_core::{Control, Observer};
 use ns_inference::{FitOptions, InferenceError, ScanAxis, ScanOptions, ScanResult, scan};
 use support::{Wells, gave_up, model, well};
 
-/// Profiled uncertainty of `mu` in a well.
+/// Uncertainty of `mu` in a [`well`], with `alpha` profiled.
 const SIGMA: f64 = 0.5 / 0.8;
 
 fn close(a: f64, b: f64, tolerance: f64) {

@@ -95,8 +95,8 @@ fn a_header_taken_up_elsewhere_gives_the_same_rows_and_the_same_answer() {
     assert_eq!((merged.cls, merged.clsb, merged.clb), (whole.cls, whole.clsb, whole.clb));
     assert_eq!((merged.cls_error, &merged.expected_set), (whole.cls_error, &whole.expected_set));
     assert_eq!(merged.n_toys, whole.n_toys);
-    // The fits of the toys must also fix the parameters fixed in the options, so the result differs without
-    // them.
+    // The fits of the toys must also fix the parameters fixed in the options, so the result differs if these
+    // are free.
     let free =
         hypotest_toys(&model, session.as_ref(), 1.0, &options.clone().fit(FitOptions::default()), control);
     assert_ne!(free.unwrap().expected_set, whole.expected_set);

@@ -1,5 +1,5 @@
 //! Fits of toys of strongly nonlinear models end in their lowest minimum. For these toys a further start
-//! point once led to a lower one. If a toy has no minimum, its row says why.
+//! point once led to a lower minimum. If a toy has no minimum, its row says why.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -39,8 +39,8 @@ fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc
     moved.collect()
 }
 
-/// Fits these toys, and again from other start points, which must not lead lower. At least `common` of these
-/// fits must lead to the same minimum, or the test would prove little.
+/// Fits these toys, then repeats the fits from other start points, which must not lead lower. At least
+/// `common` of the repeated fits must lead to the same minimum; otherwise the test would prove little.
 fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u64]); 2], common: usize) {
     let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
@@ -88,8 +88,8 @@ fn toys_far_along_a_free_factor_and_on_the_other_side_of_asymmetric_effects() {
     end_in_their_lowest_minimum(path, 77, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 40);
 }
 
-/// Returns the path of a published model with many asymmetric effects; without the reference folder it prints
-/// a notice and returns `None`.
+/// Returns the path of a published model with many asymmetric effects. Without the reference folder, prints a
+/// notice and returns `None`.
 fn published() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
@@ -106,9 +106,9 @@ fn toys_of_a_published_model_with_many_asymmetric_effects() {
     end_in_their_lowest_minimum(path, 1, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 18);
 }
 
-/// The conditional fit of these toys has the lower minimum. Once the POI may move, the descent from there
-/// leads to negative expected yields in a bin without counts, and continues without end. At some of these
-/// minima that bin still has a positive expected yield.
+/// The conditional fit of these toys ends below the free fit. If the POI is then set free, the descent from
+/// the conditional minimum leads to negative expected yields in a bin without counts, and continues without
+/// end. At some of the conditional minima that bin still has a positive expected yield.
 #[test]
 fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_nothing() {
     let Some(path) = published() else { return };
@@ -134,8 +134,8 @@ fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_noth
             let [Ok(free), Ok(conditional)] = &fits[..] else { panic!("toy {toy}: {fits:?}") };
             assert!(free.converged() && conditional.converged() && conditional.nll < free.nll, "toy {toy}");
 
-            // A fit to the same data as given data continues the descent, far below a model that expects
-            // exactly the counts.
+            // A fit to the same data, passed as given data, continues the descent far below the saturated
+            // model, which expects exactly the counts.
             let start = Start::At(Arc::from(&conditional.parameters[..]));
             let onwards = FitRequest {
                 start,

@@ -189,7 +189,7 @@ fn limits_with_toys_are_the_asymptotic_ones_where_these_hold() {
     }
     assert!(toys.expected.is_sorted());
     assert!(toys.n_evaluations == toys.points.len() && toys.n_evaluations < 40, "{}", toys.n_evaluations);
-    // CLs at the value nearest to the limit agrees with the level within two of its errors.
+    // CLs at the tested value nearest to the limit agrees with 0.05 within two statistical errors.
     let near =
         toys.points.iter().min_by(|a, b| (a.mu - limit).abs().total_cmp(&(b.mu - limit).abs())).unwrap();
     assert!((near.cls.unwrap() - 0.05).abs() < 2.0 * near.cls_error.unwrap(), "{near:?}");

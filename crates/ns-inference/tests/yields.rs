@@ -51,7 +51,8 @@ fn before_the_fit_by_hand() {
 
 #[test]
 fn bounds_are_not_crossed() {
-    // `norm` can move to -1 but not up: the change of 50 - 45 over one standard deviation counts in full.
+    // `norm` can move down to -1 but not up. The change from 50 to 45 counts as the shift by one full
+    // uncertainty.
     let bounds = r#"{"name": "norm", "bounds": [[-5.0, 0.0]], "inits": [0.0]}"#;
     let result = prefit(bounds, &FitOptions::default());
     close(result.channels[0].uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());

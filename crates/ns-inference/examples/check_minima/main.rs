@@ -5,14 +5,14 @@
 //!
 //! Every model is fitted with each search (local, standard, thorough), under smooth and under piecewise
 //! codes, and by local descents from random starting points (50 by default). The output lists each fit that
-//! ends above the best of these descents, or above a search of lower effort, and the difference in `-ln L`;
-//! then counts and times. Descents that end below the saturated model, because a bin has a negative expected
-//! yield, do not count.
+//! ends above the best of these descents, or above a search of lower effort, with the difference in `-ln L`.
+//! Counts and times follow. Descents that end below the saturated model, because a bin has a negative
+//! expected yield, do not count.
 //!
 //! `--search` makes only the named searches. `--show` prints the parameters that differ most. `--workspace`
 //! uses a file in place of random models. `--write` prints the workspace of a random model. `--save` writes
-//! the lowest value of every model, and `--known` reads such values in place of the descents, which take most
-//! of the time.
+//! the lowest `-ln L` of every model. `--known` reads these values in place of the descents, because the
+//! descents take most of the time.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod nonlinear_models;
@@ -32,7 +32,7 @@ use ns_core::{
 use ns_inference::open_session;
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Smallest difference in `-ln L` for which a lower minimum counts as another one: 1e-6 in `twice_nll`.
+/// Smallest difference in `-ln L` between two different minima: 1e-6 in `twice_nll`.
 const LOWER: f64 = 5e-7;
 
 /// All searches with their names, in the order of increasing effort.
@@ -41,7 +41,8 @@ const SEARCHES: [(Search, &str); 3] =
 
 /// The results for one model.
 struct Row {
-    /// Search that ends above another result, name of the latter, and difference in `-ln L`.
+    /// For each search that ends above another result: name of the search, name of the other result, and
+    /// difference in `-ln L`.
     above: Vec<(&'static str, &'static str, f64)>,
     /// For each search, whether it ends above the best descent from random starting points.
     missed: [bool; 3],
@@ -62,8 +63,8 @@ fn fit(session: &dyn Session, start: Start, search: Search) -> Result<Option<Fit
     Ok(fit.and_then(Result::ok))
 }
 
-/// Draws a starting point: parameters near 0 are moved by up to 3, other unconstrained ones scaled by up to
-/// `e^1.5`, other constrained ones by up to 20 %.
+/// Draws a starting point. Parameters with an initial value near 0 are moved by up to 3. Others are scaled:
+/// unconstrained ones by up to `e^1.5`, constrained ones by up to 20 %.
 fn scattered(model: &Model, draw: &mut Draw) -> Vec<f64> {
     let spread = draw.between(0.3, 3.0);
     let point = model.parameters.iter().map(|p| {

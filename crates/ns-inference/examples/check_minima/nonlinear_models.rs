@@ -64,7 +64,7 @@ pub(crate) fn workspace(index: u64) -> Value {
     let mut channels = Vec::new();
     let mut observations = Vec::new();
     // For each systematic: its modifiers (0: normsys, 1: histosys, 2: both), its channel if it acts on one
-    // only, and the probability that it acts on a sample.
+    // channel only, and the probability that it acts on a sample.
     let reach: Vec<(usize, Option<usize>, f64)> = (0..n_systematics)
         .map(|_| {
             let everywhere = draw.chance(0.6);

@@ -5,8 +5,8 @@
 //!
 //! The output has, for every workspace in both interpolation settings: value, gradient, Hessian and expected
 //! data at three points; the fit with its covariance; scan, ranking, limits; toys of both hypotheses, with
-//! one thread and with two, and some of them fitted one by one. With the feature `cuda-on-host` it also has
-//! the same points, a fit and toys computed by the CUDA kernels compiled for the CPU.
+//! one thread and with two, and some of the toys fitted one by one. With the feature `cuda-on-host` it also
+//! has the same points, a fit and toys computed by the CUDA kernels compiled for the CPU.
 //!
 //! A line has a name, the number of values, and a hash of their bits; for a single value, its bits. The lines
 //! are valid for one machine only, because instruction sets differ between CPUs, and mathematical libraries

@@ -22,7 +22,7 @@ const SCANNED: usize = 9;
 /// Number of toys of each hypothesis that are fitted one by one.
 const SINGLE: u64 = 4;
 /// Reduced settings for models that take too long otherwise: name, number of toys, number of toys run by the
-/// kernels (slow without a GPU), and the search of scans, rankings and limits.
+/// CUDA kernels (slow on the CPU), and the search of scans, rankings and limits.
 const CUT: [(&str, u64, u64, Search); 10] = [
     ("1Lbb_C1N2_700_400/smooth", 100, 4, Search::Standard),
     ("1Lbb_C1N2_700_400/piecewise", 4, 1, Search::Local),
@@ -161,8 +161,8 @@ fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Out
     Ok(())
 }
 
-/// Runs some tasks and records minimum, EDM, numbers of iterations and evaluations, and parameters of all
-/// their fits.
+/// Runs some tasks and records, for every fit, `-ln L` at the minimum, the EDM, how many iterations and
+/// evaluations it took, and the parameters.
 fn fits(name: &str, session: &dyn Session, tasks: &[FitTask], record: &mut Record) -> Outcome {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes)?;

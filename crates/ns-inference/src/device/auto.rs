@@ -1,7 +1,8 @@
 //! `--device auto`: chooses the CPU or a GPU by predicted time.
 //!
-//! A prediction is accurate to a factor of about two, which is enough: if both take about as long, the choice
-//! does not matter. It changes the results by no more than the parity contract allows.
+//! A prediction is accurate to a factor of about two. This is enough: if both devices take about as long, the
+//! choice does not matter. The choice changes the results by no more than the parity contract
+//! (`docs/numerics.md`) allows.
 
 use std::fmt;
 
@@ -20,7 +21,7 @@ pub struct ModelSize {
     pub n_parameters: usize,
     /// Number of parameters that vary in fits.
     pub n_free: usize,
-    /// Number of main bins.
+    /// Number of main bins of all channels together.
     pub n_bins: usize,
     /// Number of floating-point operations of one evaluation of the likelihood with its gradient.
     pub operations: u64,
@@ -44,7 +45,7 @@ impl ModelSize {
 pub(crate) struct GpuCandidate {
     pub(super) device: Device,
     pub(super) name: String,
-    /// Number of f64 multiply-adds per clock of all its multiprocessors together.
+    /// Number of f64 multiply-adds per clock cycle of all multiprocessors of the GPU together.
     pub(super) lanes: f64,
     /// Whether this process already has a CUDA context.
     pub(super) warm: bool,
@@ -63,7 +64,7 @@ impl GpuCandidate {
     }
 }
 
-/// The device for some work, and the reason for it.
+/// The device that `auto` chooses for some work, and the reason for this choice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
     /// Description of the work.
@@ -73,8 +74,8 @@ pub struct Choice {
     pub device: Device,
     /// Predicted time on the CPU, in seconds.
     pub cpu_s: f64,
-    /// Predicted time on the GPU, in seconds, with its start if this process has not used it yet; `None` if
-    /// there is no GPU or none was looked for.
+    /// Predicted time on the GPU, in seconds. It includes the start of the GPU if this process has not used a
+    /// GPU yet. `None` if there is no GPU or none was looked for.
     pub gpu_s: Option<f64>,
     /// Reason for the choice.
     pub reason: String,
@@ -84,12 +85,13 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
-/// Predicts the seconds of the fits that the CPU makes first, whichever device makes the others.
+/// Predicts the time, in seconds, of the fits that the CPU always makes first, even if a GPU makes the
+/// others.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     load.before * costs.first.seconds(size.operations as f64)
 }
 
-/// Predicts the seconds of `work` on `threads` threads of the CPU.
+/// Predicts the time of `work` on `threads` threads of the CPU, in seconds.
 fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
@@ -101,7 +103,8 @@ fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     first + others / share(load.near + load.toys)
 }
 
-/// Predicts the seconds of `work` on a GPU. The length of a fit relative to a toy fit is taken from the CPU.
+/// Predicts the time of `work` on a GPU, in seconds. The ratio of the times of a fit and of a toy's fit is
+/// taken from the constants of the CPU.
 fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
@@ -116,8 +119,9 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
     start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / gpu.lanes
 }
 
-/// Chooses a device. `look` finds a GPU, or says why there is none. It is called only if a GPU could save
-/// more time than its start takes, because the driver takes a good part of a second to list GPUs.
+/// Chooses a device. `look` returns a GPU, or the reason why there is none. To list GPUs takes the driver a
+/// large part of a second. So `look` is called only if this process has used a GPU before, or if the CPU
+/// would take longer than the start of a GPU.
 pub(super) fn choose(
     size: &ModelSize,
     work: Work,
@@ -132,7 +136,7 @@ pub(super) fn choose(
     choice(size, work, threads, None, &why)
 }
 
-/// Chooses between the CPU and the GPU in `found`, if there is one.
+/// Chooses between the CPU and the GPU in `found`. Chooses the CPU if `found` is an error.
 pub(super) fn weigh(
     size: &ModelSize,
     work: Work,

@@ -3,19 +3,21 @@
 use ns_core::{DeviceCheck, Difference, Session};
 use serde::{Deserialize, Serialize};
 
-/// Largest differences between all fits of the session on a GPU and what the CPU finds at the same points:
-/// the key `gpu_check` of results.
+/// The largest differences between a GPU's fits and what the CPU computes at the same points, over all fits
+/// of the session that the CPU evaluated again. Results contain them under the key `gpu_check`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GpuCheck {
     /// Number of fits that the GPU made.
     pub n_fits: u64,
     /// Number of these fits that the CPU evaluated again.
     pub n_checked: u64,
-    /// Difference of `-ln L`, if compared.
+    /// Difference of `-ln L`; `None` if it was not compared.
     pub nll: Option<Compared>,
-    /// Difference of gradient elements, times the widths of Gaussian constraints, if compared.
+    /// Difference of gradient elements; `None` if they were not compared. The element of a parameter with a
+    /// Gaussian constraint is multiplied by the width of the constraint.
     pub gradient: Option<Compared>,
-    /// Amount by which `-ln L` still falls if the CPU continues the fit, if compared.
+    /// Estimated distance to the minimum (EDM), in `-ln L`, that the CPU computes at the GPU's points; `None`
+    /// if it was not computed.
     pub edm: Option<Compared>,
 }
 

@@ -2,15 +2,17 @@
 //!
 //! How to measure them again:
 //!
-//! * `first`, `near`, `toy`: offset and slope of a line through the times of `fit`, of `ranking` (divided by
-//!   its refits) and of `hypotest-toys` (divided by its fits) on one thread, for workspaces of several sizes,
-//!   against the `operations` that `nextstat devices --explain` prints.
-//! * `gpu_start`: the time of a whole process that opens a CUDA session and makes one fit, less that of the
-//!   same process on the CPU, with the driver's cache of compiled code empty.
-//! * `gpu_launch`: the time of a batch of one fit of the smallest model in a warm session.
-//! * `gpu_latency`: the time of one toy's fit in a warm session, divided by its operations.
-//! * `gpu_fit`, `gpu_operation`: offset and slope of a line through the time per fit of 100 000 toys in a
-//!   warm session, against operations.
+//! * `first`, `near`, `toy`: on one thread, for workspaces of several sizes, measure the time of
+//!   `nextstat fit` (`first`), of `nextstat ranking` per refit (`near`) and of `nextstat hypotest-toys` per
+//!   fit (`toy`). Draw each time against the `operations` that `nextstat devices --explain` prints. The
+//!   constants are the offset and the slope of a line through the points.
+//! * `gpu_start`: the time of a process that opens a CUDA session and makes one fit, minus the time of the
+//!   same process on the CPU. The driver's cache of compiled code must be empty.
+//! * `gpu_launch`: the time of a batch with one fit of the smallest model, in a session that has made fits
+//!   before.
+//! * `gpu_latency`: the time of one toy's fit in such a session, divided by the operations of the model.
+//! * `gpu_fit`, `gpu_operation`: offset and slope of a line through the time per fit of 100 000 toys in such
+//!   a session, against the operations of the model.
 
 /// Time of one fit on one thread of the CPU, linear in the operations of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,7 +24,7 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// Returns the seconds for a model.
+    /// Returns the time of the fit, in seconds, for a model with this number of operations.
     pub(super) fn seconds(self, operations: f64) -> f64 {
         self.least + self.operation * operations
     }
@@ -37,7 +39,8 @@ pub(super) struct Costs {
     pub(super) near: Fit,
     /// Time of the fit of a toy in a batch of toys.
     pub(super) toy: Fit,
-    /// Speed gained by each further thread, relative to the first: threads share memory and clock.
+    /// Speed that each further thread adds, relative to the first. It is below 1 because threads share memory
+    /// and clock.
     pub(super) thread_efficiency: f64,
     /// Time to create a CUDA context and load the kernels, once per process.
     pub(super) gpu_start: f64,
@@ -45,11 +48,12 @@ pub(super) struct Costs {
     pub(super) gpu_launch: f64,
     /// Time of a toy fit on an otherwise idle GPU, for each operation of one evaluation.
     pub(super) gpu_latency: f64,
-    /// Time of a toy fit on a busy GPU that does not depend on the model.
+    /// Time of a toy fit on a busy GPU: the part that does not depend on the model.
     pub(super) gpu_fit: f64,
-    /// Time of a toy fit on a busy GPU, for each operation of one evaluation.
+    /// Time of a toy fit on a busy GPU: the part for each operation of one evaluation.
     pub(super) gpu_operation: f64,
-    /// f64 multiply-adds per clock of the GPU for which `gpu_fit` and `gpu_operation` hold.
+    /// Number of f64 multiply-adds per clock cycle of the GPU on which `gpu_fit` and `gpu_operation` were
+    /// measured.
     pub(super) gpu_lanes: f64,
 }
 
@@ -68,7 +72,7 @@ pub(super) const COSTS: Costs = Costs {
     gpu_lanes: 132.0 * 64.0,
 };
 
-/// Returns the number of f64 multiply-adds per clock of one multiprocessor, by compute capability (CUDA
+/// Returns the number of f64 multiply-adds per clock cycle of one multiprocessor, by compute capability (CUDA
 /// programming guide, "arithmetic instructions"). GPUs made for graphics have far fewer than those made for
 /// data centres.
 pub(super) fn lanes_per_multiprocessor(capability: (u32, u32)) -> f64 {

@@ -5,7 +5,7 @@
 
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
-/// The remedy that always works.
+/// The remedy that works on every machine, for error messages.
 pub(super) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
 /// A GPU as the driver describes it.
@@ -20,8 +20,8 @@ pub(super) struct GpuDescription {
     pub(super) multiprocessors: usize,
 }
 
-/// Opens a session on the NVIDIA GPU that `execution` gives, on all GPUs of the same model as the first, or
-/// on the first.
+/// Opens a session on the NVIDIA GPU that `execution` names. [`Device::CudaAll`] stands for all GPUs of the
+/// same model as the first one. Any device that is no NVIDIA GPU stands for the first one.
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or if this machine has no usable
@@ -34,7 +34,7 @@ pub(super) fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<d
     cuda::open(model, &Execution { device, ..execution.clone() })
 }
 
-/// Would open a session on an Apple GPU.
+/// Refuses to open a session on an Apple GPU.
 ///
 /// # Errors
 /// Always [`SessionError::DeviceUnavailable`], because no build has a Metal backend yet.
@@ -58,7 +58,7 @@ pub(super) fn is_warm() -> bool {
     cuda::is_warm()
 }
 
-/// Returns the GPU that `auto` considers, or the reason why there is none.
+/// Returns the GPU that `auto` considers, the first of the list, or the reason why there is none.
 pub(super) fn best_gpu() -> Result<super::GpuCandidate, String> {
     match cuda_gpus() {
         Ok(gpus) => match gpus.first() {
@@ -106,7 +106,7 @@ fn unavailable(device: Device, reason: &str) -> SessionError {
 
 #[cfg(feature = "cuda")]
 mod cuda {
-    //! NVIDIA GPUs through `ns_compute::device::cuda`.
+    //! Opens sessions on NVIDIA GPUs through `ns_compute::device::cuda`.
 
     use ns_compute::device::cuda::found;
 
@@ -139,7 +139,7 @@ mod cuda {
 
 #[cfg(not(feature = "cuda"))]
 mod cuda {
-    //! Errors of a build without CUDA.
+    //! Stands for CUDA in a build without it: no session can be opened, and no GPU is found.
 
     use super::{Device, Execution, GpuDescription, Model, Session, SessionError};
 

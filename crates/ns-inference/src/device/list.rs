@@ -10,9 +10,10 @@ use super::gpu;
 pub struct DeviceInfo {
     /// The name that `--device` takes.
     pub name: String,
-    /// Whether a session can be opened on it.
+    /// Whether a session can be opened on the device.
     pub available: bool,
-    /// Cores and instruction set of a CPU, or model and memory of a GPU.
+    /// Cores and instruction set of a CPU, or model and memory of a GPU; `None` if the device is not
+    /// available.
     pub description: Option<String>,
     /// Memory of a GPU, in bytes.
     pub memory: Option<u64>,
@@ -20,9 +21,9 @@ pub struct DeviceInfo {
     pub capability: Option<String>,
     /// The newest CUDA version that the driver of an NVIDIA GPU supports, such as 13.0.
     pub driver: Option<String>,
-    /// Reason why the device is not available.
+    /// Reason why the device is not available; `None` if it is.
     pub reason: Option<String>,
-    /// Remedy if the device is not available.
+    /// What to do if the device is not available; `None` if it is.
     pub remedy: Option<String>,
 }
 

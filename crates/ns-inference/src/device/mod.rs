@@ -24,12 +24,13 @@ use gpu::{cuda_session, metal_session};
 pub struct Opened {
     /// The session.
     pub session: Box<dyn Session>,
-    /// The reason if `auto` chose the device, with the work and the predicted times.
+    /// The reason for the device, with the work and the predicted times; `None` unless `auto` chose the
+    /// device.
     pub reason: Option<String>,
 }
 
 /// Compiles `model` for the device that `execution` gives. `auto` always means the CPU here;
-/// [`open_session_for`] makes the choice.
+/// [`open_session_for`] chooses between the CPU and a GPU.
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] with reason and remedy for a device that this build or machine does
@@ -60,8 +61,8 @@ pub fn open_session_for(model: &Model, execution: &Execution, work: Work) -> Res
     Ok(Opened { session: gpu.unwrap_or_else(|| Box::new(cpu)), reason: Some(reason) })
 }
 
-/// Opens a GPU session if `auto` takes a GPU for `work`; returns `None` for the CPU. The text gives the
-/// reason.
+/// Opens a GPU session with `open_gpu` if `auto` takes a GPU for `work`. Returns `None` instead of a session
+/// if `auto` takes the CPU or `open_gpu` fails. The text gives the reason.
 pub fn resolve<S>(
     cpu: &CpuSession,
     execution: &Execution,
@@ -85,8 +86,8 @@ pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Cho
     auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_gpu)
 }
 
-/// Returns the device that `auto` takes for each job in a new process, with predictions for a GPU even where
-/// its start would take too long.
+/// Returns the device that `auto` takes for each of `jobs`, with the reason. Looks for a GPU and predicts its
+/// time even where the CPU finishes before a GPU could start.
 #[must_use]
 pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
     let size = ModelSize::of(cpu.plan());

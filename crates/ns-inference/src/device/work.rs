@@ -15,8 +15,8 @@ pub enum Work {
     },
     /// A ranking by refits.
     Ranking {
-        /// Number of refits per parameter: 2 for post-fit impacts, 4 with pre-fit impacts, for each
-        /// definition with refits.
+        /// Number of refits per parameter. Each definition of the impact that makes refits needs 2 for
+        /// post-fit impacts, or 4 for post-fit and pre-fit impacts.
         per_parameter: u64,
     },
     /// An asymptotic test, a significance or a goodness of fit.
@@ -37,10 +37,11 @@ pub enum Work {
     },
 }
 
-/// Some work as numbers of fits of each kind.
+/// How many fits of each kind some work needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
-    /// Number of fits as in `first` that the CPU makes, even if a GPU makes the others.
+    /// Number of fits of the same kind as `first` that the CPU makes in advance, even if a GPU makes the
+    /// others.
     pub(super) before: f64,
     /// Number of fits from the model's start values, with uncertainties.
     pub(super) first: f64,
@@ -59,18 +60,19 @@ impl Load {
     }
 }
 
-/// Number of fits with which a test starts: free, conditional, and those of the Asimov set.
+/// Number of fits of an asymptotic test: free and conditional fits to the observed data and to the Asimov
+/// set. Limits and toys begin with these fits too.
 const FITS_OF_A_TEST: f64 = 4.0;
 
-/// Number of further fits in the search for the observed and the expected limits.
+/// Estimated number of further fits in the search for the observed and the expected limits.
 const FITS_OF_A_LIMIT: f64 = 60.0;
-/// Number of batches of the further fits of a limit.
+/// Estimated number of batches in which these further fits of a limit run.
 const ROUNDS_OF_A_LIMIT: f64 = 8.0;
 
-/// Largest number of batches of a scan; each is a chunk of points that start from earlier points.
+/// Largest number of batches of a scan. The fits of a batch start from the minima of earlier batches.
 const ROUNDS_OF_A_SCAN: f64 = 8.0;
 
-/// Number of values that a limit with toys tests.
+/// Estimated number of POI values that a limit with toys tests.
 const VALUES_OF_A_TOY_LIMIT: u64 = 10;
 
 impl Work {
@@ -80,7 +82,7 @@ impl Work {
         Self::Toys { toys: n_toys.saturating_mul(2 * VALUES_OF_A_TOY_LIMIT), fits: 2 }
     }
 
-    /// Returns the numbers of fits of this work for a model with `n_free` free parameters.
+    /// Returns how many fits of each kind this work needs, for a model with `n_free` free parameters.
     pub(super) fn load(self, n_free: usize) -> Load {
         let load = |first, near, toys, batches| Load { before: 0.0, first, near, toys, batches };
         match self {

@@ -22,12 +22,12 @@ const FEW: usize = 2;
 /// Uncertainties of all parameters, and their covariance matrix.
 type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>);
 
-/// Smallest relative difference of expected data that is larger than rounding.
+/// Relative difference above which expected data differ by more than rounding.
 const DIFFERENT: f64 = 1e-6;
 
 impl Tester<'_> {
-    /// Generates the Asimov set from the conditional fit to the observed data, which it makes if necessary.
-    /// Fits to an earlier set are removed.
+    /// Generates the Asimov set from the conditional fit to the observed data. Makes this fit if necessary.
+    /// Removes the fits to an earlier Asimov set.
     pub(super) fn make_asimov(&mut self) -> Result<(), InferenceError> {
         let value = self.statistic.asimov_value();
         match self.try_asimov(value) {
@@ -73,8 +73,8 @@ impl Tester<'_> {
         self.made_at = conditional.nll;
         let made = make(&mut self.analysis, &self.observed, &conditional, value, self.further);
         let Err(InferenceError::FitFailed { reason }) = made else { return made };
-        // The lowest minimum may have a negative expected yield in a bin without observed events; other
-        // minima may not.
+        // At the lowest minimum, a bin without observed events may have a negative expected yield. Another
+        // minimum may have positive yields in all bins.
         for other in other_minima(&mut self.analysis, &self.observed, value)? {
             let Ok(asimov) = make(&mut self.analysis, &self.observed, &other, value, self.further) else {
                 continue;
@@ -93,7 +93,8 @@ impl Tester<'_> {
         Err(InferenceError::FitFailed { reason })
     }
 
-    /// Generates the Asimov set again if its conditional fit now has a lower minimum.
+    /// Generates the Asimov set again if a lower minimum of the conditional fit behind it has been found
+    /// since.
     pub(super) fn renew_asimov(&mut self) -> Result<(), InferenceError> {
         let Some(known) = self.observed.at(self.statistic.asimov_value()) else { return Ok(()) };
         if 2.0 * (self.made_at - known.fit.nll) > lowest::tolerance(known.fit.nll) {
@@ -104,12 +105,12 @@ impl Tester<'_> {
     }
 }
 
-/// Generates the Asimov set at `value` from the conditional fit to the observed data, and its free fit within
-/// the bounds of the model.
+/// Generates the Asimov set at `value` from the conditional fit to the observed data, and makes the free fit
+/// to the Asimov set within the bounds of the model. `further` is the estimated number of fits to come.
 ///
 /// # Errors
-/// [`InferenceError::FitFailed`] if the set cannot be generated or its free fit has no finite likelihood; as
-/// [`Analysis::fit`].
+/// [`InferenceError::FitFailed`] if the set cannot be generated or the free fit has no finite likelihood;
+/// otherwise as [`Analysis::fit`].
 fn make(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -131,8 +132,8 @@ fn make(
         other => other.into(),
     })?;
 
-    // The free fit of the Asimov set ends at its generating point. This holds if the parameter lies within
-    // its bounds there and no bin is empty: an empty bin has a lower `-ln L` at negative expected yields.
+    // The free fit to the Asimov set ends at the point that generated the set if the POI lies within its
+    // bounds there and no bin is empty. An empty bin has a lower `-ln L` at negative expected yields.
     let inside = bounds.0 <= value && value <= bounds.1;
     let best = if inside && conditional.empty_bins.is_empty() {
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
@@ -154,8 +155,8 @@ fn make(
     } else {
         let mut request = FitRequest { start: Start::At(point), ..analysis.base.clone() };
         if inside {
-            // A search could end far away at a negative expected yield of an empty bin, which says nothing
-            // about the signal.
+            // A search could end far away, where an empty bin has a negative expected yield. Such a minimum
+            // says nothing about the signal.
             request.search = Search::Local;
         }
         analysis.fit(&data, request, WITH_COVARIANCE)?
@@ -163,9 +164,9 @@ fn make(
     Ok(Profile::new(data, poi, best))
 }
 
-/// Computes uncertainties and covariance of the Asimov set at its generating point. A POI at a bound has
-/// none, so the fit moves its bounds away. If it then leaves the point, the covariance of the observed data
-/// is used.
+/// Computes the uncertainties and the covariance of the Asimov set at the point that generated it. A POI at a
+/// bound would have no uncertainty, so its bounds are moved away for this fit. If the fit leaves the point,
+/// returns no uncertainties and the covariance of the free fit to the observed data.
 fn curvature(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -214,8 +215,9 @@ fn other_minima(
     Ok(minima)
 }
 
-/// Returns the flat parameters with other values at which the observed data have the same likelihood but the
-/// expected data differ; `None` if the conditional fit determines the Asimov set.
+/// Returns the names of the flat parameters that leave the Asimov set open: with another value of the
+/// parameter, the observed data have the same likelihood, but the expected data differ. Returns `None` if the
+/// conditional fit determines the Asimov set.
 ///
 /// # Errors
 /// As [`Analysis::run`].

@@ -6,7 +6,8 @@ use crate::normal::{ln_upper_tail, quantile, upper_tail};
 use super::TestStatistic;
 
 /// Numbers of standard deviations of the expected values, in ascending order of CLs. They refer to the
-/// background-only distribution of the root of the statistic, which is larger for outcomes with less signal.
+/// background-only distribution of the square root of the test statistic. This root is larger for outcomes
+/// with less signal.
 pub const EXPECTED_SIGMAS: [f64; 5] = [2.0, 1.0, 0.0, -1.0, -2.0];
 
 /// p-values of one outcome. A number that does not exist is `None`.
@@ -32,8 +33,8 @@ pub(crate) fn observed(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValu
     }
 }
 
-/// Computes the logarithm of the observed CLs. For an Asimov statistic of 0 it returns the limit from above,
-/// which exists for every `q`.
+/// Computes the logarithm of the observed CLs. For an Asimov statistic of 0 it returns the limit that CLs
+/// approaches as the Asimov statistic falls to 0. This limit exists for every `q`.
 pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
     let (root, spread) = (q.sqrt(), q_asimov.sqrt());
     match statistic {
@@ -43,18 +44,18 @@ pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
     }
 }
 
-/// Computes the logarithm of the ratio of both p-values, which is CLs.
+/// Computes the logarithm of CLs, which is the ratio of the p-values CLs+b and CLb.
 fn ln_ratio(value: f64, spread: f64) -> f64 {
     ln_upper_tail(value + spread) - ln_upper_tail(value)
 }
 
-/// Computes the p-values of the outcome at `n_sigma` of the background-only distribution.
+/// Computes the p-values of the outcome at `n_sigma` standard deviations of the background-only distribution.
 pub(crate) fn expected(n_sigma: f64, q_asimov: f64) -> PValues {
     at(n_sigma, q_asimov.sqrt())
 }
 
-/// Computes the p-values of an outcome at `value`. The background-only distribution is a unit normal at 0,
-/// that of signal and background one at `-spread`.
+/// Computes the p-values of an outcome at `value`. For background only, outcomes have a normal distribution
+/// of width 1 around 0; for signal and background, one of width 1 around `-spread`.
 fn at(value: f64, spread: f64) -> PValues {
     let exists = |p: f64| p.is_finite().then_some(p);
     // The ratio is computed from logarithms, so it exists even if both tails underflow.
@@ -62,7 +63,7 @@ fn at(value: f64, spread: f64) -> PValues {
     PValues { clsb: exists(upper_tail(value + spread)), clb: exists(upper_tail(value)), cls: exists(cls) }
 }
 
-/// Computes the root of the Asimov statistic at which the CLs expected at `n_sigma` equals `alpha`.
+/// Computes the square root of the Asimov statistic at which the CLs expected at `n_sigma` equals `alpha`.
 pub(crate) fn expected_root(n_sigma: f64, alpha: f64) -> f64 {
     quantile(alpha * upper_tail(n_sigma)) - n_sigma
 }

@@ -1,8 +1,8 @@
 //! Compares fits at neighbouring values of the POI, to find those in a higher local minimum.
 //!
 //! A descent at one value from the minimum at a neighbouring value gives an upper bound on the profile of
-//! `-ln L`. The bound is close, because the profile is continuous. A fit above it ended in a higher local
-//! minimum.
+//! `-ln L`. The bound is close, because the profile is continuous. A fit that ended above the bound is in a
+//! higher local minimum.
 
 use ns_core::OutcomeParts;
 
@@ -10,15 +10,16 @@ use super::profile::{Effort, Profile};
 use super::tester::Tester;
 use crate::{InferenceError, lowest};
 
-/// Smallest distance between two values, relative to the distance from the best fit, that determines a slope.
+/// Smallest distance between two values of which the slope is computed, relative to the distance from the
+/// best fit.
 const CLOSE: f64 = 1e-3;
 
 /// Ratio of neighbouring slopes above which a profile is not smooth.
 const SHARPLY: f64 = 3.0;
 
 impl Tester<'_> {
-    /// For both data sets, descends from every known minimum at the next value above and below. Returns true
-    /// if a descent ended lower than the known fit.
+    /// For the observed data and the Asimov set, starts a descent from the minimum at every tested value to
+    /// the next tested value above and below. Returns true if a descent ended lower than the fit made before.
     ///
     /// # Errors
     /// If the device fails or the caller stopped the work.
@@ -41,8 +42,9 @@ impl Tester<'_> {
         Ok(self.n_lowered > before)
     }
 
-    /// Returns whether known fits seem to lie in different local minima: away from the best fit the profile
-    /// falls, or its root, which is nearly a straight line, bends sharply. Makes no fits.
+    /// Returns whether the fits made so far seem to lie in different local minima. The signs are that the
+    /// profile falls away from the best fit, or that its square root, otherwise almost a straight line, bends
+    /// sharply. Makes no fits.
     pub(crate) fn is_broken(&self) -> bool {
         let broken = |profile: &Profile| {
             let best = profile.best_value();
@@ -61,7 +63,7 @@ impl Tester<'_> {
         broken(&self.observed) || (self.without_asimov.is_none() && broken(&self.asimov))
     }
 
-    /// Makes one pass along the values. Each fit starts from the minimum at the value before.
+    /// Makes one pass along the tested values. Each fit starts from the minimum at the previous value.
     fn sweep(&mut self, is_asimov: bool, ascending: bool) -> Result<(), InferenceError> {
         let profile = if is_asimov { &self.asimov } else { &self.observed };
         let best = profile.best_value();

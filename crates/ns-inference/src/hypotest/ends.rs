@@ -1,7 +1,7 @@
 //! Makes further fits that start at the opposite bound of parameters that ended at a bound.
 //!
 //! A parameter without a constraint has no length scale for further start points. If it ends at a bound,
-//! another local minimum may lie near the opposite bound, and no descent from the first one leads there.
+//! another local minimum may lie near the opposite bound, and no descent from the first minimum leads there.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::profile::{Effort, Profile};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 
-/// Builds the same fit from the opposite bound of each unconstrained parameter at a bound, one at a time. The
-/// POI is left out.
+/// For each unconstrained parameter that `fit` left at a bound, builds a request for the same fit that starts
+/// with this parameter at its opposite bound. The POI is left out.
 pub(super) fn from_other_ends(
     analysis: &Analysis<'_>,
     poi: usize,
@@ -44,8 +44,8 @@ pub(super) fn from_other_ends(
 }
 
 impl Profile {
-    /// In a small model, searches for a lower minimum at `value` from the opposite bounds, and adds what it
-    /// finds.
+    /// In a small model, searches for a lower minimum at `value` from the opposite bounds of parameters at a
+    /// bound. Adds the fits to the profile.
     ///
     /// # Errors
     /// As [`Analysis::run`].

@@ -80,8 +80,8 @@ options::setters! { HypotestOptions {
     fit: FitOptions, statistic: TestStatistic
 } }
 
-/// The numbers of standard deviations of the five values of an expected band, counted towards outcomes with
-/// more signal. Serialises to `[-2, -1, 0, 1, 2]` beside every band.
+/// Numbers of standard deviations that the five values of an expected band belong to, positive towards more
+/// signal. Serialises to `[-2, -1, 0, 1, 2]`, which stands beside every band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NsigmaOrder([i8; 5]);
 
@@ -124,9 +124,9 @@ pub struct HypotestResult {
     pub mu_test: f64,
     /// Name of the test statistic.
     pub test_stat: &'static str,
-    /// Observed CLs; `None` for q0, whose result is `clsb`, or if it does not exist.
+    /// Observed CLs; `None` if CLs does not exist, and for q0, whose result is `clsb`.
     pub cls: Option<f64>,
-    /// p-value of signal and background; for q0, that of background alone (p0).
+    /// p-value of signal and background; for q0, the p-value of background alone (p0).
     pub clsb: Option<f64>,
     /// p-value of the background-only hypothesis.
     pub clb: Option<f64>,
@@ -142,7 +142,7 @@ pub struct HypotestResult {
     pub twice_nll_conditional: Option<f64>,
     /// p-values expected for background alone.
     pub expected_set: ExpectedSet,
-    /// Whether every fit behind these numbers reached its certificate.
+    /// Whether every fit behind these numbers converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
@@ -150,8 +150,9 @@ pub struct HypotestResult {
 
 /// Tests the hypothesis that the parameter of interest is `mu`.
 ///
-/// Makes four fits, or more in small models: the free fit and those at `mu` and at the Asimov value to the
-/// observed data, and that at `mu` to the Asimov set. For q0 the tested value is 0, whatever `mu` is.
+/// Makes four fits, or more in small models. To the observed data: the free fit and the conditional fits at
+/// `mu` and at the Asimov value. To the Asimov set: the conditional fit at `mu`. For q0 the tested value is
+/// 0, whatever `mu` is.
 ///
 /// # Errors
 /// If the model has no POI or fixes it, if `mu` is not finite, if a fit has no finite likelihood, if the
@@ -204,7 +205,7 @@ pub fn hypotest(
     })
 }
 
-/// Makes the fits of a test of `mu` (of 0 for q0) for the analysis `what`.
+/// Makes the fits of a test of `mu` (of 0 for q0). `what` names the analysis in error messages.
 ///
 /// # Errors
 /// As [`hypotest`].

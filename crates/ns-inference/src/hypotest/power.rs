@@ -6,9 +6,9 @@ use super::TestStatistic;
 use super::tester::{Tested, Tester};
 use crate::present::significant;
 
-/// Description of a test without power.
+/// Description of a test that cannot distinguish its two hypotheses.
 pub(crate) struct Powerless {
-    /// The warning; `None` if a lack of power is expected.
+    /// The warning; `None` if the lack of power is expected because the tested value is the Asimov value.
     pub(crate) note: Option<String>,
     /// True if CLs does not exist. Otherwise CLs is 1.
     pub(crate) undefined: bool,
@@ -25,8 +25,8 @@ pub(super) fn indistinct(nll: f64) -> f64 {
 }
 
 impl Tester<'_> {
-    /// Returns whether the POI at `value`, instead of at the Asimov value, changes any expected yield while
-    /// all other parameters stay.
+    /// Returns whether any expected yield changes if the POI moves to `value` from the best fit to the Asimov
+    /// set, with all other parameters unchanged. Also returns true if the yields cannot be computed.
     pub(crate) fn has_effect(&self, value: f64) -> bool {
         let best = &self.asimov.best.parameters;
         let mut points = best.clone();
@@ -51,7 +51,8 @@ impl Tester<'_> {
         if self.statistic == TestStatistic::Q0 || tested.q_asimov > 0.0 {
             return None;
         }
-        // At an Asimov statistic of 0 both p-values of q are equal. Those of qtilde divide by it.
+        // At an Asimov statistic of 0 both p-values of q are equal. The formula of qtilde divides by the
+        // Asimov statistic.
         let undefined = tested.q > 0.0 && self.statistic == TestStatistic::Qtilde;
         if value == asimov {
             let note = undefined.then(|| {

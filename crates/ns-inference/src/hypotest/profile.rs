@@ -12,10 +12,11 @@ use crate::analysis::{Analysis, Fitted};
 pub(crate) enum Effort {
     /// One descent from the point that neighbouring fits predict, for intermediate fits.
     Follow,
-    /// A search like that of a single fit, from the predicted point.
+    /// The search that a single fit makes, but from the predicted point.
     Search,
-    /// For reported fits: in models of medium size also the search of a single fit from its own start point,
-    /// without use of the neighbours; in small models that one is thorough.
+    /// Searches for fits that are reported. In models of at most medium size, a second search starts at the
+    /// start point of the analysis and uses no neighbouring fit. In small models the second search is
+    /// thorough.
     Report,
 }
 
@@ -27,7 +28,7 @@ pub(crate) struct ConditionalMinimum {
     effort: Effort,
 }
 
-/// The known conditional fits to one data set, which are points on its profile likelihood.
+/// The conditional fits made so far to one data set. They are points on its profile likelihood.
 pub(crate) struct Profile {
     pub(crate) data: Data,
     pub(crate) parameter: usize,
@@ -64,8 +65,8 @@ impl Profile {
         self.at(value).is_some_and(|known| known.effort >= effort)
     }
 
-    /// Builds the tasks of the conditional fit at `value`, whose lowest result counts. The first one starts
-    /// at the minimum already known there, or else at the predicted point.
+    /// Builds the tasks of the conditional fit at `value`; the lowest of their results counts. The first task
+    /// starts at the minimum already found at `value`, or else at the point that neighbouring fits predict.
     pub(crate) fn tasks(&self, analysis: &Analysis<'_>, value: f64, effort: Effort) -> Vec<FitTask> {
         let start = match self.at(value) {
             Some(known) => known.fit.parameters.clone(),
@@ -80,7 +81,7 @@ impl Profile {
         }
         let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request] }];
         if searched {
-            // The search of a single fit. A thorough one begins with the default search, so it never ends
+            // The search of a single fit. A thorough search begins with the default search, so it never ends
             // higher.
             let search = if analysis.is_small() { Search::Thorough } else { analysis.base.search };
             let mut alone = FitRequest { search, ..analysis.base.clone() };
@@ -91,7 +92,8 @@ impl Profile {
         tasks
     }
 
-    /// Builds the task of a conditional fit at `value` that descends from the minimum of a neighbour.
+    /// Builds the task of a conditional fit at `value` that descends from the minimum of `neighbour`, a fit
+    /// at another value.
     pub(crate) fn task_from(&self, analysis: &Analysis<'_>, value: f64, neighbour: &FitOutcome) -> FitTask {
         let held = [(self.parameter, value)];
         let start = analysis.admit(&self.best, &held, neighbour.parameters.clone());
@@ -106,7 +108,8 @@ impl Profile {
         }
     }
 
-    /// Builds the request of the free fit that starts at the conditional minimum at `value`.
+    /// Builds the request of a free fit that starts at the conditional minimum at `value`; `None` if there is
+    /// none.
     pub(crate) fn release(&self, analysis: &Analysis<'_>, value: f64) -> Option<FitRequest> {
         let start = Start::At(Arc::from(self.at(value)?.fit.parameters.as_slice()));
         Some(FitRequest { start, search: Search::Local, ..analysis.base.clone() })
@@ -117,15 +120,15 @@ impl Profile {
         self.known.retain(|k| values.contains(&k.value));
     }
 
-    /// Adds a result of [`Self::tasks`] or [`Self::task_from`], unless a lower one is known. The caller
-    /// handles a conditional fit below the free one, which shows a lower minimum.
+    /// Adds a result of [`Self::tasks`] or [`Self::task_from`], unless a lower fit at `value` is known. A
+    /// conditional fit below the free fit shows that there is a lower minimum; the caller must handle this.
     pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted, effort: Effort) {
         let Ok(fit) = fitted else { return };
         match self.known.iter_mut().find(|k| k.value == value) {
             None => self.known.push(ConditionalMinimum { value, fit: fit.clone(), effort }),
             Some(known) => {
                 known.effort = known.effort.max(effort);
-                // Of two equal minima, the one with a certificate is kept.
+                // Of two equal minima, the one that converged is kept.
                 let lower = fit.nll < known.fit.nll && (fit.converged() || !known.fit.converged());
                 let certified =
                     fit.converged() && !known.fit.converged() && fit.nll <= known.fit.nll + CERTIFIED;
@@ -143,13 +146,14 @@ impl Profile {
         }
     }
 
-    /// Returns twice the rise of `-ln L` above the free fit at a known value; never negative.
+    /// Returns `2 (nll - nll of the free fit)` at `value`, or 0 if this is negative; `None` if there is no
+    /// fit at `value`.
     pub(crate) fn rise(&self, value: f64) -> Option<f64> {
         self.at(value).map(|k| (2.0 * (k.fit.nll - self.best.nll)).max(0.0))
     }
 
     /// Predicts the minimum at `value` from the parabola or line through the nearest fits, or from the
-    /// covariance.
+    /// covariance of the free fit.
     fn predict(&self, analysis: &Analysis<'_>, value: f64) -> Vec<f64> {
         let mut near: Vec<Node<'_>> =
             self.known.iter().map(|k| (k.value, k.fit.parameters.as_slice())).collect();
@@ -183,18 +187,19 @@ impl Profile {
     }
 }
 
-/// Largest difference in `-ln L` by which a minimum with a certificate may lie above the point without one
-/// that it replaces.
+/// Largest difference in `-ln L` by which a fit that converged may lie above the fit without convergence that
+/// it replaces.
 const CERTIFIED: f64 = 1e-8;
 
-/// The parameters of a fit, with its value of the profiled parameter or with its weight in an interpolation.
+/// A number and the parameters of a fit. The number is the value of the profiled parameter, or the weight of
+/// the fit in an interpolation.
 type Node<'a> = (f64, &'a [f64]);
 
 /// Largest number of points of an interpolation.
 const NODES: usize = 3;
 
-/// Smallest distance between two points of an interpolation, relative to the distance of the farther one from
-/// the target value.
+/// Smallest distance between two points of an interpolation, relative to the distance between the farther
+/// point and the value at which the minimum is predicted.
 const SPACING: f64 = 0.05;
 
 /// Computes the Lagrange weights of the nearest two or three points; `None` if `value` lies too far outside

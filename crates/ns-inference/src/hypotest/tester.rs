@@ -1,5 +1,6 @@
 //! The fits behind every hypothesis test. The free fit, the fit at the Asimov value and the Asimov set are
-//! made once; each tested value then takes one conditional fit to either data set.
+//! made once. Each tested value then takes two conditional fits: one to the observed data, one to the Asimov
+//! set.
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -19,13 +20,13 @@ pub(crate) struct Tester<'a> {
     pub(crate) asimov: Profile,
     /// The reason why there is no Asimov set; `asimov` is not used then.
     pub(super) without_asimov: Option<String>,
-    /// Lowest `-ln L` at the Asimov value when the Asimov set was generated.
+    /// Lowest `-ln L` of the observed data at the Asimov value when the Asimov set was generated.
     pub(super) made_at: f64,
     /// Estimated number of fits to come after [`Self::new`].
     pub(super) further: usize,
     /// Warnings about the result.
     pub(crate) notes: Vec<String>,
-    /// Whether every fit that the results depend on reached its certificate.
+    /// Whether every fit that the results depend on converged.
     pub(crate) converged: bool,
     /// Number of different tested values.
     pub(crate) n_evaluations: usize,
@@ -196,8 +197,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Makes the fits at `values` not yet made with this effort. Returns values without a result, with the
-    /// reason.
+    /// Makes those fits at `values` that have not been made with at least this effort. Returns the values
+    /// without a result, each with the reason.
     fn fit_values(
         &mut self,
         values: &[f64],
@@ -205,7 +206,8 @@ impl<'a> Tester<'a> {
         effort: Effort,
     ) -> Result<Vec<(f64, String)>, InferenceError> {
         let mut tasks: Vec<FitTask> = Vec::new();
-        // Of each task: whether it fits the Asimov set, its value, and `-ln L` known before.
+        // For each task: whether it fits the Asimov set, the tested value, and `-ln L` of the earlier fit at
+        // this value.
         let mut places: Vec<(bool, f64, Option<f64>)> = Vec::new();
         for &value in values {
             for (is_asimov, profile) in [(false, &self.observed), (true, &self.asimov)] {
@@ -258,8 +260,7 @@ impl<'a> Tester<'a> {
         Ok(failures)
     }
 
-    /// Returns the value with the reason why it has no result. For q0 a failed Asimov fit only adds a
-    /// warning.
+    /// Returns `value` with the reason why it has no result. For q0 a failed Asimov fit only adds a warning.
     fn failed(&mut self, is_asimov: bool, value: f64, failure: &FitFailure) -> Option<(f64, String)> {
         let why = diagnosis::failure(self.analysis.model, failure);
         let name = self.name().to_owned();
@@ -280,14 +281,14 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Removes the fits at values other than `values` and the Asimov value, because they made no search.
+    /// Keeps only the fits at `values` and at the Asimov value, because the other fits made no search.
     pub(crate) fn keep(&mut self, values: &[f64]) {
         let kept: Vec<f64> = values.iter().copied().chain([self.statistic.asimov_value()]).collect();
         self.observed.keep(&kept);
         self.asimov.keep(&kept);
     }
 
-    /// Returns the statistics at a value that has been tested; `None` if it has not.
+    /// Returns the statistics at `value`; `None` if the value has not been tested.
     pub(crate) fn known(&self, value: f64, observed: bool) -> Option<Tested> {
         self.asimov.at(value)?;
         if observed {
@@ -296,7 +297,7 @@ impl<'a> Tester<'a> {
         Some(self.tested(value, observed))
     }
 
-    /// Computes the statistics at a value whose fits are known.
+    /// Computes the statistics at a value whose fits have been made.
     fn tested(&self, value: f64, observed: bool) -> Tested {
         let converged = [(&self.asimov, self.statistic != TestStatistic::Q0), (&self.observed, observed)]
             .iter()
@@ -304,8 +305,8 @@ impl<'a> Tester<'a> {
         let mut q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
         let mut q_asimov =
             if self.without_asimov.is_none() { self.one_sided(&self.asimov, value) } else { f64::NAN };
-        // The difference of equal likelihoods is rounding. With an Asimov statistic of 0 its p-values would
-        // indicate a signal.
+        // The difference of equal likelihoods is rounding. With an Asimov statistic of 0, a `q` due to
+        // rounding would have p-values that indicate a signal.
         if q_asimov <= power::rounding(self.asimov.best.nll) {
             q_asimov = 0.0;
             if q <= power::indistinct(self.observed.best.nll) {
@@ -339,8 +340,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Restarts the free fit from the conditional fit at `value`, if that lies below it and inside the
-    /// bounds.
+    /// Restarts the free fit from the conditional fit at `value`, if the conditional fit lies below the free
+    /// fit and `value` lies inside the bounds of the POI.
     pub(super) fn look_lower(&mut self, value: f64) -> Result<(), InferenceError> {
         let (lower, upper) = self.bounds();
         if value < lower || value > upper {
@@ -368,8 +369,8 @@ impl<'a> Tester<'a> {
         Ok(())
     }
 
-    /// Records whether a fit behind the results converged. Adds a warning if not, or for bins without
-    /// expected events.
+    /// Records whether a fit behind the results converged. Adds a warning if it did not, or if bins are left
+    /// without expected events. `which` names the fit.
     pub(crate) fn judge(&mut self, which: &str, fit: &FitOutcome) {
         if !fit.converged() {
             self.converged = false;
@@ -395,7 +396,8 @@ impl<'a> Tester<'a> {
     }
 }
 
-/// Makes the free fit; in a small model also a thorough search, and searches from opposite bounds.
+/// Makes the free fit; in a small model also a thorough search, and fits from the opposite bounds of
+/// parameters at a bound. Returns the lowest minimum.
 fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
     let data = analysis.data.clone();
     let base = analysis.base.clone();
@@ -416,8 +418,8 @@ fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, Infer
     Ok(best)
 }
 
-/// Returns the lower of two minima of the same fit. Of two equal ones it returns the first, unless only the
-/// second has a certificate.
+/// Returns the lower of two minima of the same fit. Of two equal minima it returns the first, unless only the
+/// second converged.
 fn lower(fit: FitOutcome, other: FitOutcome) -> FitOutcome {
     let lower = 2.0 * (fit.nll - other.nll) > lowest::tolerance(fit.nll) || !fit.converged();
     if lower && (other.converged() || !fit.converged()) && other.nll <= fit.nll { other } else { fit }

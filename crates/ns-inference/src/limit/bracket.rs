@@ -2,8 +2,8 @@
 //!
 //! The caller evaluates the function, so that many searches can share one batch of fits. The method is
 //! Chandrupatla's (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation if the last three points
-//! allow it, bisection otherwise. The search also finds its first bracket, which a point without a function
-//! value closes from above. It ends for every input.
+//! allow it, bisection otherwise. The search also finds its first bracket. A point at which the function
+//! cannot be evaluated counts as lying above the root. The search ends for every input.
 
 use crate::root::fraction;
 
@@ -37,14 +37,16 @@ pub(crate) enum End {
     },
 }
 
-/// One search. A function value is finite, or `None` at a point that cannot be evaluated.
+/// One search for a root. A function value is finite, or `None` at a point where the function cannot be
+/// evaluated.
 #[derive(Debug, Clone)]
 pub(crate) struct Bracket {
-    /// Largest point known to lie below the root, and the positive value there.
+    /// Largest point found to lie below the root, and the function value there, which is positive.
     low: (f64, f64),
-    /// Smallest point known to lie above the root, and the value there, if it can be evaluated.
+    /// Smallest point found to lie above the root, and the function value there; `None` if it cannot be
+    /// evaluated.
     high: Option<(f64, Option<f64>)>,
-    /// The end of the bracket that was replaced last, and the value there.
+    /// The end of the bracket that was replaced last, and the function value there.
     third: Option<(f64, f64)>,
     /// Lower end of the range.
     start: f64,
@@ -59,8 +61,8 @@ pub(crate) struct Bracket {
 }
 
 impl Bracket {
-    /// Starts a search above `low`, where the function is `value`, up to `upper`. The first point is `guess`
-    /// if that lies above `low`.
+    /// Starts a search between `low`, where the function has the value `value`, and `upper`. The first point
+    /// to evaluate is `guess` if `guess` lies above `low`.
     pub(crate) fn new(low: f64, value: f64, guess: f64, upper: f64, tolerance: f64) -> Self {
         let mut search = Self {
             low: (low, value),
@@ -99,10 +101,10 @@ impl Bracket {
         self.end
     }
 
-    /// Proposes a point above the largest point known to lie below the root.
+    /// Proposes a point above the largest point found to lie below the root.
     fn further(&self) -> f64 {
         let step = match self.third {
-            // The root of the secant, and a little beyond it.
+            // A step to the root of the secant, and a little beyond.
             Some((x, f)) if f > self.low.1 && x < self.low.0 => {
                 let slope = (self.low.1 - f) / (self.low.0 - x);
                 (-1.05 * self.low.1 / slope).min(8.0 * (self.low.0 - x))
@@ -114,7 +116,7 @@ impl Bracket {
         if next.is_finite() && next > self.low.0 { next.min(self.upper) } else { self.upper.min(f64::MAX) }
     }
 
-    /// Takes the value at [`Self::next`]; `None` if it cannot be evaluated.
+    /// Takes the function value at [`Self::next`]; `None` if the function cannot be evaluated there.
     pub(crate) fn accept(&mut self, value: Option<f64>) {
         let x = self.next;
         self.evaluations += 1;

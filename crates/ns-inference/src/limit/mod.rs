@@ -2,8 +2,8 @@
 //!
 //! An expected limit needs no CLs: the Asimov statistic at which the CLs of an n-sigma outcome equals
 //! `1 - cl` has a closed form. So the five expected limits are crossings of one nearly linear function, the
-//! root of the Asimov statistic. The observed limit is a crossing of CLs itself. All six are searched
-//! together, with one batch of fits per round for the observed and one for the expected limits.
+//! square root of the Asimov statistic. The observed limit is a crossing of CLs itself. All six are searched
+//! together, with one batch of fits per round for the observed limit and one for the expected limits.
 
 pub(crate) mod bracket;
 mod options;
@@ -25,7 +25,7 @@ use crate::hypotest::tester::{Tested, Tester};
 use bracket::{Bracket, End};
 use result::{jump, name_result};
 
-/// Largest difference from 0 at which a search function counts as 0. CLs is then exact to 1e-9.
+/// Largest absolute value of [`level`] that counts as 0. CLs at a limit is then exact to 1e-9.
 const TOLERANCE: f64 = 1e-9;
 
 /// Largest number of times that all searches are run. They are repeated if a fit found a lower minimum.
@@ -33,17 +33,18 @@ const MOST_ATTEMPTS: usize = 8;
 
 /// The search for one limit.
 struct LimitSearch {
-    /// Standard deviations as in [`EXPECTED_SIGMAS`]; `None` for the observed limit.
+    /// Number of standard deviations as in [`EXPECTED_SIGMAS`]; `None` for the observed limit.
     n_sigma: Option<f64>,
     search: Bracket,
 }
 
-/// Computes the function whose root is a limit, at a tested value: positive below the limit, nearly linear.
+/// Computes, at a tested value, the function whose root is the limit. It is positive below the limit and
+/// nearly linear.
 fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tested) -> Option<f64> {
     match wanted {
         Some(n) => Some(asymptotic::expected_root(n, alpha) - tested.q_asimov.sqrt()),
         None => {
-            // CLs falls about like a Gaussian, so this root is nearly linear.
+            // CLs falls about like a Gaussian, so the square root of its logarithm is nearly linear.
             let ln_cls = asymptotic::ln_cls(statistic, tested.q, tested.q_asimov);
             Some((-2.0 * alpha.ln()).sqrt() - (-2.0 * ln_cls).max(0.0).sqrt())
         }
@@ -54,8 +55,8 @@ fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tes
 /// `1 - cl`.
 ///
 /// # Errors
-/// If the model has no POI or fixes it, for a confidence level outside (0.5, 1) or the statistic q0, if a
-/// first fit has no finite likelihood, or if the device fails.
+/// If the model has no POI or fixes it, for a confidence level outside (0.5, 1) or the statistic q0, if the
+/// free fit or a fit for the Asimov set has no finite likelihood, or if the device fails.
 pub fn upper_limit(
     model: &Model,
     session: &dyn Session,
@@ -72,8 +73,9 @@ pub fn upper_limit(
     let analysis = Analysis::new(model, session, &options.fit, control)?;
     let points = if options.scan.is_empty() { options.auto_scan.unwrap_or(0) } else { options.scan.len() };
     let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * points)?;
-    // In the smallest models every intermediate fit makes a search. In others each step descends from the
-    // minima of its neighbours as long as these are consistent, and only the fits at the limits make a
+    // In the smallest models every intermediate fit makes a search for the lowest minimum. In larger models
+    // such a fit is one descent from the point that neighbouring fits predict, and only the fits at the
+    // limits make a search. Once a check of the limits finds a lower minimum, all further fits make this
     // search.
     let mut effort = if tester.analysis.is_tiny() { Effort::Search } else { Effort::Follow };
     let mut searches = open(&tester, options, alpha);
@@ -90,7 +92,7 @@ pub fn upper_limit(
         if interrupted || tester.n_lowered == lowered || attempt == MOST_ATTEMPTS {
             break;
         }
-        // The values of the earlier searches were relative to another minimum.
+        // The function values of the earlier searches were relative to another minimum.
         searches = open(&tester, options, alpha);
     }
     if scan.as_ref().is_some_and(|scan: &LimitScan| scan.interrupted) {
@@ -99,9 +101,9 @@ pub fn upper_limit(
     Ok(name_result(tester, options, alpha, &searches, scan, interrupted))
 }
 
-/// Finds the limits and checks them by searches at the values found, and by comparing neighbours if that is
-/// cheap or a result is suspicious. Then it computes the grid. If a fit found a lower minimum it returns
-/// early, and the caller repeats the searches.
+/// Finds the limits. Checks them by fits with a search for the lowest minimum at the values found, and by
+/// comparing neighbouring fits if the model is small or a result is suspicious. Then computes CLs along the
+/// grid. If a fit found a lower minimum, returns early, and the caller repeats the searches for the limits.
 fn settle(
     tester: &mut Tester<'_>,
     searches: &mut [LimitSearch],
@@ -121,7 +123,7 @@ fn settle(
         for observed in [true, false] {
             let ends = searches.iter().filter(|s| s.n_sigma.is_none() == observed);
             let values: Vec<f64> = ends.filter_map(|s| reported(s.search.end()?)).collect();
-            // Only the fits are needed, which enter the known profiles.
+            // The result is not needed here: `tester` keeps the fits.
             tester.test(&values, observed, Effort::Report)?;
             found.extend(values);
         }
@@ -225,8 +227,9 @@ fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<LimitSea
         }
     }
     if !options.expected_only {
-        // At a best fit above the Asimov value the statistic is 0 and CLs at least 0.5. Otherwise CLs starts
-        // from its limit at the Asimov value, which a deep deficit can push below any level.
+        // At a best fit above the Asimov value the statistic is 0 and CLs at least 0.5. Otherwise the search
+        // starts at the Asimov value, with the limit that CLs approaches there from above. A deep deficit can
+        // push this limit below any level.
         let best = tester.best_value();
         let low = best.max(asimov);
         let ln_start = if best > asimov {

@@ -24,7 +24,8 @@ pub struct LimitOptions {
     /// Values of the POI at which CLs is computed in addition, for a plot.
     pub scan: Vec<f64>,
     /// Number of values at which CLs is computed if `scan` is empty. They are chosen once the limits are
-    /// known, from 0 (or the lower bound, if that is higher) to a quarter beyond the largest limit.
+    /// known. They cover the range from 0 (or the lower bound, if that is higher) to the largest limit, and a
+    /// quarter of this range beyond.
     pub auto_scan: Option<usize>,
 }
 

@@ -12,7 +12,7 @@ use crate::present::significant;
 /// Largest difference between CLs at a limit and `1 - cl` that gives no warning.
 const JUMP: f64 = 1e-7;
 
-/// CLs at the limits found; each value should be `1 - cl`.
+/// CLs at the limits found; each value should be `1 - cl`, and is `None` where no limit was found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ClsAtLimit {
@@ -34,11 +34,12 @@ pub struct LimitResult {
     pub test_stat: &'static str,
     /// The observed limit; `None` if CLs does not cross `1 - cl`, or if it was not asked for.
     pub observed: Option<f64>,
-    /// Limits expected under the background-only hypothesis, at -2 to +2 standard deviations.
+    /// Limits expected under the background-only hypothesis, at -2 to +2 standard deviations; empty if not
+    /// asked for.
     pub expected: Vec<Option<f64>>,
     /// Numbers of standard deviations that the expected limits belong to.
     pub nsigma_order: NsigmaOrder,
-    /// CLs at these limits.
+    /// CLs at the observed and at the expected limits.
     pub cls_at_limit: ClsAtLimit,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
@@ -46,7 +47,7 @@ pub struct LimitResult {
     pub n_evaluations: usize,
     /// CLs along a grid of values; `None` if not asked for.
     pub scan: Option<LimitScan>,
-    /// Whether every fit behind these numbers reached its certificate.
+    /// Whether every fit behind these numbers converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
@@ -55,7 +56,7 @@ pub struct LimitResult {
     pub interrupted: bool,
 }
 
-/// Returns CLs at the limit that a search found; `None` if it found none.
+/// Returns CLs at the limit that a search found; `None` if the search found no limit.
 fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> Option<f64> {
     let Some(End::Found(value)) = wanted.search.end() else { return None };
     let tested = tester.known(value, wanted.n_sigma.is_none())?;
@@ -65,7 +66,7 @@ fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> 
     }
 }
 
-/// Returns limit and CLs of a search that ended where CLs jumps across `alpha`.
+/// Returns the limit and its CLs if a search ended where CLs jumps across `alpha`; otherwise `None`.
 pub(super) fn jump(
     tester: &Tester<'_>,
     wanted: &LimitSearch,

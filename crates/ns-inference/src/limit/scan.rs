@@ -21,7 +21,7 @@ pub struct LimitScan {
     pub mu_values: Vec<f64>,
     /// Observed CLs at each tested value.
     pub observed: Vec<Option<f64>>,
-    /// CLs expected at -2 to +2 standard deviations: five lists along the grid.
+    /// CLs expected at -2 to +2 standard deviations: five lists, each with one number per tested value.
     pub expected: Vec<Vec<Option<f64>>>,
     /// Numbers of standard deviations that the five lists belong to.
     pub nsigma_order: NsigmaOrder,
@@ -30,14 +30,15 @@ pub struct LimitScan {
     pub interrupted: bool,
 }
 
-/// Length of a chosen grid, relative to the distance from its start to the largest limit.
+/// Length of an automatic grid, relative to the distance from its start to the largest limit.
 const BEYOND: f64 = 1.25;
 
-/// Distance, in uncertainties, from the larger best fit to the end of a chosen grid if no limit was found.
+/// Distance from the larger of the observed and the Asimov best fit to the end of an automatic grid if no
+/// limit was found, in uncertainties of the POI.
 const WITHOUT_LIMIT: f64 = 5.0;
 
-/// Returns equidistant values within the bounds that cover the limits found. They start at 0, or at the lower
-/// bound if that is higher.
+/// Returns `points` equidistant values of the POI, within its bounds, that cover the limits found. The first
+/// value is 0, or the lower bound if that is higher.
 pub(super) fn cover(tester: &Tester<'_>, searches: &[LimitSearch], points: usize) -> Vec<f64> {
     let (lower, upper) = tester.bounds();
     let start = lower.max(0.0);
@@ -62,7 +63,7 @@ pub(super) fn cover(tester: &Tester<'_>, searches: &[LimitSearch], points: usize
     (0..points).map(value).collect()
 }
 
-/// Tests every value of the grid, or those that are done when the caller stops the work.
+/// Tests every value of the grid. If the caller stops the work, returns CLs at the values tested by then.
 ///
 /// # Errors
 /// If the device fails.

@@ -1,12 +1,13 @@
-//! Draws toys from given expected data, which need not be those of any parameter values.
+//! Draws toys from given expected data. These need not be the expected data at any parameter values.
 
 use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, Constraint, Model, SessionError, ToySource};
 
 use super::STUDY_HYPOTHESIS;
 
-/// Builds the distributions from which toys with given expected data are drawn: counts Poisson(`main`), and
-/// auxiliary data around `aux` (the observed ones if `None`) with the widths of their constraints.
+/// Builds the distributions from which toys with given expected data are drawn: Poisson distributions of the
+/// main counts with means `main`, and distributions of the auxiliary data around `aux` (the observed
+/// auxiliary data if `None`) with the widths of their constraints.
 ///
 /// # Errors
 /// For lengths other than the model's, an expected value that is not finite, or a Poisson mean that is
@@ -30,7 +31,7 @@ pub fn source_of_expectation(
         .enumerate()
         .map(|(b, mean)| poisson("expected main data", b, *mean))
         .collect::<Result<_, _>>()?;
-    // Auxiliary data that belong to no parameter (no model has such data today) keep their value.
+    // Auxiliary data that belong to no parameter keep their value. (No model has such data today.)
     let mut sigmas: Vec<Option<f64>> = vec![Some(0.0); aux.len()];
     for constraint in model.parameters.iter().map(|p| p.constraint) {
         let (index, sigma) = match constraint {

@@ -1,4 +1,4 @@
-//! Goodness of fit with toys: the chi2 of each toy relative to its own saturated model.
+//! Goodness of fit with toys: the chi2 of each toy relative to the saturated model of the toy's data.
 
 use std::sync::Arc;
 
@@ -16,18 +16,19 @@ use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
 
-/// Number of the hypothesis that keys the random numbers. It differs from those of tests and studies.
+/// Hypothesis number, a part of the key of the random numbers. Tests and studies use other numbers, so their
+/// toys differ.
 const HYPOTHESIS: u8 = 3;
 
-/// Numbers of the toys of a goodness-of-fit test.
+/// How many toys of a goodness-of-fit test were run, and how many of them were left out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GoodnessToys {
     /// Number of toys run.
     pub n_toys: u64,
-    /// Number of toys whose fit did not converge, which are left out.
+    /// Number of toys that are left out because their fit did not converge.
     pub n_nonconverged: u64,
-    /// Number of toys whose fit failed, which are left out.
+    /// Number of toys that are left out because their fit failed.
     pub n_error: u64,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -38,8 +39,8 @@ pub struct GoodnessToys {
     pub interrupted: bool,
 }
 
-/// Fits toys drawn at `point` with `session`. Returns their numbers, and the number with a chi2 not below
-/// `chi2`.
+/// Draws toys at `point` and fits them with `session`. Returns the numbers of toys run and left out, then the
+/// number of toys with a chi2 not below `chi2`.
 pub(crate) fn count(
     analysis: &mut Analysis<'_>,
     session: &dyn Session,
@@ -80,8 +81,8 @@ pub(crate) fn count(
     Ok((counts, above))
 }
 
-/// Reads the single fit of every toy. It draws the data of the toy again for the saturated model, which takes
-/// a fraction of the time of a fit.
+/// Reads the single fit of every toy. Draws the data of the toy again for the saturated model. This takes a
+/// fraction of the time of a fit.
 struct ChiSquareReader<'a> {
     session: &'a dyn Session,
     /// Data whose counts the toys replace.

@@ -40,8 +40,8 @@ pub struct ToyOrigin {
     pub search: String,
     /// Names of all parameters, in the model's order.
     pub parameter_names: Vec<String>,
-    /// Scale of each parameter for comparisons of generating points: its uncertainty, else its magnitude (at
-    /// least 1).
+    /// Scale of each parameter for comparisons of generating points: its uncertainty, or its absolute value
+    /// (at least 1) if it has no uncertainty.
     pub sigmas: Vec<f64>,
 }
 
@@ -161,7 +161,7 @@ pub struct FitToysHeader {
     pub params: Vec<String>,
     /// Indices of the parameters studied, in the model's order of parameters.
     pub indices: Vec<usize>,
-    /// Generating point, all parameters; of given expected data their best fit.
+    /// Generating point, all parameters. If expected data are given, the best fit to them.
     pub point: Vec<f64>,
     /// Expected data from which toys are drawn, if given: main counts, then auxiliary data.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -59,8 +59,8 @@ pub struct ToyRun {
 /// alternative.
 ///
 /// Toys are drawn at the conditional best fits of the observed data, with the parameter of interest fixed at
-/// `mu` and at 0 (for q0: at 0 and at 1). Each toy is fitted freely and with the tested value. The p-values
-/// count the toys whose statistic is not below the observed one. A toy whose fits fail is left out and
+/// `mu` and at 0 (for q0: at 0 and at 1). Each toy is fitted freely and with the tested value. A p-value is
+/// the fraction of toys whose statistic is not below the observed one. A toy whose fits fail is left out and
 /// counted as failed; it does not end the run.
 ///
 /// # Errors

@@ -32,8 +32,8 @@ pub struct HypotestToysOptions {
     /// in memory: 8 bytes per toy, and at the end 24 more per toy of the alternative. Without the band, the
     /// memory does not depend on the number of toys.
     pub expected_set: bool,
-    /// Number of toys handed to the device at a time; if `None`, it follows from their speed. No result
-    /// depends on it.
+    /// Number of toys handed to the device at a time; if `None`, it follows from the measured speed. No
+    /// result depends on it.
     pub batch: Option<u64>,
 }
 

@@ -96,11 +96,11 @@ impl Prepare for ToyRow {
     }
 }
 
-/// The free and the conditional fit of a toy, then the request on which both are based.
+/// The requests of the free and of the conditional fit of a toy, then the request on which both are based.
 type Requests = (Vec<FitRequest>, FitRequest);
 
 /// Builds the fit requests of toys drawn at each of two `points`. The conditional fit of a toy starts at the
-/// point predicted from its own free fit.
+/// point predicted from the free fit of the same toy.
 fn requests(
     analysis: &mut Analysis<'_>,
     statistic: TestStatistic,
@@ -147,8 +147,8 @@ fn requests(
     }))
 }
 
-/// Returns the row of the parameter of interest in the covariance matrix, along which all parameters move
-/// with it.
+/// Returns the row of the parameter of interest in the covariance matrix, the direction in which the other
+/// parameters follow it. Returns `None` if there is no such direction.
 fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
     let covariance = fit.covariance.as_ref()?;
     let row: Vec<f64> = (0..covariance.n).map(|i| covariance.get(poi, i)).collect();
@@ -156,9 +156,9 @@ fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
     usable.then(|| Arc::from(row))
 }
 
-/// Builds the free fit of a toy drawn at `point`, with the covariance of the expected data `asimov`, which is
-/// closer to that of toys than the covariance of the observed data. Also returns the fit of the expected
-/// data.
+/// Builds the request of the free fit of toys drawn at `point`. The fit starts with the covariance of a fit
+/// to the expected data `asimov`, which is closer to that of toys than the covariance of the observed data.
+/// Also returns the fit to the expected data; `None` if it did not converge.
 pub(super) fn free_request(
     analysis: &mut Analysis<'_>,
     asimov: &Data,
@@ -171,14 +171,14 @@ pub(super) fn free_request(
     Ok((FitRequest { metric, ..base }, parent))
 }
 
-/// Builds the free fit of a toy drawn at `point`, without a covariance to start with.
+/// Builds the request of the free fit of toys drawn at `point`, without a covariance to start with.
 fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
     let (start, search) = (Start::At(Arc::from(point)), analysis.nearby_search());
     FitRequest { start, search, metric: None, ..analysis.base.clone() }
 }
 
-/// Builds the fit of the data expected at `point`. The bounds of unconstrained parameters at a bound are
-/// widened.
+/// Builds the request of the parent fit: the fit to the data expected at `point`, whose covariance the fits
+/// of toys start with. The bounds of unconstrained parameters at a bound are widened.
 fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> FitRequest {
     let mut parent = FitRequest { search: Search::Local, ..base.clone() };
     for (i, (x, p)) in point.iter().zip(&analysis.model.parameters).enumerate() {
@@ -192,7 +192,8 @@ fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> Fit
     parent
 }
 
-/// Runs fits that provide covariances for other fits; `None` for a fit without convergence.
+/// Runs parent fits: fits whose covariance other fits start with. Returns `None` for a fit that did not
+/// converge.
 fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
     jobs: [(Data, FitRequest); N],

@@ -52,7 +52,7 @@ pub struct HypotestToysResult {
     pub clsb_error: Option<f64>,
     /// Binomial error of `clb`; if `clb` is 0, its Clopper-Pearson upper end.
     pub clb_error: Option<f64>,
-    /// Upper limit on CLs at 95 % confidence if `cls` is 0.
+    /// Upper limit on CLs at 95 % confidence if `cls` is 0; otherwise `None`.
     pub cls_upper: Option<f64>,
     /// CLs if all toys that failed or did not converge count as below the observed statistic.
     pub cls_failed_low: Option<f64>,

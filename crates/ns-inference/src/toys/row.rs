@@ -71,7 +71,7 @@ impl ToyStatus {
         }
     }
 
-    /// Returns the status that a number represents, or `None` if there is none.
+    /// Returns the status that a number represents; `None` if the number represents no status.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         [Self::Converged, Self::NotConverged, Self::Failed].into_iter().find(|s| s.code() == code)
@@ -116,7 +116,7 @@ pub struct FitToyRow {
 /// A row of one toy: [`ToyRow`] or [`FitToyRow`]. Only this crate implements the trait.
 #[allow(private_bounds)]
 pub trait Row: Prepare<Head = Self::Header> + Clone + Send + Sync {
-    /// The series of toys of a run: one per hypothesis of a test; a study has a single one.
+    /// Identifier of a series of toys in a run: the hypothesis in a test. A study has a single series.
     type Series: Copy + PartialEq + Send + Sync + 'static;
 
     /// The header of the rows of one run.

@@ -1,5 +1,5 @@
-//! Runs of toys of any kind. A run is prepared once, or continued from its header; then it runs toys in
-//! ranges.
+//! Runs of toys of any kind. A run is prepared once, or continued from its header; then it runs ranges of
+//! toys.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,8 +70,8 @@ impl<R: Row> ToyPlan<R> {
 }
 
 impl<'a, R: Row> PreparedToys<'a, R> {
-    /// Prepares a run from its header, without repeating its first fits, which may have been done on another
-    /// machine. The rows are identical, bit by bit.
+    /// Prepares a run from its header. The first fits, perhaps done on another machine, are not repeated. The
+    /// rows are identical, bit by bit, to those of the run from which the header comes.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] if the header belongs to another model; also if toys cannot be drawn,
@@ -112,8 +112,9 @@ impl<R: Row> PreparedToys<'_, R> {
         R::SERIES.iter().map(|series| (*series, range.clone())).collect()
     }
 
-    /// Returns the first fit task of a range of toys, for studies of single toys; in a test it has the free
-    /// fit (0) and the conditional one (1). Before a run makes rows, it repeats fits that did not converge.
+    /// Returns the fit task with which a run begins a range of toys, for studies of single toys. In a test,
+    /// the task has the free fit (index 0) and the conditional fit (index 1). Unlike this task, a run repeats
+    /// fits that did not converge. Returns `None` if there is no such series.
     #[must_use]
     pub fn task(&self, series: R::Series, range: Range<u64>) -> Option<FitTask> {
         let (toys, _) = self.of(series)?;
@@ -164,8 +165,8 @@ impl<R: Row> PreparedToys<'_, R> {
     }
 }
 
-/// Returns the session for the few fits before the toys, which depend on each other: the CPU's, if there is
-/// one. So the header is identical, bit by bit, on whichever device the toys run.
+/// Returns the session for the few fits before the toys: the CPU session of `session` if it has one, because
+/// these fits depend on each other. So the header is identical, bit by bit, on whichever device the toys run.
 pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
     session.cpu().unwrap_or(session)
 }

@@ -14,9 +14,9 @@ use crate::lowest::tolerance;
 const FREE: usize = 0;
 /// Index of the conditional fit among the fits of a toy.
 const CONDITIONAL: usize = 1;
-/// Index of a second free fit, which starts from a conditional minimum below the first one, with the search
-/// of a single fit. (If the likelihood increases without bound, the search of toys returns another minimum,
-/// however high.)
+/// Index of a second free fit, made if the conditional fit lies below the first free fit. It starts from the
+/// conditional minimum, with the search of a single fit. (If the likelihood increases without bound, the
+/// search of toys returns another minimum, however high.)
 const ONWARDS: usize = 2;
 
 /// Makes rows from the fits of the toys of one hypothesis.
@@ -33,7 +33,8 @@ pub(crate) struct StatisticReader {
     pub(super) base: FitRequest,
 }
 
-/// Returns when the conditional fit is needed: if the best fit does not lie beyond the tested value.
+/// Returns the condition under which the conditional fit is needed: the best fit does not lie above the
+/// tested value (for q0: below it).
 pub(super) fn needed(statistic: TestStatistic, poi: usize, value: f64) -> Condition {
     let range = match statistic {
         TestStatistic::Q | TestStatistic::Qtilde => (f64::NEG_INFINITY, value),
@@ -43,7 +44,8 @@ pub(super) fn needed(statistic: TestStatistic, poi: usize, value: f64) -> Condit
 }
 
 impl StatisticReader {
-    /// Returns whether the statistic is 0 without a conditional fit.
+    /// Returns whether the best fit `mu_hat` lies beyond the tested value, where the statistic is 0 without a
+    /// conditional fit.
     fn beyond(&self, mu_hat: f64) -> bool {
         match self.statistic {
             TestStatistic::Q | TestStatistic::Qtilde => mu_hat > self.value,
@@ -51,12 +53,12 @@ impl StatisticReader {
         }
     }
 
-    /// Builds a free fit with the given start, and its index.
+    /// Returns the index and the request of a free fit with the given start.
     fn free(&self, start: Start, search: Search) -> (usize, FitRequest) {
         (FREE, FitRequest { start, search, ..self.base.clone() })
     }
 
-    /// Builds a conditional fit with the given start, and its index.
+    /// Returns the index and the request of a conditional fit with the given start.
     fn conditional(&self, start: Start, search: Search) -> (usize, FitRequest) {
         let mut request = FitRequest { start, search, ..self.base.clone() };
         request.fixed.retain(|(i, _)| *i != self.poi);
@@ -104,7 +106,7 @@ fn marked(model: &Model, row: ToyRow, which: &str, fit: &FitOutcome) -> ToyRow {
     ToyRow { status: ToyStatus::NotConverged, reason, ..row }
 }
 
-/// Returns why a fit of a toy did not converge, with the bins that it empties.
+/// Returns why a fit of a toy did not converge, with the bins that it leaves without expected events.
 pub(super) fn ended(model: &Model, fit: &FitOutcome) -> String {
     let empty = diagnosis::empty_bins(model, fit);
     let empty = empty.map_or_else(String::new, |bins| format!(", with no expected events left in {bins}"));
@@ -251,7 +253,7 @@ mod tests {
     /// Index, starting point and fixed parameters of a fit.
     type Asked = (usize, Vec<f64>, Vec<(usize, f64)>);
 
-    /// Returns the fits that the reader asks for again.
+    /// Returns the fits that the reader asks to repeat.
     fn again(round: usize, free: Fit, conditional: Fit) -> Vec<Asked> {
         match reader().read(&model(), 3, &TaskOutcome { fits: vec![free, conditional] }, round) {
             Reading::Row(_) => Vec::new(),

@@ -27,7 +27,7 @@ const CPU_BATCH: (u64, u64, u64) = (1024, 256, 20_000);
 /// Batch sizes on a GPU, in the form of [`CPU_BATCH`]. A GPU is faster with large batches.
 const DEVICE_BATCH: (u64, u64, u64) = (32_768, 2048, 400_000);
 
-/// Intended duration of a batch in seconds, which is what a killed run loses at most.
+/// Intended duration of a batch, in seconds. A run that is killed loses at most one batch.
 const BATCH_SECONDS: f64 = 4.0;
 
 /// Largest number of rows of a batch for which memory is reserved in advance.
@@ -142,8 +142,8 @@ pub(super) fn stream<R: Reader>(
     Ok(ToyRun { n_rows, interrupted: n_rows < asked, wall_s: began.elapsed().as_secs_f64() })
 }
 
-/// Takes the next batch, at most `most` toys for which the same parts of the fit results are wanted, as one
-/// piece per sequence.
+/// Takes the next batch from `rest`: at most `most` toys for which the same parts of the fit results are
+/// wanted. Returns one piece (a range of toys) per sequence.
 fn take<'a, R>(rest: &mut VecDeque<ToySequence<'a, R>>, most: u64) -> Vec<ToySequence<'a, R>> {
     let mut pieces: Vec<ToySequence<'a, R>> = Vec::new();
     let mut left = most;
@@ -262,7 +262,7 @@ impl<R: Reader> Sink for Batch<'_, R> {
         };
         if full {
             let room = self.pieces.get(self.rows.len()).map_or(0, count);
-            // A large batch size does not reserve its memory in advance.
+            // The memory of a large batch is not reserved in advance.
             self.rows.push(Vec::with_capacity(room.min(MOST_RESERVED)));
         }
         let number = self.rows.len() - 1;
@@ -288,8 +288,8 @@ pub(super) fn worth_repeating(fit: &FitOutcome) -> bool {
     !matches!(fit.status, FitStatus::Converged | FitStatus::NotConverged(Reason::Unbounded))
 }
 
-/// Replaces a fit by a repeated one if that is better: if only the new one has a result or converged, or if
-/// it has a lower minimum.
+/// Replaces the fit `old` by the repeated fit `new` if `new` is better: if `old` has no result, if only `new`
+/// converged, or if both or neither converged and `new` lies lower.
 fn keep_better(old: &mut Result<FitOutcome, FitFailure>, new: Result<FitOutcome, FitFailure>) {
     let better = match (&*old, &new) {
         (Ok(old), Ok(new)) if old.converged() == new.converged() => new.nll < old.nll,

@@ -90,8 +90,9 @@ impl Summary {
         self.counts.b.n + self.counts.sb.n
     }
 
-    /// Returns the expected CLs with their statistical errors, due to the percentile among the toys of the
-    /// alternative and to the number of toys of the tested hypothesis above it.
+    /// Returns the expected CLs, each with its statistical error. One part of the error is that of the
+    /// percentile among the toys of the alternative, the other is due to the number of toys of the tested
+    /// hypothesis that are counted. Empty unless the expected band is wanted.
     pub(super) fn expected_cls(&self) -> Vec<Option<(f64, f64)>> {
         let Some(mut kept) = self.kept.clone() else { return Vec::new() };
         let [cls, ..] = p_values(&mut kept);
@@ -203,8 +204,8 @@ impl RowSink for Summary {
     }
 }
 
-/// Returns the upper end of the Clopper-Pearson interval for a count of 0: the p-value that counts none of
-/// `n` toys with a probability of `1 - confidence`.
+/// Returns the upper end of the Clopper-Pearson interval for a count of 0: the p-value at which none of `n`
+/// toys is counted with a probability of `1 - confidence`.
 fn none_of(n: u64, confidence: f64) -> f64 {
     -((1.0 - confidence).ln() / n as f64).exp_m1()
 }

@@ -17,7 +17,7 @@ use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
 /// Largest number of parameters for which a fit that is made only for yields computes the covariance. For
 /// larger models the matrix would take more time and memory than everything else; [`postfit_yields`] then
-/// takes correlations from the curvature.
+/// takes correlations from the curvature of the likelihood.
 pub const MOST_WITH_COVARIANCE: usize = 500;
 
 /// Parameter values at which yields are predicted, and the source of the parameters' uncertainties.
@@ -50,11 +50,11 @@ pub fn expected_yields(
     }
 }
 
-/// Computes the yields at the initial parameters; those that `options` fix are at their fixed values.
+/// Computes the yields at the initial parameters. Parameters that `options` fix have their fixed values.
 ///
-/// The uncertainties of the yields come from the widths of the constraints, which are independent before the
-/// fit. Free parameters without a constraint, and fixed parameters, contribute nothing. Only
-/// [`expected_yields`] also computes uncertainties of single samples.
+/// The uncertainties of the yields come from the widths of the constraints. Before the fit, parameters are
+/// independent. Free parameters without a constraint, and fixed parameters, contribute nothing. The
+/// uncertainties of single samples are computed only by [`expected_yields`].
 ///
 /// # Errors
 /// If the options do not match the model or the device fails.
@@ -145,12 +145,13 @@ fn left_out<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Computes the yields at the best fit in `result`, with its covariance. `options` must be those of this fit,
-/// because they select the data. Only [`expected_yields`] also computes uncertainties of single samples.
+/// because they select the data. The uncertainties of single samples are computed only by
+/// [`expected_yields`].
 ///
 /// Parameters without a symmetric uncertainty (at a bound, on a kink, along a flat direction) contribute
-/// nothing to the uncertainties, and a warning names them. If the result has no covariance, as for large
-/// models, correlations come from the curvature at the best fit. If it has no uncertainties, those of the
-/// yields are unknown.
+/// nothing to the uncertainties, and a warning names them. If `result` has no covariance, as for large
+/// models, correlations come from the curvature of the likelihood at the best fit. If `result` has no
+/// uncertainties, the uncertainties of the yields are `None`.
 ///
 /// # Errors
 /// If the result or the options do not match the model, or the device fails.
@@ -237,8 +238,8 @@ fn is_signal(model: &Model, sample: &Sample) -> bool {
     sample.modifiers.iter().any(scales)
 }
 
-/// Computes the yields and their uncertainties at a point, and attaches names to them. The caller sets stage
-/// and warnings.
+/// Computes the yields and their uncertainties at a point, and attaches names to them. The caller sets
+/// `stage`, `converged` and `warnings`.
 fn predict(
     model: &Model,
     session: &dyn Session,

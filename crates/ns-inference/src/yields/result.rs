@@ -1,4 +1,4 @@
-//! The result of a prediction of yields, with names.
+//! The result of a prediction of yields, with the names of channels, samples and parameters.
 
 use serde::Serialize;
 
@@ -70,7 +70,7 @@ pub struct ChannelYields {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct YieldsResult {
-    /// Kind of the parameter values: before or after the fit, or given.
+    /// Kind of the parameter values: initial, best fit or given.
     pub stage: Stage,
     /// Name of the measurement.
     pub measurement: String,

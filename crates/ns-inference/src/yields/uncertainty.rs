@@ -1,9 +1,10 @@
 //! Computes the uncertainty of a prediction from shifts of single parameters.
 //!
-//! The shift of a yield by a parameter is half the difference between the yields with the parameter one
-//! uncertainty up and one down: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`. The
-//! variance of the yield is `sum_ij rho_ij s_i s_j`, with the correlations `rho_ij`. This method is that of
-//! cabinetry (`cabinetry.model_utils.yield_stdev`).
+//! The shift of a yield by a parameter is half the difference between two yields: with the parameter one
+//! uncertainty up and with it one uncertainty down:
+//! `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`. The variance of the yield is
+//! `sum_ij rho_ij s_i s_j`, with the correlations `rho_ij`. This method is that of cabinetry
+//! (`cabinetry.model_utils.yield_stdev`).
 //!
 //! Cabinetry ignores bounds. Here no yield is evaluated beyond a bound: the shift within the bounds is
 //! extrapolated linearly to the full uncertainty. So a yield proportional to a parameter has the same
@@ -14,9 +15,9 @@ use ns_core::{Channel, Data, EvaluationRequest, Model, Session};
 use super::waves::{Wave, waves};
 use crate::InferenceError;
 
-/// Largest number of pairs of points in one evaluation.
+/// Largest number of pairs of points (parameters shifted up, parameters shifted down) in one evaluation.
 const MOST_PAIRS: usize = 32;
-/// Largest number of input and output numbers of one evaluation: a million take 8 MB.
+/// Largest number of input and output values of one evaluation: a million take 8 MB.
 const MOST_NUMBERS: usize = 1_000_000;
 
 /// Source of the correlations between parameters.
@@ -25,14 +26,16 @@ pub(super) enum Correlations<'a> {
     None,
     /// The correlations come from this covariance matrix, row-major.
     Matrix(&'a [f64]),
-    /// The correlations come from the curvature of the likelihood of these data, with a flag per free
-    /// parameter. In models with a parameter per bin, a matrix would not fit into memory.
+    /// The correlations come from the curvature of the likelihood of these data. The list says for each
+    /// parameter whether it is free. In models with a parameter per bin, a covariance matrix would not fit
+    /// into memory.
     Curvature(&'a Data, Vec<bool>),
 }
 
 /// Uncertainties and correlations of the parameters at a point.
 pub(super) struct Spread<'a> {
-    /// Standard deviation of each parameter; `None` for a parameter that does not vary.
+    /// Standard deviation of each parameter; `None` for a parameter that contributes nothing to the
+    /// uncertainties.
     pub(super) sigma: Vec<Option<f64>>,
     /// Correlations of the parameters.
     pub(super) correlations: Correlations<'a>,
@@ -64,20 +67,21 @@ pub(super) struct Uncertainty {
     pub(super) samples: Vec<Option<f64>>,
 }
 
-/// The yields of a channel, or of one of its samples, in consecutive bins. Each yield and their sum is a
-/// target: a number whose uncertainty is computed.
+/// The yields of a channel, or of one of its samples, in all bins of the channel. The yield in each bin and
+/// the sum over the bins are targets: numbers whose uncertainty is computed.
 struct Row {
     /// Index of the row's first bin in the model.
     first_bin: usize,
     n_bins: usize,
-    /// Index of the target of the first bin.
+    /// Index of the target that is the yield in the first bin.
     bins: usize,
-    /// Index of the target of the sum over the bins.
+    /// Index of the target that is the sum over the bins.
     sum: usize,
 }
 
-/// Returns the rows of all channels, and those of samples in the order of an evaluation. Targets are
-/// numbered: all bins, then all channels, then all bins of samples, then all samples.
+/// Returns the rows of all channels, and with `samples` those of all samples, channel after channel. Targets
+/// are numbered in this order: the bins of all channels, the sums of all channels, the bins of all samples,
+/// the sums of all samples.
 fn rows(model: &Model, samples: bool) -> (Vec<Row>, Vec<Row>) {
     let lay_out = |rows: &mut [Row], mut target: usize| {
         for row in rows.iter_mut() {
@@ -119,7 +123,7 @@ pub(super) fn uncertainty(
     let (totals, parts) = rows(model, samples);
     let n_bins = model.n_bins();
     let n_parts: usize = parts.iter().map(|row| row.n_bins).sum();
-    // For each target: the parameters that shift it (a gamma shifts one bin), and by how much.
+    // For each target: the positions in `varied` of the parameters that shift the target, and the shifts.
     let mut shifts: Vec<Vec<(usize, f64)>> = vec![Vec::new(); n_bins + totals.len() + n_parts + parts.len()];
     let width = n_bins + model.observed.aux.len();
     let request = EvaluationRequest { expected: true, samples, ..EvaluationRequest::default() };
@@ -141,7 +145,7 @@ pub(super) fn uncertainty(
     let all: Vec<Option<f64>> = match &spread.correlations {
         Correlations::Curvature(data, free) => {
             for (position, shift) in shifts.iter_mut().flatten() {
-                // The shift by one uncertainty, divided by it, is the derivative.
+                // The shift by one uncertainty, divided by the uncertainty, is the derivative.
                 if let Some(&(i, sigma)) = varied.get(*position) {
                     (*position, *shift) = (i, *shift / sigma);
                 }
@@ -162,8 +166,9 @@ pub(super) fn uncertainty(
     })
 }
 
-/// Returns two points for every wave, its parameters up and then down. Also returns, for each varied
-/// parameter, the factor that turns the difference of the yields into the parameter's shift.
+/// Returns two points for every wave (parameters that are shifted together): with these parameters up, then
+/// with them down. Also returns, for each varied parameter, the factor that turns the difference of the two
+/// yields into the shift by the parameter.
 fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]) -> (Vec<f64>, Vec<f64>) {
     let mut points = Vec::with_capacity(2 * waves.len() * point.len());
     let mut scales = vec![0.0; varied.len()];
@@ -183,15 +188,16 @@ fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]
             }
         }
     }
-    // The distance moved within the bounds becomes the factor that extrapolates to the full uncertainty.
+    // The distance between both points, which lie within the bounds, becomes the factor that extrapolates to
+    // the full uncertainty.
     for (scale, (_, sigma)) in scales.iter_mut().zip(varied) {
         *scale = if *scale > 0.0 { sigma / *scale } else { 0.0 };
     }
     (points, scales)
 }
 
-/// Records the shifts of all bins and sums by the parameters of a wave. `up` and `down` have the yields of
-/// all rows, one after another.
+/// Records by how much the parameters of a wave shift the targets of all rows. `up` and `down` contain the
+/// yields of all rows, one after another.
 fn note(
     rows: &[Row],
     wave: &Wave,
@@ -222,7 +228,7 @@ fn note(
     }
 }
 
-/// Records the shift of one target by one parameter, unless it is 0.
+/// Records the shift of one target by one parameter, unless the shift is 0.
 fn push(list: Option<&mut Vec<(usize, f64)>>, position: usize, shift: f64) {
     if let Some(list) = list.filter(|_| shift != 0.0) {
         list.push((position, shift));

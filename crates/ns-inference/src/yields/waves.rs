@@ -1,17 +1,18 @@
-//! Groups parameters into waves, which are shifted in one evaluation. Parameters that act on single bins
-//! share a wave if no two of them shift the same bin. For a model with a gamma in each of 20 000 bins this
-//! needs a few evaluations instead of 40 000.
+//! Groups parameters into waves. A wave is a set of parameters that are shifted together, in one evaluation
+//! of the yields. Parameters that act on single bins share a wave if no two of them shift the same bin. So a
+//! model with one parameter for each of 20 000 bins needs a few evaluations instead of 40 000.
 
 use ns_core::Model;
 
 /// Number of recent waves that are tried for a parameter before a new wave is opened.
 const MOST_TRIED: usize = 8;
 
-/// Parameters that are shifted together. Numbers are positions among the parameters that vary.
+/// Parameters that are shifted together, given by their positions among the parameters that vary.
 pub(super) enum Wave {
     /// A single parameter that may shift any bin.
     Alone(usize),
-    /// Several parameters; then, for each bin of the model, the one that shifts it, if any.
+    /// Several parameters. The second list has, for each bin of the model, the parameter that shifts this
+    /// bin, if any.
     Together(Vec<usize>, Vec<Option<usize>>),
 }
 
@@ -33,10 +34,10 @@ impl Wave {
     }
 }
 
-/// Parameters of a wave; then, for each bin of the model, the one that shifts it, if any.
+/// Parameters of a wave; then, for each bin of the model, the parameter that shifts this bin, if any.
 type Group = (Vec<usize>, Vec<Option<usize>>);
 
-/// Distributes the parameters of `varied` (index and width of the shift) over waves.
+/// Distributes the parameters of `varied` (index and uncertainty of each) over waves.
 pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
     let bins = bins_of(model);
     let mut alone: Vec<Wave> = Vec::new();
@@ -67,8 +68,8 @@ pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
     alone
 }
 
-/// Returns the bins of each parameter that acts bin by bin; `None` for one that acts on whole samples or
-/// nowhere.
+/// Returns the bins of each parameter that acts bin by bin; `None` for a parameter that acts on all bins of a
+/// sample at once, and for one that acts nowhere.
 fn bins_of(model: &Model) -> Vec<Option<Vec<usize>>> {
     let mut bins: Vec<Option<Vec<usize>>> = vec![None; model.parameters.len()];
     let mut whole = vec![false; model.parameters.len()];

@@ -29,8 +29,8 @@ pub const WORKSPACES: [&str; 9] = [
 /// The two interpolation settings of the tests.
 pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIECEWISE];
 
-/// Returns whether kernels compiled for the CPU replace a GPU (slow). `NEXTSTAT_CUDA_ON_HOST` asks for that,
-/// in builds that have them.
+/// Returns whether kernels compiled for the CPU replace a GPU (slow). `NEXTSTAT_CUDA_ON_HOST` asks for these
+/// kernels, in builds that have them.
 pub fn on_host() -> bool {
     cfg!(feature = "cuda-on-host") && std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some()
 }
@@ -51,7 +51,7 @@ pub fn n_devices() -> usize {
 }
 
 /// Returns whether a model is to be tested: all are, unless `NEXTSTAT_GPU_TEST_MODELS` lists some, such as
-/// `tHu,tttt_prod/smooth`, for tools that slow down everything.
+/// `tHu,tttt_prod/smooth`. The variable is set to run the tests under tools that slow down everything.
 fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     let Ok(only) = std::env::var("NEXTSTAT_GPU_TEST_MODELS") else { return true };
     let named = |entry: &str| WORKSPACES.contains(&entry.split('/').next().unwrap_or(entry));
@@ -64,8 +64,8 @@ fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     asked
 }
 
-/// Reads the workspaces `names` of the reference folder; without the folder it prints a notice and returns
-/// none.
+/// Reads the workspaces `names` of the reference folder. Without the folder, prints a notice and returns an
+/// empty list.
 pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str, Model)> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
@@ -107,8 +107,8 @@ pub fn all_devices(model: &Model) -> Box<dyn Session> {
     open_session(model, &execution).unwrap()
 }
 
-/// Returns `n` random points around the start values: constrained parameters moved by their width, free ones
-/// scaled.
+/// Returns `n` random points around the start values: constrained parameters are moved by random multiples of
+/// their widths, unconstrained ones are scaled.
 pub fn random_points(model: &Model, n: u64) -> Vec<f64> {
     let unit = Normal::new(0.0, 1.0).unwrap();
     let mut points = Vec::new();

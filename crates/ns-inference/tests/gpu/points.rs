@@ -15,7 +15,7 @@ pub struct Worst {
     pub compared: usize,
 }
 
-/// Compares a device with the CPU at `n` points.
+/// Compares a device with the CPU at `n` random points.
 pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> Worst {
     let width = model.parameters.len();
     let points = random_points(model, n);
@@ -58,8 +58,8 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
     worst
 }
 
-/// Returns the largest difference divided by its tolerance, which is relative to the root of the product of
-/// both diagonal scales.
+/// Returns the largest difference of an element, divided by its tolerance. The tolerance is relative to the
+/// geometric mean of the scales of the element's row and column.
 fn compare_hessians(here: &[f64], there: &[f64], scales: &[f64]) -> f64 {
     let n = scales.len();
     assert!(scales.iter().all(|scale| scale.is_finite()), "{scales:?}");

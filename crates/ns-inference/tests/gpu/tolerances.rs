@@ -10,8 +10,8 @@ pub const CUDA_NLL_FLOOR: f64 = 1e-12;
 /// Tolerance of a gradient element, relative to the sum of the absolute terms of which it consists.
 pub const CUDA_GRADIENT: f64 = 1e-12;
 
-/// Tolerance of a Hessian element, relative to the root of the product of the sums of absolute terms of both
-/// parameters.
+/// Tolerance of a Hessian element `H_ij`, relative to `sqrt(S_i S_j)`, where `S_i` is the sum of the absolute
+/// terms of `H_ii`.
 pub const CUDA_HESSIAN: f64 = 1e-12;
 
 /// Tolerance of a best-fit value, in units of the larger of its uncertainty and 1, for parameters that the

@@ -24,7 +24,7 @@ pub fn run(plan: &ToyPlan, model: &Model, session: &dyn Session, n: u64, batch: 
     rows
 }
 
-/// Counts of compared toys, and of `exceptions` with a difference above the tolerance.
+/// How many toys were compared, and how many of them are exceptions: their difference is above the tolerance.
 #[derive(Debug, Default)]
 pub struct Agreement {
     pub compared: usize,

@@ -34,7 +34,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Records that a property was checked, and if it does not hold the violation with `numbers`.
+    /// Records that a property was checked. If the property does not hold, also records the violation with
+    /// `numbers`.
     pub fn check(
         &mut self,
         property: &'static str,
@@ -53,7 +54,7 @@ impl Report {
     }
 }
 
-/// The model under test, and what the checks need and share.
+/// The model under test, with everything that its checks share.
 pub struct Subject<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
@@ -72,8 +73,8 @@ impl Subject<'_> {
         &self.model.parameters[parameter].name
     }
 
-    /// Returns the lowest `-ln L` of the observed data with the parameters in `held` fixed; infinite if there
-    /// is none.
+    /// Returns the lowest `-ln L` of the observed data with the parameters in `held` fixed; infinite if no
+    /// likelihood is finite. `near` are minima of neighbouring fits.
     pub fn held(&mut self, held: &[(usize, f64)], near: &[Vec<f64>]) -> f64 {
         self.reference.lowest_among(false, held, near).map_or(f64::INFINITY, |lowest| lowest.nll)
     }
@@ -95,7 +96,7 @@ impl Subject<'_> {
 /// Largest number of free parameters of a model with kinks whose ranking is quick.
 const LARGE_MODEL: usize = 40;
 
-/// The extent of the checks.
+/// How many of the properties are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Every property.
@@ -106,7 +107,7 @@ pub enum Depth {
     Part,
 }
 
-/// Decides by the index of the model which checks it gets; with [`Depth::Whole`] it gets all.
+/// Decides by the index of a model which checks are made. With [`Depth::Whole`], all are made.
 #[derive(Debug, Clone, Copy)]
 pub struct Turns {
     index: u64,
@@ -114,7 +115,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Returns whether the model gets check number `which` of `n`.
+    /// Returns whether check number `which` of `n` is made.
     pub fn of(self, which: usize, n: u64) -> bool {
         self.depth == Depth::Whole || self.index % n == which as u64
     }
@@ -160,7 +161,8 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     let best = match fit(&model, session, &options, Control::default()) {
         Ok(best) => best,
         Err(error) => {
-            // An error means that no likelihood is finite: the thorough search must agree.
+            // An error means that no likelihood is finite. The thorough search must then find no minimum
+            // either.
             let refused = reference.lowest(false, &[]).is_none();
             report.check("a fit is made where there is one", refused, 1.0, || error.to_string());
             report.refuse("fit", error.to_string());
@@ -230,7 +232,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     report
 }
 
-/// Checks that the free fit has converged and does not lie above the thorough one.
+/// Checks that the free fit has converged and does not lie above the thorough fit.
 fn free_fit(s: &mut Subject<'_>) {
     let (nll, point) = (s.best.nll, s.best.bestfit.clone());
     s.report.check("the free fit converges", s.best.converged, 1.0, || s.best.termination_reason.clone());

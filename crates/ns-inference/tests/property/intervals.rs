@@ -17,7 +17,8 @@ fn rise(s: &mut Subject<'_>, parameter: usize, value: f64) -> f64 {
     2.0 * (s.held(&[(parameter, value)], &near) - s.best.nll)
 }
 
-/// Returns that rise, or another upper bound on it if that is at most `limit`. `further` is a start point.
+/// Returns the same number as [`rise`], or an upper bound on it that is at most `limit`. `further` is a start
+/// point.
 fn rise_at_most(
     s: &mut Subject<'_>,
     parameter: usize,
@@ -66,7 +67,8 @@ fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str
             worst = Some((x, between));
         }
     }
-    // Beyond the end the profile may follow another minimum, which is then known at the end too.
+    // Beyond the end of the interval the profile may follow another minimum. That minimum is then known at
+    // the end too.
     let off = (at - 1.0).abs();
     s.report.check("MINOS: twice_nll has risen by 1", off <= 1e-4, off, || {
         format!("{what} {name} = {value}: {at}")
@@ -117,8 +119,8 @@ pub fn uncertainties(s: &mut Subject<'_>) {
                 let step = 1e-3 * (1.0 + best.abs());
                 let values: Vec<f64> =
                     [best - step, best + step].into_iter().filter(|x| *x >= lower && *x <= upper).collect();
-                // If another parameter of the direction is at a bound, the direction is flat on one side
-                // only.
+                // If another parameter that moves along the flat direction is at a bound, the direction is
+                // flat on one side only.
                 let rises: Vec<f64> = values.iter().map(|x| rise(s, parameter, *x)).collect();
                 let least = rises.iter().copied().fold(f64::INFINITY, f64::min);
                 s.report.check("uncertainty: a flat direction is flat", least < 1e-5, least, || {
@@ -128,8 +130,8 @@ pub fn uncertainties(s: &mut Subject<'_>) {
             continue;
         };
         s.report.check("uncertainty: positive", sigma > 1e-12, 1.0, || format!("{name}: {sigma}"));
-        // Parameters at a kink or bound may leave it away from the minimum; the uncertainty is conditional on
-        // them.
+        // Away from the minimum, other parameters may leave their kink or bound. The uncertainty assumes that
+        // they stay.
         let conditional = !s.best.at_kink.is_empty() || !s.best.at_bound.is_empty();
         let least = if conditional { -1e-6 } else { 0.4 };
         // If a warning says that the two sides of a minimum differ, the uncertainty stands for both of them
@@ -140,8 +142,8 @@ pub fn uncertainties(s: &mut Subject<'_>) {
         });
         let mut sides: Vec<(f64, f64, f64)> = Vec::new();
         for side in [-1.0, 1.0] {
-            // Two distances, because parameters that become active on the way change the curvature. Points
-            // beyond a kink are left out, because the curvature differs there.
+            // Two distances are tried, because parameters that reach a bound on the way change the curvature.
+            // Points beyond a kink are left out, because the curvature differs there.
             let kinked = s.model.interpolation != Interpolation::SMOOTH;
             let ratio = |s: &mut Subject<'_>, fraction: f64| {
                 let x = best + side * fraction * sigma;

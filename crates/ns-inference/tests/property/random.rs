@@ -1,4 +1,4 @@
-//! Random numbers for a model, from SplitMix64, so that the index alone reproduces them.
+//! Random numbers for a model, from SplitMix64. The index of the model alone reproduces them.
 
 /// The generator of the random numbers of one model.
 pub struct Draw {

@@ -1,5 +1,5 @@
 //! The reference of the checks: single fits with the thorough search, each verified by descents from the
-//! minima of neighbours.
+//! minima of neighbouring fits.
 
 use std::collections::HashMap;
 
@@ -81,8 +81,8 @@ impl<'a> Reference<'a> {
         outcomes.pop()?.fits.pop()?.ok().filter(|fit| fit.nll.is_finite())
     }
 
-    /// Returns the lowest minimum known with the parameters in `held` fixed; `None` if no likelihood is
-    /// finite.
+    /// Returns the lowest minimum found so far with the parameters in `held` fixed, or makes a thorough fit
+    /// if there is none yet. Returns `None` if no likelihood is finite.
     pub fn lowest(&mut self, asimov: bool, held: &[(usize, f64)]) -> Option<Lowest> {
         let key = key(asimov, held);
         if let Some(known) = self.known.get(&key) {
@@ -109,7 +109,8 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Returns the lowest minimum, after descents from the minima `near` of neighbouring fits.
+    /// Returns the lowest minimum of [`Self::lowest`] and of descents from `near`, the minima of neighbouring
+    /// fits.
     pub fn lowest_among(&mut self, asimov: bool, held: &[(usize, f64)], near: &[Vec<f64>]) -> Option<Lowest> {
         let mut best = self.lowest(asimov, held);
         for point in near {
@@ -122,8 +123,9 @@ impl<'a> Reference<'a> {
         best
     }
 
-    /// Returns a value that the minimum does not exceed, for properties that only need one at or below
-    /// `limit`: the end of a descent from a point `near` if that suffices, or else [`Self::lowest_among`].
+    /// Returns an upper bound on the lowest `-ln L`, for properties that only need a bound of at most
+    /// `limit`: `-ln L` at the end of a descent from one of the points `near` if that is low enough,
+    /// otherwise that of [`Self::lowest_among`].
     pub fn at_most(
         &mut self,
         asimov: bool,
@@ -165,20 +167,20 @@ impl<'a> Reference<'a> {
         self.fit(asimov, request).filter(FitOutcome::converged)
     }
 
-    /// Makes a descent from a point and stores its end if it is lower.
+    /// Makes a descent from a point and stores its end if this is lower than the known minimum.
     pub fn descend(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) {
         self.search_from(asimov, held, point, Search::Local);
     }
 
-    /// Makes a search from a point and stores its end if it is lower.
+    /// Makes a search from a point and stores its end if this is lower than the known minimum.
     pub fn search_from(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64], search: Search) {
         if let Some(fit) = self.fit_at(asimov, held, point, search) {
             self.learn(asimov, held, fit.nll, &fit.parameters);
         }
     }
 
-    /// Stores a lower point that another fit found, and records it as missed if it is lower by more than
-    /// [`SAME`].
+    /// Stores a point that another fit found, if it is lower than the known minimum. Records it as missed by
+    /// the thorough search if it is lower by more than [`SAME`].
     pub fn learn(&mut self, asimov: bool, held: &[(usize, f64)], nll: f64, point: &[f64]) {
         let Some(known) = self.lowest(asimov, held) else { return };
         let depth = known.nll - nll;

@@ -9,8 +9,7 @@ use ns_inference::{
 use super::checks::{Subject, Turns};
 use super::reference::{Lowest, SAME, noise};
 
-/// Makes the hypothesis test of `mu`, or returns the one made earlier, because several limits may need the
-/// same test.
+/// Returns the hypothesis test of `mu`, made now or earlier, because several limits may need the same test.
 fn tested(s: &mut Subject<'_>, mu: f64) -> Option<HypotestResult> {
     if let Some((_, known)) = s.tests.iter().find(|(value, _)| *value == mu) {
         return known.clone();
@@ -30,7 +29,7 @@ fn tested(s: &mut Subject<'_>, mu: f64) -> Option<HypotestResult> {
     result
 }
 
-/// Marks a model with a negative expected yield at a minimum, according to a warning.
+/// Marks the model as one with a negative expected yield at a minimum if a warning says so.
 fn aside(s: &mut Subject<'_>, warnings: &[String]) {
     s.reference.negative_yield |= warnings.iter().any(|w| w.contains("expects a negative number of events"));
 }
@@ -71,8 +70,8 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
         );
     }
     s.report.check("hypotest converges", result.converged, 1.0, || format!("mu={mu}: {:?}", result.warnings));
-    // The reference generates its Asimov set in the same way: at the lowest minimum at 0, which may also be
-    // found by a search from the free fit.
+    // The reference generates its Asimov set in the same way: at the lowest minimum for `mu` = 0. A search
+    // from the free fit may also find this minimum.
     let best = s.best.bestfit.clone();
     s.reference.search_from(false, &[(poi, 0.0)], &best, Search::Thorough);
     let at_zero = s.reference.lowest(false, &[(poi, 0.0)]);
@@ -91,16 +90,17 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
     }
     let expected = 2.0 * (one.nll - asimov_best(s, &zero, bounds)).max(0.0);
     let off = (result.q_asimov - expected).abs();
-    // The Asimov set depends on the minimum at 0, which is known only as well as its certificate says.
+    // The Asimov set depends on the minimum for `mu` = 0, which is known only within the precision of a
+    // converged fit.
     s.report.check("hypotest: the Asimov statistic agrees", off <= 1e-5 * (1.0 + expected), off, || {
         format!("mu={mu}: {} and {expected} from thorough fits", result.q_asimov)
     });
 }
 
-/// Returns `-ln L` of the free fit of the Asimov set. If every bin has a positive expected yield, the
-/// generating point is the best fit. In a bin without background the likelihood rises towards negative
-/// yields, and the statistic uses the best fit within the bounds of the measurement, as in pyhf; a descent
-/// finds it.
+/// Returns `-ln L` of the free fit to the Asimov set. If every bin has a positive expected yield, the best
+/// fit is the point that generated the set. In a bin without background the likelihood rises towards negative
+/// yields. The statistic then uses the best fit within the bounds of the measurement, as in pyhf, and a
+/// descent finds this fit.
 fn asimov_best(s: &mut Subject<'_>, zero: &Lowest, bounds: (f64, f64)) -> f64 {
     let request = FitRequest {
         start: Start::At(zero.point.as_slice().into()),
@@ -157,7 +157,7 @@ pub fn significance(s: &mut Subject<'_>) {
     });
 }
 
-/// Returns the words for the observed limit (`None`) or an expected one in warnings.
+/// Returns the words by which warnings name the observed limit (`None`) or an expected limit.
 fn spelled(which: Option<usize>) -> &'static str {
     let expected = [
         "the expected limit at -2 sigma",
@@ -203,8 +203,8 @@ pub fn limit(s: &mut Subject<'_>, turns: Turns) {
             Some(i) => r.expected_set.cls.get(i).copied().flatten(),
         };
         let Some(value) = value else {
-            // Each limit has a reason of its own: one may lie above the bound, while for another CLs is below
-            // the level everywhere.
+            // Each limit has a reason of its own: one limit may lie above the bound, while for another CLs is
+            // below `1 - cl` everywhere.
             let said = spelled(which);
             let why = result.warnings.iter().find(|w| w.contains("null: ") && w.contains(said));
             s.report.check("limit: a missing limit has a reason", why.is_some(), 1.0, || name.clone());

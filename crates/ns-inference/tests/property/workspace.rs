@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::random::Draw;
 
-/// A workspace with the settings with which it is read.
+/// A workspace, and the settings with which it is read.
 pub struct Case {
     pub index: u64,
     pub workspace: Value,

@@ -64,8 +64,8 @@ impl Wells {
         well.offset + 0.5 * (a[0][0] * d[0] * d[0] + 2.0 * a[0][1] * d[0] * d[1] + a[1][1] * d[1] * d[1])
     }
 
-    /// Finds the exact minimum of the nearest well within the bounds: the lowest point inside, over all
-    /// choices of parameters fixed at a bound.
+    /// Finds the exact minimum, within the bounds, of the well nearest to the start point. It tries every
+    /// choice of parameters fixed at a bound, and takes the lowest minimum inside the bounds.
     fn minimise(&self, request: &FitRequest, data: &Data) -> FitOutcome {
         let shift = Self::shift(data);
         let start = match &request.start {
@@ -240,13 +240,13 @@ pub fn model(mu_bounds: (f64, f64)) -> Model {
     }
 }
 
-/// Returns a well with correlation, centred at `(mu, 0.3)`. The uncertainty of `mu` is 0.5 at fixed `alpha`
-/// and 0.5 / 0.8 otherwise.
+/// Returns a well centred at `(mu, 0.3)` in which the two parameters are correlated. The uncertainty of `mu`
+/// is 0.5 at fixed `alpha` and 0.5 / 0.8 otherwise.
 pub fn well(mu: f64, offset: f64) -> Well {
     Well { offset, centre: [mu, 0.3], curvature: [[4.0, 1.2], [1.2, 1.0]] }
 }
 
-/// Returns the status of a fit without a certificate.
+/// Returns the status of a fit that did not converge.
 pub fn gave_up() -> FitStatus {
     FitStatus::NotConverged(Reason::IterationLimit)
 }

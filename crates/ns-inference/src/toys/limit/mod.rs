@@ -24,7 +24,8 @@ const MOST_POINTS: usize = 20;
 /// Number of statistical errors within which the search function counts as 0.
 const NEAR: f64 = 0.5;
 
-/// Largest value of the search function where no toy is counted, so that the limit is searched below.
+/// Largest value of the search function where no toy of the tested hypothesis is counted. It is negative, so
+/// that the limit is searched at smaller values of the POI.
 const BELOW: f64 = -0.1;
 
 /// A tested value, with the search function of each limit (observed, then expected).
@@ -128,7 +129,7 @@ impl Work<'_> {
                     return Ok(false);
                 }
                 let level = self.level(wanted.slot, value);
-                // The function is zero within its statistical error.
+                // Within half its statistical error, the function is 0.
                 let found = level.is_some_and(|l| l.counts && l.height.abs() <= NEAR * l.error);
                 wanted.search.accept(if found { Some(0.0) } else { level.map(|l| l.height) });
             }
@@ -199,7 +200,7 @@ impl Work<'_> {
     }
 
     /// Adds a warning about a tested value. A warning that differs from an earlier one only in its numbers is
-    /// counted there.
+    /// counted with the earlier one.
     fn note(&mut self, note: String) {
         let words = |text: &str| text.replace(|c: char| c.is_ascii_digit() || ".-e".contains(c), "");
         if self.notes.iter().any(|(known, _)| *known == note) {
@@ -211,8 +212,8 @@ impl Work<'_> {
         }
     }
 
-    /// Returns the limit of a search and its statistical error, along the line from the value where the
-    /// search ended to another tested value.
+    /// Returns the limit of a search and its statistical error. The limit is the root of the line through the
+    /// search function at two tested values, one of which is that where the search ended.
     fn limit(&self, wanted: &ToyLimitSearch, root: f64) -> Option<(f64, f64)> {
         let low = wanted.search.start();
         let known: Vec<(f64, Level)> = self
@@ -285,7 +286,7 @@ impl Work<'_> {
                     )),
                 ),
                 None if interrupted => (None, Some(format!("{which} is null: interrupted"))),
-                // All steps are used up, and no tested value has a search function that counts as 0.
+                // All steps are used up, and the search function counts as 0 at no tested value.
                 None if limit.is_some() => (
                     limit,
                     Some(format!(
@@ -362,8 +363,8 @@ fn without_toys(mu: f64) -> ToyLimitPoint {
 /// Returns the search function `root - sqrt(-2 ln CLs)`. It is nearly linear, because CLs falls about as a
 /// Gaussian.
 fn level_of(cls: f64, error: f64, root: f64) -> Level {
-    // If no toy is counted, `error` is an upper bound on CLs. With few toys this bound can lie above the
-    // level; the limit must be searched at smaller values nevertheless.
+    // If no toy is counted, `error` is an upper bound on CLs. With few toys this bound can lie above
+    // `1 - cl`; the limit must be searched at smaller values nevertheless.
     let counts = cls > 0.0;
     let cls = if counts { cls } else { 0.5 * error };
     let y = (-2.0 * cls.clamp(f64::MIN_POSITIVE, 1.0).ln()).sqrt();
@@ -371,7 +372,8 @@ fn level_of(cls: f64, error: f64, root: f64) -> Level {
     Level { height, error: error / (cls * y.max(0.1)), counts }
 }
 
-/// Reports progress over the tested values. The number of values is an estimate that grows with them.
+/// Reports progress over the tested values. The total number of values is an estimate that grows with the
+/// number of values tested so far.
 struct Shifted<'a> {
     control: Control<'a>,
     done: usize,

@@ -21,7 +21,7 @@ pub struct ToyLimitOptions {
     /// Number of toys of each hypothesis at every tested value.
     pub n_toys: u64,
     /// Seed of the random numbers. It is the same at every tested value, so that CLs is a smooth function of
-    /// the value.
+    /// the tested value.
     pub seed: u64,
 }
 

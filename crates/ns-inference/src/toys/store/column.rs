@@ -195,7 +195,7 @@ impl Column {
     }
 }
 
-/// Appends values to `to`, with a null for each level of 0.
+/// Appends values to `to`, with a null for each 0 in Parquet's definition levels `levels`.
 fn spread<T>(
     levels: &[i16],
     mut values: impl Iterator<Item = Result<T>>,

@@ -18,7 +18,7 @@ pub struct ForeignFile {
     pub what: String,
     /// Value in the file.
     pub theirs: String,
-    /// Value in what the file was compared with.
+    /// Value in the other file, or in this run.
     pub ours: String,
     /// Advice on what to do.
     pub remedy: &'static str,
@@ -108,7 +108,7 @@ pub enum StoreError {
         stream: &'static str,
         /// Index of the first toy that both files have.
         first: u64,
-        /// Index of the last one of these toys.
+        /// Index of the last toy of the range that begins with `first` and that both files have.
         last: u64,
     },
     /// Some toys are missing in all files.
@@ -126,7 +126,7 @@ pub enum StoreError {
         found.display()
     )]
     AlreadyThere {
-        /// Path of the existing file, or of the folder of its pieces.
+        /// Path of the existing file, or of the folder that holds its pieces.
         found: PathBuf,
     },
     /// Another process is writing the same file.

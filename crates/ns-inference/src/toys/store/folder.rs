@@ -23,12 +23,12 @@ const PIECE: &str = "piece-";
 /// Name of the file that a run locks while it uses the folder.
 const LOCK: &str = "lock";
 
-/// Number of attempts to create and lock the folder, which another process may remove in between.
+/// Number of attempts to create and lock the folder. Another process may remove the folder in between.
 const ATTEMPTS: usize = 16;
 
 /// A folder of pieces that only this process may change.
 pub(super) struct Folder {
-    /// Path of the file that the pieces will be combined to.
+    /// Path of the file into which the pieces will be combined.
     pub(super) target: PathBuf,
     path: PathBuf,
     _lock: File,
@@ -38,8 +38,8 @@ impl Folder {
     /// Creates and locks the folder of `target`, and removes incomplete files of a killed run.
     ///
     /// # Errors
-    /// If the folder cannot be created, another run is using it, or an earlier run exists and `resume` is not
-    /// set.
+    /// If the folder cannot be created, if another run is using the folder, or if an earlier run exists and
+    /// `resume` is not set.
     pub(super) fn claim(target: &Path, resume: bool) -> Result<Self, StoreError> {
         let target = settle(target)?;
         let path = pieces_of(&target);

@@ -12,7 +12,7 @@ pub(super) trait Columns: Sized {
     fn specs(header: &Self::Head) -> Vec<Spec>;
     /// Passes the values of this row to `take`, in the order of the columns.
     fn values<'a>(&'a self, take: &mut dyn FnMut(Value<'a>));
-    /// Builds a row from its values, or describes why they form none.
+    /// Builds a row from the values of its columns. The error describes why the values form no row.
     fn from_values(values: &[Value<'_>]) -> Result<Self, String>;
 }
 

@@ -101,7 +101,7 @@ impl<R: StoredRow> Reader<R> {
             loop {
                 for (column, reader) in columns.iter_mut().zip(&mut readers) {
                     column.clear();
-                    // The library may return fewer values than asked for at the end of a page.
+                    // At the end of a page the Parquet library may return fewer values than asked for.
                     while column.len() < GROUP {
                         let most = GROUP - column.len();
                         if guarded(&self.path, || column.read(reader, most))? == 0 {

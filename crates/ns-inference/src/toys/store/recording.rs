@@ -12,14 +12,14 @@ use super::reader::Reader;
 use super::writer::Writer;
 use crate::InferenceError;
 
-/// Default time after which a piece is written. A killed run loses the toys of this time, and those being
-/// fitted.
+/// Default time after which a piece (a file with the rows added since the last piece) is written. A killed
+/// run loses the toys of this time, and the toys that were being fitted.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
 /// Number of rows after which a piece is written.
 const PIECE_ROWS: usize = 1 << 17;
 
-/// The path of a file that is reserved for one run. It is claimed before the first fit, so that a wrong path
+/// A file path that is reserved for one run. The path is claimed before the first fit, so that a wrong path
 /// costs no computing time.
 pub struct ToyDestination {
     folder: Folder,
@@ -95,7 +95,7 @@ impl<R: StoredRow> Recording<R> {
                 return Err(StoreError::Damaged { path: self.folder.target.clone(), reason });
             }
             self.finished = true;
-            // Pieces remain from a run that was killed after it had written the complete file.
+            // Pieces remain if a run was killed after it had written the complete file.
             return self.folder.clear();
         }
         for path in self.folder.pieces()? {
@@ -161,7 +161,7 @@ impl<R: StoredRow> Recording<R> {
             }
             self.waiting.push(row.clone());
         }
-        // Assumes that the next rows take about as long as these.
+        // The next rows are assumed to take about as long as these rows.
         let ahead = self.last.elapsed();
         self.last = Instant::now();
         if self.since.elapsed() + ahead >= self.every { self.flush() } else { Ok(()) }

@@ -26,7 +26,7 @@ pub(super) const KEY_HEADER: &str = "nextstat.header";
 /// Key of the fingerprint of kind, header and rows.
 pub(super) const KEY_DIGEST: &str = "nextstat.sha256";
 
-/// Number of rows of a row group, which are in memory at once.
+/// Number of rows of a row group. The rows of one group are in memory at once.
 pub(super) const GROUP: usize = 1 << 16;
 
 /// Writes one file of toys.

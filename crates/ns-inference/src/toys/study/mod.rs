@@ -1,4 +1,4 @@
-//! Studies of parameters: fits of toys that are drawn at one point, whose true parameters are therefore
+//! Studies of parameters: fits of toys that are drawn at one point, so that the true parameter values are
 //! known.
 //!
 //! A study has the stages of a toy-based test: prepare, run, summary.

@@ -29,8 +29,8 @@ pub enum GeneratingPoint {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FitToysOptions {
-    /// Fixed parameters and search of all fits; also the data and the starting point of the fit that gives
-    /// the best fit.
+    /// Fixed parameters and search of all fits; also the data and the starting point of the fit whose minimum
+    /// is the generating point [`GeneratingPoint::BestFit`].
     pub fit: FitOptions,
     /// Parameter point at which toys are drawn.
     pub point: GeneratingPoint,
@@ -48,8 +48,8 @@ pub struct FitToysOptions {
     /// Part of the toys to run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
-    /// Number of toys handed to the device at a time; if `None`, it follows from their speed. No result
-    /// depends on it.
+    /// Number of toys handed to the device at a time; if `None`, it follows from the measured speed. No
+    /// result depends on it.
     pub batch: Option<u64>,
 }
 
@@ -74,7 +74,8 @@ options::setters! { FitToysOptions {
 } }
 
 impl FitToysOptions {
-    /// Sets the expected data from which toys are drawn. They need not be those of any parameter values.
+    /// Sets the expected data from which toys are drawn. These need not be the expected data at any parameter
+    /// values.
     #[must_use]
     pub fn expectation(mut self, expectation: Option<BinnedData>) -> Self {
         self.expectation = expectation.map(Arc::new);

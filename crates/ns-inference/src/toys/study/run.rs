@@ -1,4 +1,4 @@
-//! Prepares a study, which finds its generating point, and reads the fits of its toys.
+//! Prepares a study by finding its generating point, and reads the fits of its toys.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use crate::{FitData, InferenceError, parameter_index};
 
 const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false };
 
-/// Number of the hypothesis that keys the random numbers of a study. It differs from those of a test.
+/// Hypothesis number of a study, a part of the key of the random numbers. Tests use other numbers, so their
+/// toys differ.
 pub const STUDY_HYPOTHESIS: u8 = 2;
 
 impl<'a> FitToysTest<'a> {
@@ -204,7 +205,7 @@ fn check(model: &Model, point: &[f64]) -> Result<(), InferenceError> {
     }
 }
 
-/// Builds the error that no toys can be drawn, which names the bin.
+/// Builds the error that no toys can be drawn. The error names the bin.
 fn refused(model: &Model, error: SessionError) -> InferenceError {
     diagnosis::expectation(model, "toys cannot be drawn", error)
 }

@@ -210,8 +210,8 @@ impl Moments {
         self.spread().map(|s| s / (self.n as f64).sqrt())
     }
 
-    /// Returns the error of the standard deviation `s`: `sqrt((m4 - m2^2) / n) / (2 s)`, with moments per
-    /// value.
+    /// Returns the error of the standard deviation `s`: `sqrt((m4 - m2^2) / n) / (2 s)`, with the moments
+    /// `m2` and `m4` divided by `n`.
     fn spread_error(&self) -> Option<f64> {
         let (n, spread) = (self.n as f64, self.spread()?);
         let (second, fourth) = (self.m2 / n, self.m4 / n);
