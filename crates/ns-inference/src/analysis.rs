@@ -1,5 +1,6 @@
-//! The common part of all analyses: the model, the session, the data, and the base fit that their other fits
-//! vary. It runs batches of such fits with progress and cancellation.
+//! The common part of all analyses: the model, the session, the data, and the base fit, i.e. the free fit
+//! whose request all other fits of the analysis change. It runs batches of fits with progress and
+//! cancellation.
 
 use std::sync::Arc;
 
@@ -12,38 +13,40 @@ use crate::InferenceError;
 use crate::diagnosis;
 use crate::options::FitOptions;
 
-/// Largest number of free parameters for which every intermediate fit makes a search. Such a search takes
-/// microseconds to a millisecond.
+/// Largest number of free parameters for which every fit on the way to a limit searches for the global
+/// minimum. Such a search takes microseconds to a millisecond.
 const TINY: usize = 24;
 
-/// Largest number of free parameters for which reported fits make a thorough search and every step towards a
-/// crossing makes a search.
+/// Largest number of free parameters for which reported fits make a thorough search, and for which every fit
+/// on the way to a crossing of MINOS searches for the global minimum.
 const SMALL: usize = 48;
 
-/// Largest number of free parameters for which conditional fits make the same search as the free fit. Such a
-/// search takes a few milliseconds.
+/// Largest number of free parameters for which conditional fits search for the global minimum with the same
+/// effort as the free fit. Such a search takes a few milliseconds.
 const MIDDLING: usize = 120;
 
-/// The parts of an outcome to compute if the covariance is needed.
+/// What to compute for a fit whose covariance is needed: uncertainties and covariance matrix.
 pub(crate) const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
 
 /// The result of one fit of a batch.
 pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
 
-/// A model on a session with the data, fixed parameters and start of one analysis.
+/// A model on a session, with the data and the base fit (start, fixed parameters, search) of one analysis.
 pub(crate) struct Analysis<'a> {
     pub(crate) model: &'a Model,
     pub(crate) session: &'a dyn Session,
     /// The data of every fit that is given no other data.
     pub(crate) data: Data,
-    /// The request that all other fits vary: start, fixed parameters and search.
+    /// The request of the base fit: start, fixed parameters and search. All other requests are copies with
+    /// changes.
     pub(crate) base: FitRequest,
     control: Control<'a>,
-    /// Covariance of the last fit that computed one; similar fits start with it.
+    /// Covariance matrix of the last single fit that computed one. Conditional fits use it as their first
+    /// inverse Hessian.
     metric: Option<Arc<Covariance>>,
     /// Number of fits finished so far.
     done: usize,
-    /// Number of fits of the whole analysis, as far as known.
+    /// Expected number of fits of the analysis, as far as it is known.
     total: usize,
 }
 
@@ -63,7 +66,7 @@ impl<'a> Analysis<'a> {
         Ok(Self { model, session, data, base, control, metric: None, done: 0, total: 0 })
     }
 
-    /// Returns the index of the POI; `analysis` is for the error message.
+    /// Returns the index of the POI. `analysis` is the name of the analysis for the error message.
     ///
     /// # Errors
     /// [`InferenceError::NoPoi`] if the model has none.
@@ -80,32 +83,34 @@ impl<'a> Analysis<'a> {
                 && !self.base.released.contains(&index))
     }
 
-    /// Returns whether a search is so cheap that every intermediate fit makes one.
+    /// Returns whether the model is so small that every fit on the way to a limit searches for the global
+    /// minimum.
     pub(crate) fn is_tiny(&self) -> bool {
         self.has_at_most(TINY)
     }
 
-    /// Returns whether reported fits make a thorough search and are compared with fits at neighbouring
-    /// values.
+    /// Returns whether the model is so small that reported fits make a thorough search and are compared with
+    /// fits at neighbouring values.
     pub(crate) fn is_small(&self) -> bool {
         self.has_at_most(SMALL)
     }
 
-    /// Returns whether conditional fits make the same search as the free fit.
+    /// Returns whether conditional fits search for the global minimum with the same effort as the free fit.
     pub(crate) fn is_middling(&self) -> bool {
         self.has_at_most(MIDDLING)
     }
 
-    /// Returns whether the base fit makes a search and has at most `most` free parameters.
+    /// Returns whether the base fit searches for the global minimum and has at most `most` free parameters.
     fn has_at_most(&self, most: usize) -> bool {
         let free = |(i, p): &(usize, &Parameter)| !self.is_fixed(*i) && p.bounds.0 < p.bounds.1;
         let n_free = self.model.parameters.iter().enumerate().filter(free).count();
         self.base.search != Search::Local && n_free <= most
     }
 
-    /// Returns the search effort of the fits of a scan or a ranking. In models of medium size it is that of
-    /// the free fit, because a descent from a neighbour's minimum may end in a higher local minimum.
-    /// Otherwise it is [`Self::nearby_search`].
+    /// Returns the search effort of the conditional fits of a scan or a ranking. In models of up to medium
+    /// size ([`Self::is_middling`]) it is that of the free fit, because a descent from the minimum of a
+    /// neighbouring fit may end in a local minimum that is not the lowest. In larger models it is
+    /// [`Self::nearby_search`].
     pub(crate) fn variation_search(&self) -> Search {
         if self.is_middling() { self.base.search } else { self.nearby_search() }
     }
@@ -120,12 +125,12 @@ impl<'a> Analysis<'a> {
         Control { observer: None, cancel: self.control.cancel }
     }
 
-    /// Sets the number of fits that are still to come, for progress.
+    /// Sets the number of fits that are still to come, which the progress display needs.
     pub(crate) fn expect(&mut self, further: usize) {
         self.total = self.done + further;
     }
 
-    /// Makes one fit without which the analysis fails.
+    /// Makes one fit that the analysis cannot do without: if it fails, the analysis has no result.
     ///
     /// # Errors
     /// If there is no finite likelihood at any start point, the caller stopped the work, or the device fails.
@@ -161,8 +166,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Makes independent fits and returns them in order: one entry per request of every task. Fits that were
-    /// not started when the caller stopped the work are [`FitFailure::Cancelled`].
+    /// Makes independent fits. Returns one entry for each request of every task, in their order. Fits that
+    /// were not started when the caller stopped the work are [`FitFailure::Cancelled`].
     ///
     /// # Errors
     /// If a task does not fit the model or the device fails.
@@ -184,14 +189,15 @@ impl<'a> Analysis<'a> {
         Ok(fits)
     }
 
-    /// Returns the search effort of fits close to a known minimum: one descent, or that of the base fit if
-    /// the interpolation has kinks, since every orthant between kinks may have its own minimum.
+    /// Returns the search effort of a fit that starts close to the minimum of another fit. It is a single
+    /// descent, unless the interpolation has kinks: then every orthant between kinks may have a minimum, and
+    /// the effort is that of the base fit.
     pub(crate) fn nearby_search(&self) -> Search {
         if self.model.interpolation.has_kinks() { self.base.search } else { Search::Local }
     }
 
-    /// Builds the base fit with the parameters in `held` fixed, started where a neighbouring fit predicts the
-    /// minimum.
+    /// Builds the request of a conditional fit: the base fit with the parameters in `held` fixed at the given
+    /// values, and with a single descent from `start`.
     pub(crate) fn conditional(&self, held: &[(usize, f64)], start: Vec<f64>) -> FitRequest {
         let mut request = FitRequest {
             start: Start::At(Arc::from(start)),
@@ -206,17 +212,17 @@ impl<'a> Analysis<'a> {
         request
     }
 
-    /// Predicts the minimum of a fit with the parameters in `held` fixed at values near the minimum of
-    /// `parent`. All others follow along the covariance of `parent`, clipped to their bounds. The result
-    /// depends on no other fit.
+    /// Predicts the minimum of a conditional fit, in which the parameters in `held` are fixed near their
+    /// values in the free fit `parent`. All other parameters move along the covariance of `parent` and are
+    /// clipped to their bounds. The prediction depends on no other fit.
     pub(crate) fn predict(&self, parent: &FitOutcome, held: &[(usize, f64)]) -> Vec<f64> {
         let mut point = parent.parameters.clone();
         follow(parent, held, &mut point);
         self.admit(parent, held, point)
     }
 
-    /// Turns a guess into a start point: clips it to the bounds, and sets fixed parameters to their values in
-    /// `parent` and the parameters in `held` to the given values.
+    /// Turns a guess into a starting point: clips it to the bounds, and sets fixed parameters to their values
+    /// in `parent` and the parameters in `held` to the given values.
     pub(crate) fn admit(&self, parent: &FitOutcome, held: &[(usize, f64)], mut point: Vec<f64>) -> Vec<f64> {
         for (i, (x, p)) in point.iter_mut().zip(&self.model.parameters).enumerate() {
             if self.is_fixed(i) {
@@ -234,8 +240,9 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Moves `point` along the covariance by `C_:h C_hh^-1 (value - best)`, where `h` are the parameters in
-/// `held`. Of more than two, each is followed alone, which is good enough for a start point.
+/// Moves `point` along the covariance matrix `C` of `parent` by `C_:h C_hh^-1 (value - best)`, where `h` are
+/// the parameters in `held`. If there are more than two, the shift is the sum of the shifts of the single
+/// parameters, which is good enough for a starting point.
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     let Some(c) = &parent.covariance else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);
@@ -263,7 +270,7 @@ fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     }
 }
 
-/// Observer that adds the fits of earlier batches to the progress of the current one.
+/// Observer that adds the fits of earlier batches to the progress of the current batch.
 struct Shifted<'a> {
     inner: Option<&'a dyn Observer>,
     done: usize,

@@ -8,10 +8,10 @@ use ns_core::{
 use crate::InferenceError;
 use crate::present::significant;
 
-/// Largest number of names in a list within a message.
+/// Largest number of names that a message lists.
 const SHOWN: usize = 8;
 
-/// Joins up to [`SHOWN`] names in one line and gives the number of the others.
+/// Joins up to [`SHOWN`] names with commas, and adds how many further names there are.
 pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let mut text = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
@@ -65,8 +65,8 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     }
 }
 
-/// Builds the error for a point at which neither Asimov data nor toys can be generated; it names the bin with
-/// the invalid expected yield.
+/// Builds the error for a point at which neither Asimov data nor toys can be generated. The error names the
+/// bin with the invalid expected yield.
 pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionError) -> InferenceError {
     match error {
         SessionError::BadNumber { what: EXPECTED, index, value, .. }
@@ -106,8 +106,8 @@ pub(crate) fn termination(outcome: &FitOutcome) -> String {
     }
 }
 
-/// Lists possible reasons why a fit stopped without a certificate, with remedies, from the state at its last
-/// point.
+/// Lists possible reasons why a fit stopped without a certificate, each with a remedy. The reasons come from
+/// the empty bins, bounds and flat directions at the last point of the fit.
 pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     let empty = empty_bins(model, outcome);
@@ -139,7 +139,7 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
     notes
 }
 
-/// Lists the inactive parameters of the kind for which `kind` is true.
+/// Lists the free parameters without a symmetric uncertainty for whose reason `kind` returns true.
 fn held(model: &Model, outcome: &FitOutcome, kind: impl Fn(Inactive) -> bool) -> String {
     list(outcome.inactive.iter().filter(|(_, why)| kind(*why)).map(|(i, _)| name(model, *i)))
 }
@@ -153,7 +153,7 @@ pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> 
     Some(list(places.iter().map(String::as_str)))
 }
 
-/// Threshold below which an expected yield is negative by more than rounding.
+/// An expected yield below this value is negative by more than rounding.
 const NEGATIVE: f64 = -1e-6;
 
 /// Returns the bins with a negative expected yield at a minimum, each with that yield.
@@ -168,13 +168,14 @@ fn negative_bins(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> Ve
     yields.filter(|(_, events)| *events < NEGATIVE).collect()
 }
 
-/// Returns whether some bin has a negative expected yield at a minimum. Without observed events in the bin
-/// the likelihood then grows as the yield falls, and the minimum of `-ln L` is in a corner of the bounds.
+/// Returns whether some bin has a negative expected yield at a minimum. If no events are observed in this bin,
+/// the likelihood grows as its expected yield falls, and the minimum of `-ln L` is in a corner of the bounds.
 pub(crate) fn has_negative_yield(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> bool {
     !negative_bins(session, data, outcome).is_empty()
 }
 
-/// Builds the warning for a minimum with bins whose expected yield is zero or less.
+/// Builds the warning for a minimum with bins whose expected yield is zero or less; `None` if there are no
+/// such bins.
 pub(crate) fn without_events(
     model: &Model,
     session: &dyn Session,
@@ -196,7 +197,8 @@ pub(crate) fn without_events(
     ))
 }
 
-/// Reports which flat parameters have no effect, and which have effects that others can compensate.
+/// Returns warnings of flat parameters: which of them do not change the likelihood, and which the data
+/// determine only in combination with other parameters.
 pub(crate) fn flat_directions(
     model: &Model,
     session: &dyn Session,
@@ -211,7 +213,7 @@ pub(crate) fn flat_directions(
     let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
     let n = outcome.parameters.len();
     let hessian = session.evaluate(data, &outcome.parameters, request).map(|e| e.hessian).unwrap_or_default();
-    // The curvature is below rounding even over the whole width of the bounds.
+    // The parameter has no effect if its curvature, times the squared width of its bounds, is below rounding.
     let no_effect = |i: usize| {
         let width = model.parameters.get(i).map_or(1.0, |p| p.bounds.1 - p.bounds.0);
         hessian.get(i * (n + 1)).is_some_and(|curvature| curvature.abs() * width * width < 1e-12)
@@ -233,8 +235,8 @@ pub(crate) fn flat_directions(
     notes
 }
 
-/// Warns of parameters whose uncertainty exceeds the width of their bounds, so that the parabolic
-/// approximation behind it is not valid.
+/// Warns of parameters whose uncertainty exceeds the width of their bounds. The uncertainty assumes a
+/// parabolic likelihood, which is not valid over such a distance.
 pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<String> {
     let wide = |(p, sigma): &(&ns_core::Parameter, &Option<f64>)| {
         sigma.is_some_and(|sigma| sigma > p.bounds.1 - p.bounds.0)
@@ -258,13 +260,14 @@ pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<S
 /// bound.
 const TOUCHING: f64 = 0.01;
 
-/// Fraction of a variance, due to the correlation with one other parameter, above which the profile rises at
-/// least twice as fast once that parameter cannot move.
+/// Smallest squared correlation of two parameters that counts as strong. From this value on, the profile of
+/// one parameter rises at least twice as fast if the other parameter is held fixed.
 const THROUGH: f64 = 0.5;
 
-/// Warns of parameters whose uncertainty comes from the correlation with a parameter on its bound with a
-/// slope of 0. That one cannot move beyond the bound, so on that side the profile rises faster than the
-/// uncertainty implies.
+/// Warns of parameters whose uncertainty is valid on one side only. Such a parameter is strongly correlated
+/// with a second parameter whose best fit lies on one of its bounds, where the slope of `-ln L` is 0. As the
+/// second parameter cannot move beyond its bound, the profile of the first one rises faster on one side than
+/// its uncertainty implies.
 pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let Some(covariance) = &outcome.covariance else { return Vec::new() };
     let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);

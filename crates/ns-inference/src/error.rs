@@ -15,7 +15,7 @@ pub enum InferenceError {
     UnknownParameter {
         /// The given name.
         name: String,
-        /// Similar names of parameters of the model, or some of its names.
+        /// Similar parameter names of the model; if there are none, its first parameter names.
         hint: String,
     },
     /// The analysis needs a parameter of interest and the model has none.
@@ -40,7 +40,7 @@ pub enum InferenceError {
         /// Name of the POI.
         name: String,
     },
-    /// A goodness of fit was asked for, but the data have no saturated model.
+    /// A goodness of fit was asked for, but there is no saturated model because the data are single events.
     #[error(
         "a goodness of fit compares counts in bins with their expectations; these data are single events"
     )]
@@ -51,7 +51,7 @@ pub enum InferenceError {
         /// The given confidence level.
         value: f64,
     },
-    /// The analysis cannot use the given test statistic.
+    /// The analysis cannot use the given test statistic, which tests the background-only hypothesis.
     #[error(
         "{analysis} cannot use the statistic {statistic}, which tests the absence of a signal; use qtilde or q"
     )]
@@ -108,17 +108,17 @@ pub enum InferenceError {
         /// Name of the parameter.
         name: String,
     },
-    /// Neither Asimov data nor toys can be generated at a point where a bin has a negative or infinite
-    /// expected yield.
+    /// Neither Asimov data nor toys can be generated at a point at which the expected yield of a bin is
+    /// negative or infinite.
     #[error(
         "{purpose}: {place} expects {} events, and an expectation cannot be negative or infinite; check for negative \
          yields or factors there, or bounds that allow them",
         crate::present::significant(*value)
     )]
     Expectation {
-        /// The purpose for which the data were to be generated.
+        /// What cannot be made, such as Asimov data or toys. It is the beginning of the message.
         purpose: &'static str,
-        /// The bin and its channel.
+        /// The bin and its channel, as in `bin 2 of channel 'SR'`.
         place: String,
         /// Expected yield of the bin.
         value: f64,
@@ -128,9 +128,9 @@ pub enum InferenceError {
     Group {
         /// Name of the group.
         group: String,
-        /// The wrong member, and the remedy.
+        /// What is wrong with the member, and the remedy.
         reason: String,
-        /// True if a member is not the name of a parameter.
+        /// True if a member is neither the name of a parameter nor a pattern that matches one.
         unknown_name: bool,
     },
     /// The points of a scan are not valid.
@@ -143,13 +143,13 @@ pub enum InferenceError {
         /// The remedy.
         remedy: &'static str,
     },
-    /// A text does not describe a valid shard of a run of toys.
+    /// A text does not describe a valid shard, i.e. one of N equal parts of a run of toys, written as K/N.
     #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]
     BadShard {
         /// The given text.
         text: String,
     },
-    /// The number of toys is 0, or exceeds the available random numbers.
+    /// The number of toys is 0, or larger than the number of toys for which there are random numbers.
     #[error("{n_toys} toys cannot be run; ask for 1 to {most}")]
     NumberOfToys {
         /// The requested number.
@@ -157,7 +157,7 @@ pub enum InferenceError {
         /// The largest possible number.
         most: u64,
     },
-    /// A study of toys was asked for a parameter that is fixed in their fits.
+    /// A parameter was given for a study of fits to toys, but is fixed in these fits.
     #[error(
         "parameter '{name}' is fixed in the fits of the toys: there is nothing to study; release it or leave it out"
     )]
@@ -186,20 +186,20 @@ pub enum InferenceError {
         /// The problem and the remedy.
         problem: String,
     },
-    /// A necessary fit or Asimov set cannot be made.
+    /// A fit or a set of Asimov data that the analysis needs cannot be made.
     #[error("{reason}")]
     FitFailed {
-        /// The whole message, with cause and remedy.
+        /// Complete message, with cause and remedy.
         reason: String,
     },
-    /// The caller asked to stop before there was a result.
+    /// The caller stopped the work before there was a result.
     #[error("interrupted before the fit finished")]
     Cancelled,
 }
 
 impl InferenceError {
-    /// Returns whether the message should refer to the list of parameters, which the command line and Python
-    /// print in different ways.
+    /// Returns whether the message should refer to the list of parameters. The command line and Python show
+    /// this list in different ways.
     #[must_use]
     pub const fn is_unknown_name(&self) -> bool {
         matches!(self, Self::UnknownParameter { .. } | Self::Group { unknown_name: true, .. })

@@ -1,9 +1,10 @@
-//! Saturated goodness of fit.
+//! Goodness of fit by comparison with the saturated model.
 //!
+//! The saturated model has one free expected yield per bin, and its constraint terms are at their maxima.
 //! Twice the difference between `-ln L` at the best fit and in the saturated model is about chi2-distributed.
-//! The saturated model has one free expected yield per bin and its constraints at their maxima. The degrees
-//! of freedom are the bins less the free parameters without a constraint (R. D. Cousins, "Generalization of
-//! chisquare goodness-of-fit test for binned data using saturated models"; the counting is cabinetry's).
+//! The number of degrees of freedom is the number of bins minus the number of free parameters without a
+//! constraint (R. D. Cousins, "Generalization of chisquare goodness-of-fit test for binned data using
+//! saturated models"; the degrees of freedom are counted as in cabinetry).
 
 use ns_core::{Constraint, Control, Model, OutcomeParts, Session};
 use serde::Serialize;
@@ -21,16 +22,17 @@ use crate::{FitOptions, InferenceError};
 pub struct GoodnessResult {
     /// Twice the difference of `-ln L` between the best fit and the saturated model.
     pub chi2: f64,
-    /// Degrees of freedom: bins less free unconstrained parameters.
+    /// Degrees of freedom: number of bins minus number of free parameters without a constraint.
     pub ndof: i64,
-    /// Probability of a `chi2` at least as large as this one; `None` without degrees of freedom.
+    /// Probability of a value of at least `chi2`; `None` without degrees of freedom.
     pub p_value: Option<f64>,
-    /// Fraction of toys with a `chi2` at least as large as this one; `None` unless toys were asked for.
+    /// Fraction of the converged toys with a value of at least `chi2`; `None` if no toys were asked for or
+    /// none converged.
     pub p_value_toys: Option<f64>,
-    /// Binomial error of `p_value_toys`. If no toy reaches `chi2`, it is the upper end of the Clopper-Pearson
-    /// interval of one standard deviation.
+    /// Binomial error of `p_value_toys`. If no toy has a value of at least `chi2`, it is the upper end of the
+    /// Clopper-Pearson interval of one standard deviation.
     pub p_value_toys_error: Option<f64>,
-    /// Counts of the toys by outcome; `None` unless toys were asked for.
+    /// Numbers of all toys and of those left out; `None` if no toys were asked for.
     pub toys: Option<GoodnessToys>,
     /// Number of bins in the test.
     pub n_bins: usize,
@@ -40,17 +42,17 @@ pub struct GoodnessResult {
     pub twice_nll: f64,
     /// `twice_nll` of the saturated model.
     pub twice_nll_saturated: f64,
-    /// Whether the fit reached its certificate.
+    /// Whether the fit reached a certified minimum.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 
-/// Compares the best fit with the saturated model.
+/// Computes the goodness of fit: compares the best fit with the saturated model.
 ///
 /// # Errors
-/// For options that do not fit the model, a likelihood that is not finite anywhere, a device failure
-/// or an interruption.
+/// For options that do not match the model, data that are single events, a likelihood that is not finite at
+/// any starting point, a device failure or an interruption.
 pub fn goodness_of_fit(
     model: &Model,
     session: &dyn Session,
@@ -61,12 +63,13 @@ pub fn goodness_of_fit(
     compare(&mut analysis).map(|(result, _)| result)
 }
 
-/// Compares the best fit with the saturated model, and computes the fraction of toys with a chi2 at least as
-/// large. Toys are drawn at the best fit, fitted freely, and compared with their own saturated models.
+/// Computes the goodness of fit, and also the fraction of toys whose chi2 is at least as large as that of the
+/// data. Toys are drawn at the best fit. Each is fitted with the same free parameters as the data, and
+/// compared with the saturated model of the toy.
 ///
 /// # Errors
-/// As [`goodness_of_fit`]; for a number of toys that cannot be run; if toys cannot be drawn because a bin has
-/// a negative expected yield.
+/// As [`goodness_of_fit`]; also for a number of toys that is not allowed, or if toys cannot be drawn because a
+/// bin has a negative expected yield.
 pub fn goodness_of_fit_toys(
     model: &Model,
     session: &dyn Session,
@@ -101,7 +104,7 @@ pub fn goodness_of_fit_toys(
     Ok(result)
 }
 
-/// Returns the comparison, and the parameters of the best fit.
+/// Compares the best fit with the saturated model. Returns the result and the best-fit parameters.
 fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), InferenceError> {
     let (model, session) = (analysis.model, analysis.session);
     let data = analysis.data.clone();
@@ -145,7 +148,7 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
     Ok((result, fit.parameters))
 }
 
-/// Computes the probability of a value above `chi2`.
+/// Computes the probability that a chi2-distributed variable with `ndof` degrees of freedom exceeds `chi2`.
 fn chi2_tail(chi2: f64, ndof: f64) -> f64 {
     if chi2 <= 0.0 {
         return 1.0;

@@ -1,5 +1,5 @@
-//! The lowest minimum that is known to an analysis. If a conditional fit ends below it, the free fit is
-//! repeated from that point, and the analysis starts again.
+//! The lowest minimum found so far in an analysis. If a conditional fit ends below the minimum of the free
+//! fit, the free fit is repeated from there, and the analysis starts again.
 
 use ns_core::{FitOutcome, SessionError};
 
@@ -8,15 +8,16 @@ use crate::InferenceError;
 /// Largest number of times that a lower minimum restarts an analysis.
 const MOST_RESTARTS: usize = 20;
 
-/// Returns the depth below the minimum, in `twice_nll`, from which a conditional fit counts as a lower
-/// minimum. It exceeds the uncertainty due to the EDM and the rounding of `nll`.
+/// Returns how far below the minimum, in `twice_nll`, a conditional fit must end to count as a lower minimum.
+/// The distance exceeds the uncertainty due to the EDM and the rounding of `nll`.
 pub(crate) fn tolerance(nll: f64) -> f64 {
     1e-7 + 64.0 * f64::EPSILON * nll.abs()
 }
 
-/// Reason why the conditional fits around a minimum ended early.
+/// Reason why the conditional fits of an analysis ended early.
 pub(crate) enum Stop {
-    /// A conditional fit ended below the minimum: its point, and how far below in `twice_nll`.
+    /// A conditional fit ended below the minimum of the free fit: its parameters, and how far below in
+    /// `twice_nll`.
     Lower(Vec<f64>, f64),
     /// An error that leaves the analysis without a result.
     Error(InferenceError),
@@ -34,12 +35,12 @@ impl From<SessionError> for Stop {
     }
 }
 
-/// The lowest minimum known so far, and how often it was replaced.
+/// The lowest minimum found so far, and how often a search for a lower one was made.
 pub(crate) struct Lowest {
-    /// The free fit that found the minimum.
+    /// Free fit that found the minimum.
     pub(crate) fit: FitOutcome,
-    /// Depth below the minimum, in `twice_nll`, that a conditional fit may reach because of limited precision
-    /// alone.
+    /// How far below the minimum, in `twice_nll`, a conditional fit may end merely because of limited
+    /// precision.
     pub(crate) tolerance: f64,
     restarts: usize,
 }
@@ -49,13 +50,14 @@ impl Lowest {
         Self { tolerance: tolerance(fit.nll), fit, restarts: 0 }
     }
 
-    /// Returns whether a lower minimum may restart the analysis once more.
+    /// Returns whether the analysis may be restarted once more from a lower minimum.
     pub(crate) fn may_restart(&self) -> bool {
         self.restarts < MOST_RESTARTS
     }
 
-    /// Replaces the minimum by `fit`, which started from a point lower by `depth` in `twice_nll`, and returns
-    /// how much lower it is. Returns `None` if `fit` is not lower or `is_astray` (in an unrelated region).
+    /// Takes `fit` as the new minimum if it is lower, and returns how much lower it is in `twice_nll`. Returns
+    /// `None` if it is not lower, or if `is_astray`, i.e. it lies in an unrelated region of the parameters.
+    /// `fit` started from a conditional fit that lies below the old minimum by `depth` in `twice_nll`.
     pub(crate) fn restart(&mut self, fit: FitOutcome, depth: f64, is_astray: bool) -> Option<f64> {
         self.restarts += 1;
         if fit.nll < self.fit.nll && !is_astray {
@@ -63,7 +65,7 @@ impl Lowest {
             self.fit = fit;
             return Some(gain);
         }
-        // The free fit found no lower minimum, so the depth shows how imprecise conditional fits are.
+        // The free fit does not end lower, so conditional fits are only accurate to `depth`.
         self.tolerance = 2.0 * depth;
         None
     }

@@ -19,8 +19,8 @@ pub fn ln_upper_tail(z: f64) -> f64 {
     -0.5 * z * z - (z * (2.0 * PI).sqrt()).ln() + (s * (-1.0 + s * (3.0 - s * (15.0 - 105.0 * s)))).ln_1p()
 }
 
-/// Returns the `z` that a standard normal variable exceeds with probability `p`: the inverse of
-/// [`upper_tail`]. Infinite for `p` of 0 and 1, NaN for `p` outside this range.
+/// Returns the inverse of [`upper_tail`]: the `z` that a standard normal variable exceeds with probability
+/// `p`. It is infinite for `p` of 0 and 1, and NaN for `p` outside this range.
 #[must_use]
 pub fn quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {

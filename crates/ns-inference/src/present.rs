@@ -9,7 +9,8 @@ pub fn measurement(value: f64, sigma: f64) -> String {
     }
 }
 
-/// Formats a value to the second significant digit of `scale`, or to six significant digits without one.
+/// Formats a value, rounded to the second significant digit of `scale`; without a scale, with six significant
+/// digits.
 pub(crate) fn rounded(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
         Some(n) => fixed(value, n),
@@ -17,13 +18,13 @@ pub(crate) fn rounded(value: f64, scale: Option<f64>) -> String {
     }
 }
 
-/// Formats a number with six significant digits, or a missing one as `none`.
+/// Formats a number with six significant digits; a missing number becomes `none`.
 #[must_use]
 pub fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| "none".to_owned(), significant)
 }
 
-/// Formats a number with its statistical error if there is one, or a missing number as `none`.
+/// Formats a number with its statistical error, if there is one; a missing number becomes `none`.
 #[must_use]
 pub fn with_error(value: Option<f64>, error: Option<f64>) -> String {
     match (value, error) {
@@ -59,7 +60,8 @@ pub(crate) fn sign(value: f64, n: usize) -> String {
     if positive { format!("+{text}") } else { text }
 }
 
-/// Formats a difference with its sign, rounded to the second significant digit of `scale` if there is one.
+/// Formats a difference with its sign, rounded to the second significant digit of `scale`; without a scale,
+/// with three significant digits in exponent notation.
 pub(crate) fn signed(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
         Some(n) => sign(value, n),

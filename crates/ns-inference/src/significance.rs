@@ -1,8 +1,8 @@
 //! Significance of a discovery: how unlikely the data are without a signal.
 //!
-//! The test is that of [`crate::hypotest()`] with the statistic q0 (equation 12 of arXiv:1007.1727). Its
-//! p-value is `p0`, and the significance `Z` is the square root of q0. The expected values come from the
-//! Asimov data for a parameter of interest of 1.
+//! The hypothesis test is that of [`crate::hypotest()`] with the statistic q0 (equation 12 of
+//! arXiv:1007.1727). Its p-value is `p0`, and the significance `Z` is the square root of q0. The expected
+//! values come from Asimov data with the parameter of interest at 1.
 
 use ns_core::{Control, Model, Session};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::hypotest::{TestStatistic, begin};
 use crate::normal::upper_tail;
 use crate::{FitOptions, InferenceError};
 
-/// The result of a discovery test. Serialises to the JSON of `nextstat significance`.
+/// The result of the test for a discovery. Serialises to the JSON of `nextstat significance`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SignificanceResult {
@@ -20,7 +20,7 @@ pub struct SignificanceResult {
     pub param: String,
     /// Observed p-value of the background-only hypothesis; `None` if `q0` is not finite.
     pub p0: Option<f64>,
-    /// Observed significance in standard deviations: the square root of `q0`.
+    /// Observed significance in standard deviations: the square root of `q0`. `None` if `q0` is not finite.
     pub z: Option<f64>,
     /// Median p-value expected for a signal of strength 1.
     pub p0_expected: Option<f64>,

@@ -1,4 +1,4 @@
-//! Serialises results completely, for Python's `pickle`. The JSON that users see leaves out some fields.
+//! Serialises results with all fields, for Python's `pickle`. The JSON for users leaves out some fields.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ use crate::scan::{ScanInterval, ScanResult, SecondAxis};
 #[serde(from = "FitParts", into = "FitParts")]
 pub struct StoredFit(pub FitResult);
 
-/// Stored form of a fit: the JSON that users see, then the number of evaluations, the pulls, and whether the
-/// fit was interrupted, which this JSON leaves out.
+/// Stored form of a fit. First comes the JSON for users; then follow the fields that this JSON leaves out: the
+/// number of evaluations, the pulls, and whether the fit was interrupted.
 type FitParts = (FitResult, usize, Vec<Option<f64>>, bool);
 
 impl From<StoredFit> for FitParts {
@@ -32,7 +32,7 @@ impl From<FitParts> for StoredFit {
 #[serde(transparent)]
 pub struct StoredScan(#[serde(with = "PlainScan")] pub ScanResult);
 
-/// Stored form of [`ScanResult`], which lists all its fields.
+/// Copy of the fields of [`ScanResult`] (serde's remote derive), so that all of them are stored.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ScanResult")]
 struct PlainScan {

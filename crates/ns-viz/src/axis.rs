@@ -25,13 +25,14 @@ pub(crate) struct Ticks {
     pub(crate) major: Vec<(f64, String)>,
     /// Values of the short ticks.
     pub(crate) minor: Vec<f64>,
-    /// Exponent of the power of ten that the labels leave out, if they do.
+    /// Exponent of the power of ten by which the labels have to be multiplied; none if they are the values
+    /// themselves.
     pub(crate) exponent: Option<i32>,
 }
 
 impl Axis {
     /// Creates a linear axis. A range of zero width, as when all values are equal, is widened around its
-    /// middle.
+    /// middle. A range whose lower end is above its upper end, or NaN, becomes 0 to 1.
     pub(crate) fn linear(lo: f64, hi: f64) -> Self {
         let (lo, hi) = if lo <= hi { (lo, hi) } else { (0.0, 1.0) };
         let size = lo.abs().max(hi.abs());
@@ -44,7 +45,8 @@ impl Axis {
         Self { lo, hi, scale: Scale::Linear, start: 0.0, end: 1.0 }
     }
 
-    /// Creates a logarithmic axis. Both ends must be positive; otherwise the axis goes from 0.1 to 1.
+    /// Creates a logarithmic axis. Both ends must be positive and in ascending order; otherwise it goes from
+    /// 0.1 to 1.
     pub(crate) fn log(lo: f64, hi: f64) -> Self {
         let (lo, hi) = if lo > 0.0 && hi >= lo { (lo, hi) } else { (0.1, 1.0) };
         let (lo, hi) = if hi / lo > 1.01 { (lo, hi) } else { (lo / 3.0, hi * 3.0) };
@@ -78,7 +80,7 @@ impl Axis {
         value >= self.lo - slack && value <= self.hi + slack
     }
 
-    /// Returns ticks at round values, with at most about `most` labels.
+    /// Returns ticks at round values. At most about `most` of them have a label.
     pub(crate) fn ticks(&self, most: usize) -> Ticks {
         match self.scale {
             Scale::Linear => self.linear_ticks(most),

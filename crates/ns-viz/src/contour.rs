@@ -37,13 +37,13 @@ pub struct Contour {
     pub x: Vec<f64>,
     /// Scanned values of the vertical parameter, strictly increasing.
     pub y: Vec<f64>,
-    /// Twice the negative log-likelihood minus its value at the best fit, indexed `[y][x]`; none where the
-    /// fit failed.
+    /// Twice the negative log-likelihood minus its value at the best fit, for each point of the scan, indexed
+    /// `[y][x]`; none where the fit failed.
     pub twice_delta_nll: Vec<Vec<Option<f64>>>,
     /// Best-fit values of the horizontal and the vertical parameter.
     pub best_fit: Option<[f64; 2]>,
-    /// Values of `twice_delta_nll` at which contours are drawn. Each is labelled with its coverage for two
-    /// parameters of interest; the default levels have 68.27 % and 95 %.
+    /// Values of `twice_delta_nll` at which contours are drawn. Each contour is labelled with its coverage for
+    /// two parameters of interest. The default levels cover 68.27 % and 95 %.
     pub levels: Vec<f64>,
 }
 
@@ -67,8 +67,8 @@ impl Contour {
     /// Draws the values of the scan in light colours, the contours as lines, and the best fit.
     ///
     /// # Errors
-    /// If no point has a value, a parameter has fewer than two values or they do not increase, or the shapes
-    /// of the fields differ.
+    /// If no point has a value, a parameter has fewer than two values or its values do not increase, or the
+    /// lengths of fields differ.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
         same_length(PICTURE, "twice_delta_nll", self.twice_delta_nll.len(), "y", self.y.len())?;
         for (index, row) in self.twice_delta_nll.iter().enumerate() {
@@ -161,7 +161,7 @@ impl Contour {
         self.best_fit.filter(|values| values.iter().all(|value| usable(*value).is_some()))
     }
 
-    /// Paints the regions below decreasing heights, each on top of the previous one.
+    /// Paints the regions below a series of decreasing heights, each region on top of the previous one.
     fn paint_surface(&self, panel: &mut Panel<'_>, grid: &Grid<'_>, top: f64) {
         for band in (1..=BANDS + 1).rev() {
             let height = if band > BANDS { f64::MAX } else { top * band as f64 / BANDS as f64 };

@@ -16,8 +16,8 @@ use crate::text::{Style, drop, fit};
 
 const PICTURE: &str = "correlation";
 const MARGIN: f64 = 16.0;
-/// Largest width of a parameter name in pixels. Longer names get a smaller font, then are shortened in the
-/// middle.
+/// Largest width of a parameter name in pixels. Longer names get a smaller font; if that is not enough, they
+/// are shortened in the middle.
 const LONGEST_NAME: f64 = 420.0;
 const SHADES: f64 = 32.0;
 /// Largest number of parameters for which the coefficients are written into the cells.
@@ -33,10 +33,11 @@ pub struct Correlation {
     pub subtitle: String,
     /// Names of the parameters, in the order of the matrix.
     pub parameters: Vec<String>,
-    /// Correlation coefficients, with a row and a column for each parameter; none where a coefficient does
-    /// not exist, as for a parameter without uncertainty.
+    /// Correlation coefficients, with a row and a column for each parameter. A coefficient that does not
+    /// exist, as for a parameter without uncertainty, is none.
     pub matrix: Vec<Vec<Option<f64>>>,
-    /// Draw only parameters with a coefficient of at least this size with another parameter; all by default.
+    /// Smallest magnitude of a coefficient that counts as large, between 0 and 1. Parameters without a large
+    /// coefficient with another parameter are not drawn. By default all are drawn.
     pub threshold: Option<f64>,
 }
 
@@ -46,7 +47,7 @@ impl Correlation {
     ///
     /// # Errors
     /// If there is no parameter, the size of the matrix is wrong, the threshold is not between 0 and 1, or no
-    /// coefficient reaches it.
+    /// coefficient reaches the threshold.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
         let empty =
             |field: &str, remedy| PictureError::Empty { picture: PICTURE, field: field.into(), remedy };
@@ -116,7 +117,7 @@ impl Correlation {
         Ok(page)
     }
 
-    /// Returns the indices of the parameters that the threshold keeps.
+    /// Returns the indices of the parameters that are drawn, given the threshold.
     fn kept(&self) -> Vec<usize> {
         let Some(threshold) = self.threshold else { return (0..self.parameters.len()).collect() };
         let large = |row: usize, column: usize| {
@@ -142,8 +143,9 @@ impl Correlation {
         if self.subtitle.is_empty() { counted } else { format!("{} · {counted}", self.subtitle) }
     }
 
-    /// Paints the cells. All cells of one shade are one path in which neighbours in a row are joined, so that
-    /// the file of 250 parameters stays small. Small matrices get numbers too.
+    /// Paints the cells. All cells of the same shade form one path, in which neighbouring cells of a row are
+    /// joined, so that the file for 250 parameters stays small. In small matrices the coefficients are written
+    /// into the cells.
     fn paint_cells(&self, page: &mut Drawing, area: &Area, kept: &[usize], cell: f64) {
         let shade = |row, column| {
             self.value(row, column).map(|value| (value.clamp(-1.0, 1.0) * SHADES).round() as i32)

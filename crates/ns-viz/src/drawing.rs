@@ -16,11 +16,11 @@ pub struct Drawing {
     /// Description of the picture for readers who cannot see it.
     pub(crate) description: String,
     pub(crate) items: Vec<Item>,
-    /// Pages of the PDF file if this page would be too large to read; empty if this page is used.
+    /// Pages of the PDF file, if this drawing would be too large to read as one page; otherwise empty.
     pub(crate) pages: Vec<Drawing>,
 }
 
-/// A text of a drawing and the box that it covers, in CSS pixels.
+/// A text of a drawing, and the rectangle that it covers, in CSS pixels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Label {
     /// The text as drawn.
@@ -60,7 +60,7 @@ pub(crate) enum Segment {
 pub(crate) struct Stroke {
     pub(crate) colour: Colour,
     pub(crate) width: f64,
-    /// Lengths of a dash and of the gap after it; none for a solid line.
+    /// Lengths of the dashes and of the gaps between them; none for a solid line.
     pub(crate) dash: Option<(f64, f64)>,
 }
 
@@ -79,7 +79,7 @@ impl Stroke {
 pub(crate) struct Ink {
     pub(crate) fill: Option<Colour>,
     pub(crate) stroke: Option<Stroke>,
-    /// Whether the edges are not antialiased, for neighbouring tiles that must join without a visible line.
+    /// Whether the edges are not antialiased. Neighbouring tiles then join without a visible line.
     pub(crate) crisp: bool,
 }
 
@@ -159,8 +159,8 @@ impl Drawing {
         self.pages.len().max(1)
     }
 
-    /// Returns a warning if neither the font of the pictures nor a font of the system has some of the
-    /// characters: PNG and PDF show a replacement character for them. An SVG is drawn with the fonts of its
+    /// Returns a warning if neither the font of this crate nor a font of the system has some of the
+    /// characters. PNG and PDF show a replacement character for these. An SVG is drawn with the fonts of its
     /// viewer.
     #[must_use]
     pub fn font_warning(&self) -> Option<String> {
@@ -171,7 +171,7 @@ impl Drawing {
         font::font_warning(texts)
     }
 
-    /// Returns all texts with the boxes that they cover, in the order in which they are drawn.
+    /// Returns all texts with the rectangles that they cover, in the order in which they are drawn.
     #[must_use]
     pub fn labels(&self) -> Vec<Label> {
         let label = |item: &Item| match item {
@@ -249,7 +249,8 @@ impl Drawing {
     }
 }
 
-/// Returns a circle as four cubic curves, whose distance from the centre is the radius within 0.03 %.
+/// Returns a circle as four cubic curves. Their distance from the centre deviates from the radius by at most
+/// 0.03 %.
 pub(crate) fn circle(x: f64, y: f64, r: f64) -> [Segment; 6] {
     let k = 0.552_284_749_8 * r;
     [

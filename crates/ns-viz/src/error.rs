@@ -1,4 +1,4 @@
-//! Errors of the input of a picture, and of writing it.
+//! Errors in the input of a picture, and errors when a picture is written.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ pub enum PictureError {
         /// The right length.
         expected: usize,
     },
-    /// Values that must increase strictly do not.
+    /// The values of a field do not increase strictly, as they must.
     #[error(
         "{picture}: `{field}` has to increase strictly, but entry {index} is not above the one before it"
     )]
@@ -44,7 +44,7 @@ pub enum PictureError {
         /// Position of the first entry that does not increase.
         index: usize,
     },
-    /// A number outside its range.
+    /// A number is outside the range of its allowed values.
     #[error("{picture}: `{field}` is {value}, but it has to be {range}")]
     OutOfRange {
         /// Kind of the picture.
@@ -76,7 +76,7 @@ pub enum PictureError {
         /// Largest allowed number of pixels.
         limit: usize,
     },
-    /// The encoder or the font gave an error.
+    /// The encoder of the file format returned an error, or the font is damaged.
     #[error("cannot encode the picture as {format}: {message}; write it as SVG instead")]
     Encode {
         /// The format being written.
@@ -98,7 +98,8 @@ fn described(extension: Option<&str>) -> String {
     extension.map_or_else(|| "it has no extension".into(), |known| format!("'.{known}' is none of them"))
 }
 
-/// Checks that the length `found` of `field` is `expected`, the length that `reference` asks for.
+/// Checks that `field` has the right length: its length is `found`, and `reference` determines the length
+/// `expected`.
 pub(crate) fn same_length(
     picture: &'static str,
     field: &str,
@@ -112,7 +113,7 @@ pub(crate) fn same_length(
     Err(PictureError::Length { picture, field: field.into(), found, reference: reference.into(), expected })
 }
 
-/// Checks that the values increase strictly and can be drawn (NaN cannot).
+/// Checks that the values increase strictly, and that they can be drawn (NaN and values above 1e100 cannot).
 pub(crate) fn increasing(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
     if let Some(index) = values.iter().position(|value| crate::number::usable(*value).is_none()) {
         let value = values.get(index).copied().unwrap_or(f64::NAN);

@@ -1,5 +1,5 @@
-//! The font of the pictures: widths of texts, and positions and outlines of glyphs. Characters that this font
-//! lacks are taken from a font of the system.
+//! The font of the pictures: widths of texts, and positions and outlines of glyphs. A character that this font
+//! lacks is drawn with a font of the system.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ pub const FONT_LICENCE: &str = include_str!("../font/LICENSE");
 
 static FACE: LazyLock<Option<Face<'static>>> = LazyLock::new(|| Face::parse(FILE, 0).ok());
 
-/// Returns the parsed font; none only if the font file is damaged, which a test excludes.
+/// Returns the parsed font. It would be none only if the font file were damaged, which a test excludes.
 pub(crate) fn face() -> Option<&'static Face<'static>> {
     FACE.as_ref()
 }
@@ -36,16 +36,16 @@ pub(crate) struct Placed {
     pub(crate) y: f64,
 }
 
-/// Returns the glyphs of a text with their positions, and the width of the text, for a font size of one.
+/// Returns the glyphs of a text with their positions, and the width of the text, in units of the font size.
 ///
-/// Combining accents are centred above the letter before them, which is enough for labels such as θ̂. A
-/// character that the font lacks is taken from a font of the system, or is replaced by the replacement
-/// character if no font has it. Invisible and control characters are escaped.
+/// Combining accents are centred above the letter before them, which is enough for labels such as θ̂. If this
+/// font lacks a character, its glyph comes from a font of the system; if no font has it, the replacement
+/// character is shown. Invisible and control characters are escaped.
 pub(crate) fn place(text: &str) -> (Vec<Placed>, f64) {
     place_with(text, system_fonts::face_for)
 }
 
-/// Returns the characters of the texts that no font has, without repetition.
+/// Returns the characters in the texts for which there is no font, each of them once.
 pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut found = String::new();
     let strange = |c: &char| !c.is_ascii();
@@ -59,7 +59,7 @@ pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     found
 }
 
-/// Returns a warning for the reader of a PNG or PDF with these texts, if no font has some of their
+/// Returns a warning for readers of a PNG or PDF with these texts if there is no font for some of the
 /// characters.
 #[must_use]
 pub fn font_warning<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
@@ -117,7 +117,7 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     place(text).1 * size
 }
 
-/// Sends a glyph's outline, in units of the font size with y upwards, to `builder`.
+/// Sends a glyph's outline to `builder`, in units of the font size and with y upwards.
 pub(crate) fn outline(glyph: &Placed, builder: &mut dyn OutlineBuilder) {
     if let Some(face) = glyph.system.or_else(face) {
         let unit = 1.0 / f32::from(face.units_per_em());
@@ -126,7 +126,7 @@ pub(crate) fn outline(glyph: &Placed, builder: &mut dyn OutlineBuilder) {
     }
 }
 
-/// Passes an outline on to another builder in units of the font size.
+/// Converts an outline to units of the font size and passes it on to another builder.
 struct Scaled<'a> {
     builder: &'a mut dyn OutlineBuilder,
     unit: f32,

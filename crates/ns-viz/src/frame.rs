@@ -11,15 +11,16 @@ use crate::text::{Style, drop, fit};
 pub(crate) const TICK_SIZE: f64 = 12.0;
 /// Font size of axis titles, in pixels.
 pub(crate) const TITLE_SIZE: f64 = 14.0;
-/// Height below a panel for tick labels and title, in pixels.
+/// Height below a panel for the tick labels and the title of its axis, in pixels.
 pub(crate) const BELOW: f64 = 52.0;
 /// Smallest width to the right of a panel, for half of the last tick label, in pixels.
 pub(crate) const RIGHT: f64 = 26.0;
-/// Height between two panels, for half a tick label of each, in pixels.
+/// Height between two panels, in pixels. It has room for half a tick label of each panel.
 pub(crate) const SPLIT: f64 = 16.0;
 const GAP: f64 = 7.0;
 
-/// Returns the width that the tick labels and the title of the vertical axis need to the left of a panel.
+/// Returns the width to the left of a panel that the tick labels and the title of its vertical axis need, in
+/// pixels.
 pub(crate) fn left_room(ticks: &[&Ticks]) -> f64 {
     GAP + label_width(ticks) + 8.0 + TITLE_SIZE + 8.0
 }
@@ -34,7 +35,7 @@ pub(crate) fn outline(drawing: &mut Drawing, area: &Area) {
     drawing.path(rectangle(*area), Ink::stroke(Stroke::solid(BLACK, 1.2)));
 }
 
-/// Returns the title of an axis with the power of ten that the tick labels leave out, if they do.
+/// Returns the title of an axis. If the tick labels leave out a power of ten, the title states it as a factor.
 fn with_factor(title: &str, exponent: Option<i32>) -> String {
     match exponent {
         None => title.to_owned(),
@@ -42,7 +43,7 @@ fn with_factor(title: &str, exponent: Option<i32>) -> String {
     }
 }
 
-/// Returns as many ticks as have room for their labels on a horizontal axis of this width.
+/// Returns the ticks of a horizontal axis, as many as have room for their labels within this width.
 pub(crate) fn horizontal_ticks(axis: &Axis, width: f64) -> Ticks {
     let fits = |ticks: &Ticks| {
         let widest = label_width(&[ticks]) + 14.0;
@@ -57,7 +58,7 @@ pub(crate) fn vertical_ticks(axis: &Axis, height: f64) -> Ticks {
     axis.ticks(((height / 52.0) as usize).clamp(2, 9))
 }
 
-/// A horizontal edge of a panel.
+/// The upper or the lower edge of a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edge {
     Top,
@@ -111,8 +112,8 @@ pub(crate) fn horizontal_labels(
     drawing.text(area.right, title_at, text, Style::new(size).ending());
 }
 
-/// Draws a vertical axis: ticks inside the left and the right edge of the panel, and labels and title on its
-/// left.
+/// Draws a vertical axis: its ticks inside the left and the right edge of the panel, its labels and title to
+/// the left of the panel.
 pub(crate) fn vertical(
     drawing: &mut Drawing,
     area: &Area,

@@ -70,12 +70,12 @@ fn rows(entries: &[Entry], room: f64) -> Vec<Vec<&Entry>> {
     rows
 }
 
-/// Returns the height of a legend whose width is `room`.
+/// Returns the height that a legend needs if its width is `room`.
 pub(crate) fn height(entries: &[Entry], room: f64) -> f64 {
     rows(entries, room).len() as f64 * ROW
 }
 
-/// Draws the entries below `top`, from `left` on and no wider than `room`.
+/// Draws a legend with its upper edge at `top`, its left edge at `left` and the width `room`.
 pub(crate) fn draw(drawing: &mut Drawing, entries: &[Entry], left: f64, top: f64, room: f64) {
     for (index, row) in rows(entries, room).into_iter().enumerate() {
         let middle = top + (index as f64 + 0.5) * ROW;
@@ -133,13 +133,13 @@ pub(crate) fn plus(drawing: &mut Drawing, x: f64, y: f64) {
     drawing.line((x, y - 7.0), (x, y + 7.0), pen);
 }
 
-/// Draws slanted lines across an area, clipped at its edges. They show an uncertainty without hiding what is
-/// below.
+/// Draws slanted lines across an area, clipped at its edges. They mark an uncertainty without hiding what is
+/// behind them.
 pub(crate) fn hatch(drawing: &mut Drawing, area: &Area) {
     drawing.path(hatching(area), hatching_ink());
 }
 
-/// Returns the ink of the lines of [`hatching`].
+/// Returns the stroke of the lines of [`hatching`].
 pub(crate) fn hatching_ink() -> Ink {
     Ink::stroke(Stroke::solid(Colour(60, 60, 60), 0.9))
 }

@@ -19,13 +19,13 @@
 //! # Ok::<(), ns_viz::PictureError>(())
 //! ```
 //!
-//! The crate computes no statistics except the coverage of likelihood levels and the error bars of counts,
-//! and reads no result files. It contains a font, so that a picture has the same bytes on every machine. Only
-//! characters that this font lacks, such as Chinese ones, are drawn with a font of the system, if one has
-//! them.
+//! The crate computes no statistics except the coverage of likelihood levels and the error bars of counts, and
+//! it reads no result files. It contains a font, so that a picture has the same bytes on every machine.
+//! Characters that this font lacks, such as Chinese ones, are drawn with a font of the system if the system
+//! has one for them.
 //!
-//! Values that are not finite, or larger than 1e100 in size, are treated as missing, so that one failed point
-//! does not prevent the picture of all others.
+//! Values that are not finite, or larger than 1e100 in magnitude, are treated as missing, so that a picture
+//! can still be drawn if one of its points failed.
 
 mod axis;
 mod clip;

@@ -15,8 +15,8 @@ use crate::panel::{Layout, Panel};
 use crate::text::{Style, drop};
 
 const PICTURE: &str = "limit";
-/// Line from the level `alpha` down to the observed limit on the axis; [`EXPECTED`] is that of the expected
-/// limit.
+/// Stroke of the line from the level `alpha` down to the observed limit on the axis. [`EXPECTED`] is that for
+/// the expected limit.
 const OBSERVED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: None };
 const EXPECTED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: Some((5.0, 3.0)) };
 
@@ -32,10 +32,10 @@ pub struct Limit {
     pub subtitle: String,
     /// Tested values of the parameter of interest, strictly increasing.
     pub mu: Vec<f64>,
-    /// Observed CLs at each tested value; none where the test failed. Empty if there is no observation.
+    /// Observed CLs at each tested value; none where the test failed. Empty to draw no observed CLs.
     pub observed: Vec<Option<f64>>,
     /// Expected CLs at each tested value, for background fluctuations of -2, -1, 0, 1 and 2 standard
-    /// deviations. May be empty.
+    /// deviations. Empty to draw no expected CLs.
     pub expected: Vec<[Option<f64>; 5]>,
     /// Value of CLs at the limit: 0.05 for a confidence level of 95 %.
     pub alpha: f64,
@@ -65,8 +65,8 @@ impl Default for Limit {
 }
 
 impl Limit {
-    /// Draws observed and expected CLs with the bands of one and two standard deviations, a line at the level
-    /// `alpha`, and the limits.
+    /// Draws the observed and the expected CLs with bands of one and two standard deviations, a line at the
+    /// level `alpha`, and the limits.
     ///
     /// # Errors
     /// If no tested value has an observed or expected CLs, the lengths of fields differ, `mu` does not
@@ -196,7 +196,8 @@ impl Limit {
         }
     }
 
-    /// Draws a line through the values that `value` returns for each index, with gaps at missing values.
+    /// Draws a line through the values of CLs that `value` returns for the index of each tested value, with
+    /// gaps at missing values.
     fn line(&self, panel: &mut Panel<'_>, value: impl Fn(usize) -> Option<f64>, pen: Stroke) {
         let points: Vec<Option<(f64, f64)>> = self
             .mu
@@ -211,8 +212,8 @@ impl Limit {
     }
 }
 
-/// Returns a number as text with at most seven significant digits and without trailing zeros, as a user would
-/// write a confidence level.
+/// Returns a number with at most seven significant digits and without trailing zeros, as users write a
+/// confidence level.
 fn plain(value: f64) -> String {
     // Removes rounding errors: 1 - 0.9999 is a little less than 0.0001.
     let rounded = format!("{value:.6e}").parse().unwrap_or(value);
@@ -223,8 +224,8 @@ fn plain(value: f64) -> String {
     format!("{digits}{power}")
 }
 
-/// Returns the ink of the arrow head of the expected limit, a white fill. The arrow head of the observed
-/// limit is black.
+/// Returns the ink of the arrow head at the expected limit: white with a black outline. The one at the
+/// observed limit is black.
 fn open() -> Ink {
     Ink::outlined(WHITE, Stroke::solid(BLACK, 1.2))
 }
@@ -234,7 +235,7 @@ mod tests {
     use super::*;
     use crate::drawing::Item;
 
-    /// Returns the numbers of corners of the shapes with a fill colour, without the rectangles of the legend.
+    /// Returns the number of corners of each shape with this fill colour, except the rectangles of the legend.
     fn corners(drawing: &Drawing, colour: crate::colour::Colour) -> Vec<usize> {
         let shapes = drawing.items.iter().filter_map(|item| match item {
             Item::Shape(shape) if shape.ink.fill == Some(colour) => Some(shape.path.len() - 1),

@@ -1,8 +1,8 @@
 //! Lines of equal height on a grid, found by marching squares, the two-dimensional form of marching cubes
 //! (Lorensen and Cline 1987).
 //!
-//! Lower values are always on the left side of a line. So the outlines of a region and of the holes in it run
-//! in opposite directions, and can be filled as one path.
+//! Lower values are always on the left side of a line. The outlines of a region and of the holes in it
+//! therefore run in opposite directions, and can be filled as one path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,10 +24,10 @@ impl Grid<'_> {
         trace(self.x, self.y, &|i, j| self.value(i, j), level)
     }
 
-    /// Returns the outlines of the regions below `level`. They are closed along the edges of the grid and
-    /// around missing nodes.
+    /// Returns the outlines of the regions below `level`. The outlines are closed along the edges of the grid
+    /// and around nodes with a missing height.
     pub(crate) fn regions(&self, level: f64) -> Vec<Vec<(f64, f64)>> {
-        // The grid gets a ring of additional nodes of infinite height, at the positions of its outermost
+        // The grid gets an additional ring of nodes of infinite height, at the same positions as its outermost
         // nodes.
         let padded = |values: &[f64]| -> Vec<f64> {
             let (first, last) = (values.first().copied(), values.last().copied());
@@ -61,8 +61,8 @@ fn trace(
             for (from, to) in cell([a, b, c, d], level) {
                 for side in [from, to] {
                     points.entry(sides[side]).or_insert_with(|| {
-                        // The order of the two ends is the same for both cells of a side, so that they find
-                        // the same point.
+                        // Both cells of a side take its two ends in the same order, so that they compute the
+                        // same point.
                         let ((u, low), (v, high)) = match side {
                             0 => (((x[i], y[j]), a), ((x[i + 1], y[j]), b)),
                             1 => (((x[i + 1], y[j]), b), ((x[i + 1], y[j + 1]), c)),

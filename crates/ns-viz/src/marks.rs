@@ -1,11 +1,11 @@
-//! Points with error bars, collected into a few shapes: viewers are slow to open files with twenty thousand
-//! single shapes.
+//! Points with error bars, which are collected into a few shapes. Viewers are slow to open files with twenty
+//! thousand separate shapes.
 
 use crate::axis::Axis;
 use crate::colour::BLACK;
 use crate::drawing::{Area, Drawing, Ink, Segment, Stroke, circle};
 
-/// The points of one panel with their error bars.
+/// The points of a panel with their error bars.
 pub(crate) struct Marks<'a> {
     area: &'a Area,
     axis: Axis,
@@ -24,8 +24,9 @@ impl<'a> Marks<'a> {
         Self { area, axis, heads, bars: Vec::new(), points: Vec::new(), arrows: Vec::new() }
     }
 
-    /// Adds a point in the middle between `left` and `right`, with an error bar from `low` to `up`. A point
-    /// beyond the panel becomes an arrow at its edge.
+    /// Adds a point in the middle between `left` and `right` (positions on the page), with an error bar from
+    /// `low` to `up` (values). If the point is beyond the panel, an arrow is drawn at the edge instead,
+    /// except for a count of 0 on a logarithmic axis whose error bar is visible.
     pub(crate) fn add(&mut self, (left, right): (f64, f64), value: f64, low: f64, up: f64) {
         let (area, y) = (self.area, &self.axis);
         let x = 0.5 * (left + right);
@@ -65,8 +66,8 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Adds a vertical line at the position `x` between two values: the lowest and the highest point of a
-    /// pixel, between which all its other points lie.
+    /// Adds a vertical line at the position `x` between the values `from` and `to`. They are the lowest and the
+    /// highest of several bins that share a pixel, so that the points of all these bins lie on the line.
     pub(crate) fn join(&mut self, x: f64, from: f64, to: f64) {
         self.bars
             .extend([Segment::Move(x, self.axis.clamped(from)), Segment::Line(x, self.axis.clamped(to))]);

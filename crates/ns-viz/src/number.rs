@@ -1,7 +1,7 @@
 //! Numbers as text, and the range of numbers that can be drawn.
 
-/// Returns the value if it can be drawn: it must not be NaN or larger than 1e100 in size, so that differences
-/// do not overflow.
+/// Returns the value if it can be drawn. It must not be NaN, nor larger than 1e100 in magnitude, so that
+/// differences do not overflow.
 pub(crate) fn usable(value: f64) -> Option<f64> {
     (value.abs() <= 1e100).then_some(value)
 }
@@ -43,8 +43,8 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     out
 }
 
-/// Returns a number with about `digits` significant digits; very large and very small numbers have a power of
-/// ten.
+/// Returns a number with at least `digits` significant digits. Very large and very small numbers are written with a
+/// power of ten.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     if !(value.abs() >= 1e-100) {
         return "0".into();
@@ -57,8 +57,8 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     fixed(value, (digits as i32 - 1 - exponent).max(0) as usize)
 }
 
-/// Returns a number with the decimals that show three significant digits of `span`, the length of the axis,
-/// so that all values of an axis have the same number of decimals.
+/// Returns a number with the decimals that show three significant digits of `span`, the length of an axis. So
+/// all values of an axis have the same number of decimals.
 pub(crate) fn resolved(value: f64, span: f64) -> String {
     let step = span.abs().log10().floor();
     if !(-4.0..=5.0).contains(&step) || value.abs() >= 1e7 {

@@ -6,7 +6,7 @@ use crate::drawing::{Area, Drawing, Stroke};
 use crate::frame::{self, Edge};
 use crate::header::Header;
 
-/// What a page with one panel contains, except the data.
+/// The contents of a page with one panel, except the data.
 pub(crate) struct Layout<'a> {
     pub(crate) header: Header<'a>,
     pub(crate) description: String,
@@ -18,7 +18,7 @@ pub(crate) struct Layout<'a> {
     pub(crate) right: f64,
 }
 
-/// A page on which data can be drawn: its axes have their positions on the page.
+/// A page with one panel on which data can be drawn. Its axes give the positions of values on the page.
 pub(crate) struct Panel<'a> {
     pub(crate) drawing: Drawing,
     pub(crate) area: Area,

@@ -1,4 +1,4 @@
-//! Writes a drawing as PDF. Pages have the size of the drawing, and the used part of the font is embedded.
+//! Writes a drawing as PDF. Pages have the size of the drawing, and the used glyphs of the font are embedded.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::text::{Anchor, Style};
 
 /// Number of PDF points (72 per inch) of one CSS pixel (96 per inch).
 const POINTS: f64 = 0.75;
-/// Number of the first PDF object of the pages. Smaller numbers are used for the objects of the file.
+/// Number of the PDF object of the first page. Smaller numbers are used for objects that all pages share.
 const FIRST_PAGE: i32 = 32;
 const FONT: Name = Name(b"F0");
 const FONT_NAME: Name = Name(b"NSVIZA+DejaVuSans");
 const ADOBE_IDENTITY: SystemInfo =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
 
-/// The glyphs that a file uses. `remapper` gives each glyph its number in the embedded font; `characters`
-/// maps this number to the glyph's number in the original font and to the character that it shows.
+/// The glyphs that a file uses. `remapper` gives each glyph a number in the embedded font. `characters` maps
+/// this number to the number of the glyph in the original font, and to the character that it shows.
 #[derive(Default)]
 struct Used {
     remapper: GlyphRemapper,
@@ -168,8 +168,8 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
     }
 }
 
-/// Writes the outline of a glyph as a path of the page. The outline is in units of the font size, with y
-/// upwards.
+/// Writes the outline of a glyph as a path of the page. The outline that it receives is in units of the font
+/// size, with y upwards.
 struct GlyphPath<'a> {
     content: &'a mut Content,
     origin: (f64, f64),

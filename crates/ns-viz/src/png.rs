@@ -13,13 +13,14 @@ use crate::text::{Anchor, Style};
 
 /// Largest number of pixels of a PNG.
 pub(crate) const MOST_PIXELS: usize = 100_000_000;
-/// Approximate number of pixels in memory at a time. A page is drawn in bands of so many pixels.
+/// Approximate number of pixels in memory at a time. A page is drawn in horizontal bands of this number of
+/// pixels.
 const BAND_PIXELS: u32 = 2_000_000;
-/// Number of pixels above which a picture is compressed fast instead of well.
+/// Number of pixels above which a picture is compressed for speed instead of file size.
 const QUICK_ABOVE: u64 = 12_000_000;
 
 impl Drawing {
-    /// Returns the picture as a PNG file with `scale` pixels per CSS pixel (2 is good for slides).
+    /// Returns the picture as a PNG file with `scale` pixels per CSS pixel (2 suits slides).
     ///
     /// # Errors
     /// [`PictureError::OutOfRange`] if the scale is not a positive number, and
@@ -85,7 +86,7 @@ impl Drawing {
     }
 }
 
-/// Returns the upper and the lower end of an item on the page, with a margin for the width of its lines.
+/// Returns the upper and the lower end of an item on the page, including a margin for the width of its lines.
 fn vertical_extent(item: &Item) -> (f64, f64) {
     match item {
         Item::Shape(shape) => {
@@ -141,8 +142,8 @@ fn path(segments: &[Segment]) -> Option<Path> {
     builder.finish()
 }
 
-/// Collects the outlines of glyphs, shifted to the position of each glyph, in units of the font size with y
-/// downwards.
+/// Collects the outlines of glyphs, each shifted to the position of its glyph, in units of the font size with
+/// y downwards.
 struct Outlines {
     builder: PathBuilder,
     x: f32,

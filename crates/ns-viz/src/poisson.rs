@@ -3,9 +3,10 @@
 /// Probability of the standard normal distribution above one standard deviation.
 const TAIL: f64 = 0.158_655_253_931_457;
 
-/// Returns the central 68.27 % confidence interval for the mean of a Poisson distribution of which `count`
-/// was observed (Garwood 1936). Whole counts up to 100 use the exact sums. Other counts, such as those of
-/// Asimov data, use the approximation of Wilson and Hilferty, whose error is less than 1 %.
+/// Returns the central 68.27 % confidence interval for the mean of a Poisson distribution if `count` was
+/// observed (Garwood 1936). Whole counts up to 100 use exact sums of Poisson probabilities. Other counts, such
+/// as those of Asimov data, use the approximation of Wilson and Hilferty. Its error is less than 1 % for counts
+/// above 1, and less than 0.02 events for smaller counts.
 pub(crate) fn interval(count: f64) -> (f64, f64) {
     let count = count.max(0.0);
     if count.fract() == 0.0 && count <= 100.0 {
@@ -33,7 +34,7 @@ fn at_most(n: u32, mean: f64) -> f64 {
 }
 
 /// Finds the mean at which a monotone probability equals [`TAIL`], by bisection. `rising` says whether the
-/// probability rises with the mean; the search ends at about twice the `count`.
+/// probability rises with the mean. The means up to about twice the `count` are searched.
 fn mean_where(probability: impl Fn(f64) -> f64, rising: bool, count: f64) -> f64 {
     let (mut low, mut high) = (0.0, 2.0 * count + 5.0);
     for _ in 0..60 {

@@ -13,12 +13,12 @@ use crate::rows::{self, PULL_TITLE};
 
 const PICTURE: &str = "pulls";
 const MARGIN: f64 = 16.0;
-/// Largest number of rows of a column, unless the number of columns is given.
+/// Largest number of rows in a column, unless the user gives the number of columns.
 const MOST_ROWS: usize = 50;
-/// Largest number of rows in columns of [`MOST_ROWS`]. More rows are arranged in an approximate square, and
-/// on several pages of a PDF.
+/// Largest number of rows that are drawn in columns of [`MOST_ROWS`]. More rows are arranged about as a
+/// square; in a PDF they are distributed over several pages.
 const LONGEST_PAGE: usize = 3 * MOST_ROWS;
-/// A number of rows for which rows have their smallest height.
+/// A number of rows so large that the rows have their smallest height.
 const MANY_ROWS: usize = 61;
 /// Width of the panel of each column if there are several columns, in pixels.
 const NARROW_PANEL: f64 = 220.0;
@@ -46,9 +46,9 @@ pub struct Pulls {
     pub subtitle: String,
     /// The parameters, from top to bottom.
     pub rows: Vec<PullRow>,
-    /// Number of columns, all on one page. By default each column has at most 50 rows. For more than 150 rows
-    /// the default is as many columns as make the page about a square; a PDF then has pages of two columns
-    /// instead.
+    /// Number of columns, all on one page. By default each column has at most 50 rows. More than 150 rows are
+    /// by default arranged in as many columns as make the page about square; a PDF then has several pages of
+    /// two columns instead.
     pub columns: Option<usize>,
 }
 
@@ -85,7 +85,7 @@ impl Pulls {
         Ok(sheet)
     }
 
-    /// Returns the number of columns for which the page is about as wide as high.
+    /// Returns the number of columns for which the width of the page is about its height.
     fn square(&self) -> usize {
         let row = rows::height(MANY_ROWS);
         let names = rows::name_room(self.rows.iter().map(|entry| entry.parameter.as_str()), row);
@@ -93,7 +93,7 @@ impl Pulls {
         ((self.rows.len() as f64 * row / column).sqrt().ceil() as usize).max(LONGEST_PAGE / MOST_ROWS)
     }
 
-    /// Draws rows on one page, in columns. The pull axes go from `-half` to `half`.
+    /// Draws `entries` on one page in `columns` columns. The axes of the pulls go from `-half` to `half`.
     fn sheet(&self, entries: &[PullRow], columns: usize, half: f64, subtitle: &str) -> Drawing {
         let columns = columns.clamp(1, entries.len().max(1));
         let each = entries.len().div_ceil(columns).max(1);
@@ -112,7 +112,7 @@ impl Pulls {
         let point = Entry::new(Symbol::Pull, "pull and constraint");
         let header = Header { title: &self.title, subtitle, entries: vec![point, one, two] };
         let room = width - 2.0 * MARGIN;
-        // Columns longer than a screen have the labels of their axis above them too.
+        // Columns that are longer than a screen also have the labels of their axis above them.
         let above = if each > MOST_ROWS { 20.0 } else { 0.0 };
         let top = header.height(room) + 6.0 + above;
         let height = top + row * each as f64 + frame::BELOW;

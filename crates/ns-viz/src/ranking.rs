@@ -43,8 +43,7 @@ pub struct RankingRow {
     /// Change of the parameter of interest when the nuisance parameter is moved down by its uncertainty after
     /// the fit.
     pub postfit_down: Option<f64>,
-    /// Whether a shift of the nuisance parameter was cut at one of its bounds. Such a row is marked with a
-    /// dagger.
+    /// Whether a bound limited a shift of the nuisance parameter. Such a row is marked with a dagger.
     pub clipped: bool,
     /// Short text to the right of the row, such as the value of a free normalisation; none if empty.
     pub note: String,
@@ -62,13 +61,13 @@ pub struct Ranking {
     pub subtitle: String,
     /// The nuisance parameters, in any order.
     pub rows: Vec<RankingRow>,
-    /// Number of parameters to draw, those of the largest impact; all by default.
+    /// Number of parameters to draw, those with the largest impacts; all by default.
     pub max_rows: Option<usize>,
 }
 
 impl RankingRow {
-    /// Returns the size of the largest change of the parameter of interest, from the post-fit impacts, or
-    /// from the pre-fit ones if there are no others.
+    /// Returns the magnitude of the larger post-fit change of the parameter of interest. If there are no
+    /// post-fit changes, it is that of the larger pre-fit change.
     fn impact(&self) -> Option<f64> {
         let largest = |up, down| {
             let sizes = [present(up), present(down)].into_iter().flatten().map(f64::abs);
@@ -79,7 +78,7 @@ impl RankingRow {
 }
 
 impl Ranking {
-    /// Draws the impacts, with their axis above the panel, and the pulls, with their axis below it.
+    /// Draws the impacts, whose axis is above the panel, and the pulls, whose axis is below it.
     ///
     /// # Errors
     /// If there is no row to show.

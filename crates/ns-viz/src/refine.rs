@@ -1,12 +1,12 @@
 //! Smooth curves and surfaces through scanned points.
 //!
 //! A likelihood is smooth between the points of a scan. Straight lines between the points would have corners
-//! that the likelihood does not have, and cross the levels at wrong positions. In each interval the curve is
-//! therefore the polynomial through the four nearest points (Lagrange), which is exact for a parabola. The
-//! curve has a gap at a missing point: nothing is drawn across failed fits.
+//! that the likelihood does not have, and would cross the levels at wrong positions. In each interval the
+//! curve is therefore the polynomial through the four nearest points (Lagrange), which is exact for a
+//! parabola. Where the fit of a point failed, the curve has a gap.
 
-/// Returns the values of the curve at the points and at the steps between them, with every interval divided
-/// into `parts` steps. If either end of an interval is missing, all values between its ends are missing.
+/// Returns the values of the curve at the positions of [`positions`]: every interval is divided into `parts`
+/// steps. If the value at an end of an interval is missing, all values within the interval are missing.
 pub(crate) fn resample(x: &[f64], y: &[Option<f64>], parts: usize) -> Vec<Option<f64>> {
     let parts = parts.max(1);
     let mut out = Vec::with_capacity(x.len() * parts);
@@ -30,7 +30,8 @@ pub(crate) fn resample(x: &[f64], y: &[Option<f64>], parts: usize) -> Vec<Option
     out
 }
 
-/// Returns the positions of the values of [`resample`].
+/// Returns the positions of the points and of the steps between them, with every interval divided into `parts`
+/// steps.
 pub(crate) fn positions(x: &[f64], parts: usize) -> Vec<f64> {
     let parts = parts.max(1);
     let inner = (0..x.len().saturating_sub(1))
@@ -46,8 +47,8 @@ fn between(x: &[f64], index: usize, share: f64) -> f64 {
     }
 }
 
-/// Returns the ends of the interval that starts at `index` and up to two more points: one on each side, or
-/// two on one side if the other side has none.
+/// Returns up to four points around the interval that starts at `index`: its two ends and the next point on
+/// each side. If one side has no point, there are two points of the other side.
 fn neighbours(x: &[f64], y: &[Option<f64>], index: usize) -> (Vec<f64>, Vec<f64>) {
     let is_present = |at: usize| y.get(at).copied().flatten().is_some();
     let mut first = index;
@@ -65,8 +66,8 @@ fn neighbours(x: &[f64], y: &[Option<f64>], index: usize) -> (Vec<f64>, Vec<f64>
     found.unzip()
 }
 
-/// Returns the value of the polynomial through the points at `at`; none if it lies far outside the range of
-/// their values.
+/// Returns the value at `at` of the polynomial through the points; none if it lies far outside the range of
+/// `y`.
 fn polynomial(x: &[f64], y: &[f64], at: f64) -> Option<f64> {
     let mut sum = 0.0;
     for (i, (own, value)) in x.iter().zip(y).enumerate() {

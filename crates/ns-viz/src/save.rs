@@ -7,10 +7,10 @@ use crate::drawing::Drawing;
 use crate::error::PictureError;
 use crate::png::MOST_PIXELS;
 
-/// Number of pixels of a PNG above which [`Drawing::encode`] takes fewer than two pixels per CSS pixel.
+/// Number of pixels above which [`Drawing::encode`] writes a PNG with fewer than two pixels per CSS pixel.
 const USUAL_PIXELS: f64 = 4e7;
 
-/// A format that pictures can be written in.
+/// A file format of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Scalable Vector Graphics, for the web and for editing.
@@ -22,7 +22,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the format of the extension of a file name, in upper or lower case.
+    /// Returns the format that belongs to the extension of a file name; upper and lower case are equivalent.
     ///
     /// # Errors
     /// [`PictureError::UnknownExtension`] if the extension is none of `.svg`, `.png` and `.pdf`.
@@ -39,8 +39,8 @@ impl Format {
 }
 
 impl Drawing {
-    /// Returns the bytes of the picture's file in a format. A PNG has two pixels per CSS pixel, or fewer if
-    /// it would have more than 40 million pixels.
+    /// Returns the picture as a file in the given format. A PNG has two pixels per CSS pixel, or fewer if it
+    /// would have more than 40 million pixels.
     ///
     /// # Errors
     /// If the picture cannot be encoded.

@@ -34,14 +34,14 @@ pub struct Scan {
     pub twice_delta_nll: Vec<Option<f64>>,
     /// Best-fit value of the parameter.
     pub best_fit: Option<f64>,
-    /// Values of `twice_delta_nll` at which a line is drawn. Each is labelled with its coverage for one
-    /// parameter of interest. The default levels are 1 and 4.
+    /// Values of `twice_delta_nll` at which a line is drawn, 1 and 4 by default. Each line is labelled with
+    /// its coverage for one parameter of interest.
     pub levels: Vec<f64>,
-    /// Values of the parameter at which the scan crosses each level, if they are known more precisely than
-    /// from the drawn points (from MINOS, for example). Empty, or one list for each level.
+    /// Values of the parameter at which the scan crosses the levels, one list for each level, for example from
+    /// MINOS. If empty, the crossings of the drawn curve are used, which are less precise.
     pub crossings: Vec<Vec<f64>>,
-    /// Upper end of the vertical axis. By default the axis contains the whole scan, but ends at four times
-    /// the highest level, unless fewer than three points lie below that.
+    /// Upper end of the vertical axis. By default the axis shows all points of the scan up to four times the
+    /// highest level; if fewer than three points lie below that, it shows all points.
     pub y_max: Option<f64>,
 }
 
@@ -82,7 +82,8 @@ impl Scan {
         let levels = self.levels_with_crossings(&curve);
         let mut panel = self.layout(&heights, (low, high), &levels).start();
 
-        // If the scan is far higher than the levels, their labels would overlap; some are then left out.
+        // If the scan is far higher than the levels, the labels of the levels would overlap. Some labels are
+        // then left out.
         let mut named_at = Vec::new();
         for (level, label, crossings) in &levels {
             let dashes = Stroke::dashed(GREY, 1.2, 6.0, 4.0);
@@ -137,7 +138,7 @@ impl Scan {
     ) -> Layout<'_> {
         let failed = heights.iter().filter(|height| height.is_none()).count();
         let top_level = levels.iter().map(|(level, ..)| *level).fold(0.0, f64::max);
-        // If fewer than three points lie below four times the highest level, the whole scan is shown.
+        // If fewer than three points lie below four times the highest level, all points are shown.
         let few = heights.iter().flatten().filter(|height| **height <= 4.0 * top_level).count() < 3;
         let most = if top_level > 0.0 && !few { 4.0 * top_level } else { high };
         let top = present(self.y_max).unwrap_or((1.06 * high).min(most).max(1.15 * top_level));
@@ -178,8 +179,8 @@ impl Scan {
         }
     }
 
-    /// Returns the levels that can be drawn, each with its label and the values at which the curve crosses
-    /// it.
+    /// Returns the levels that can be drawn, each with its label and the values of the parameter at the
+    /// crossings.
     fn levels_with_crossings(&self, curve: &[(f64, Option<f64>)]) -> Vec<(f64, String, Vec<f64>)> {
         let mut out = Vec::new();
         for (index, level) in self.levels.iter().enumerate() {
@@ -195,9 +196,9 @@ impl Scan {
     }
 }
 
-/// Returns a probability in per cent, such as "68.3 %" and "95 %". Probabilities near one keep all their
-/// nines, as in "99.994 %". One decimal distinguishes the 95.4 % of two standard deviations from the 95 % of
-/// a rise by 3.84.
+/// Returns a probability in per cent, such as "68.3 %" or "95 %". One decimal distinguishes the 95.4 % of two
+/// standard deviations from the 95 % of a rise by 3.84. Probabilities near one keep all their nines, as in
+/// "99.994 %".
 pub(crate) fn coverage(probability: f64) -> String {
     if 1.0 - probability < 1e-9 {
         return "> 99.999999 %".to_owned();

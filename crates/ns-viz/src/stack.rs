@@ -12,7 +12,7 @@ use crate::number::present;
 use crate::poisson;
 use crate::text::{Style, fit};
 
-/// Largest upper end of the ratio axis. On a longer axis, ratios near one could not be distinguished.
+/// Largest upper end of the axis of the ratio. On a longer axis, ratios near one could not be distinguished.
 const HIGHEST_RATIO: f64 = 4.0;
 
 /// One layer of a stack: a sample, or several samples drawn together.
@@ -21,7 +21,7 @@ pub(crate) struct Layer {
     pub(crate) counts: Vec<f64>,
 }
 
-/// A channel whose input was checked, with its axes.
+/// A channel whose lengths were checked, with the axes of its panels.
 pub(crate) struct Stack {
     name: String,
     x_title: String,
@@ -29,7 +29,7 @@ pub(crate) struct Stack {
     edges: Vec<f64>,
     layers: Vec<Layer>,
     total: Vec<f64>,
-    /// Observed events of each bin, with the lower and the upper end of the error bar.
+    /// Observed events of each bin, with the lower and the upper end of their error bar; none if not shown.
     data: Vec<Option<(f64, f64, f64)>>,
     uncertainty: Vec<Option<f64>>,
     y: Axis,
@@ -89,7 +89,7 @@ impl Stack {
         self.uncertainty.get(bin).copied().flatten()
     }
 
-    /// Returns the observed events of a bin, and the lower and the upper end of the error bar.
+    /// Returns the observed events of a bin, and the lower and the upper end of their error bar.
     fn point(&self, bin: usize) -> Option<(f64, f64, f64)> {
         self.data.get(bin).copied().flatten()
     }
@@ -106,14 +106,15 @@ impl Stack {
         if !(high > 0.0) {
             return Axis::log(0.1, 1.0);
         }
-        // The axis starts below the smallest bin, so that its stack is visible, but spans at most about eight
+        // The axis starts below the smallest bin, so that this bin is visible, but spans at most about eight
         // decades.
         Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
     }
 
     /// Returns the axis of the ratio. It is symmetric around one and contains all error bars and
-    /// uncertainties; if these reach further than 0.5 from one, it starts at 0. The error bars of bins with
-    /// an expected yield below one can be very long. They do not widen the axis, and may end in an arrow.
+    /// uncertainties. If these reach further than 0.5 from one, it goes from 0 to at most [`HIGHEST_RATIO`].
+    /// The error bars of bins with an expected yield below one can be very long; they do not widen the axis,
+    /// and may end in an arrow.
     fn ratio_axis(&self) -> Axis {
         let (mut down, mut up) = (0.0_f64, 0.0_f64);
         for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
@@ -132,9 +133,9 @@ impl Stack {
         Axis::linear(0.0, high)
     }
 
-    /// Draws the channel into an area, which includes the space for labels on the left, but not the labels
-    /// below the panels. `caption` is the height of the channel's name, `ratio` that of the ratio panel; 0
-    /// draws no ratio.
+    /// Draws the channel into an area. The area includes the space for labels to the left of the panels, but
+    /// not the labels below them. `caption` is the height of the line with the channel's name, and `ratio` the
+    /// height of the ratio panel; if it is 0, no ratio is drawn.
     pub(crate) fn draw(&self, page: &mut Drawing, area: Area, caption: f64, ratio: f64) {
         let split = if ratio > 0.0 { ratio + frame::SPLIT } else { 0.0 };
         let upper = Area { top: area.top + caption, bottom: area.bottom - split, ..area };
@@ -167,7 +168,7 @@ impl Stack {
         frame::horizontal_labels(page, &lowest, &x, &x_ticks, Edge::Bottom, &self.x_title);
     }
 
-    /// Returns the name of the channel, with a remark if only some of the bins are drawn.
+    /// Returns the name of the channel; if not all bins are drawn, with a remark that says so.
     fn caption(&self, x: &Axis) -> String {
         let bins = self.total.len();
         if columns::cells(&self.edges, x, |_| Some(0.0)).len() >= bins {
@@ -180,8 +181,8 @@ impl Stack {
         )
     }
 
-    /// Returns the ticks of the horizontal axis. If the axis shows bin numbers, it has ticks at whole numbers
-    /// only.
+    /// Returns the ticks of the horizontal axis. If the axis shows bin numbers, there are ticks at whole
+    /// numbers only.
     fn x_ticks(&self, x: &Axis, width: f64) -> Ticks {
         let mut ticks = frame::horizontal_ticks(x, width);
         let counted = self.edges.iter().enumerate().all(|(index, edge)| *edge == index as f64);
@@ -199,14 +200,14 @@ impl Stack {
     }
 
     /// Returns the bins to draw, from left to right. If bins are narrower than a pixel, only the lowest and
-    /// the highest bin of each pixel are drawn. That looks the same, and keeps the file of a picture of 20
-    /// 000 bins small.
+    /// the highest bin of each pixel are drawn. That looks the same, and keeps the file small if there are
+    /// thousands of bins.
     fn cells(&self, x: &Axis, height: impl Fn(usize) -> Option<f64>) -> Vec<Cell> {
         columns::cells(&self.edges, x, height)
     }
 
-    /// Draws each layer as one outline between the sum of the layers below it and the sum including it.
-    /// Negative counts have no height.
+    /// Draws each layer as the shape between the sum of the layers below it and the sum that includes it.
+    /// Negative counts are drawn as 0.
     fn paint_layers(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
         let cells = self.cells(x, |bin| self.total.get(bin).copied());
         let mut below = vec![0.0; self.total.len()];
@@ -283,7 +284,7 @@ impl Stack {
     }
 }
 
-/// Returns the upper outline of a histogram of the cells with these heights per bin.
+/// Returns the upper outline of a histogram that consists of `cells`. `heights` has one height per bin.
 fn steps(cells: &[Cell], heights: &[f64], y: &Axis) -> Vec<(f64, f64)> {
     let step = |cell: &Cell| {
         let at = y.clamped(*heights.get(cell.bin)?);

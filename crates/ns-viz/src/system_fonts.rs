@@ -1,6 +1,5 @@
-//! Fonts of the system, for characters that the font of the pictures lacks, such as those of Chinese,
-//! Japanese and Korean. The system is searched for fonts once per process, when the first such character
-//! occurs.
+//! Fonts of the system, for characters that the font of this crate lacks, such as Chinese, Japanese and Korean
+//! ones. The system is searched for fonts once per process, when the first such character occurs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use ttf_parser::{Face, GlyphId};
 
-/// A glyph and the font that contains it; none if no font has the character.
+/// A glyph and the font that contains it; none if no font has a glyph for the character.
 type FoundGlyph = Option<(&'static Face<'static>, GlyphId)>;
 
 /// Largest size, in bytes, of a font file that is read. Larger files contain coloured bitmaps, which cannot
@@ -17,15 +16,15 @@ const LARGEST_FILE: u64 = 120_000_000;
 /// Largest depth to which folders of fonts are searched. It is limited because links may form cycles.
 const DEEPEST: usize = 6;
 
-/// One font: its file, its index in the file, and the sorted ranges of characters that it has.
+/// One font: path of its file, index of the font in the file, and sorted ranges of the characters that it has.
 struct FontFile {
     path: PathBuf,
     index: u32,
     ranges: Vec<(u32, u32)>,
 }
 
-/// The fonts in order of preference, the opened fonts by their index in `known`, and the glyph found for each
-/// character so far.
+/// The fonts in order of preference (`known`), the fonts opened so far by their index in `known`, and the
+/// glyph found for each character so far.
 struct Fonts {
     known: Vec<FontFile>,
     opened: HashMap<usize, Option<&'static Face<'static>>>,
@@ -40,7 +39,8 @@ static FONTS: LazyLock<Mutex<Fonts>> = LazyLock::new(|| {
     Mutex::new(Fonts::new(files))
 });
 
-/// Returns the most preferred font that has the character, and its glyph.
+/// Returns the first font, in order of preference, that has the character, and its glyph; none if no font has
+/// it.
 pub(crate) fn face_for(character: char) -> FoundGlyph {
     FONTS.lock().unwrap_or_else(PoisonError::into_inner).face_for(character)
 }
@@ -80,9 +80,9 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the sorting key of a font file. Upright fonts of normal weight without serifs come first, because
-/// they are similar to the font of the pictures. The path comes second, so that the choice does not depend on
-/// the order of the files in a folder.
+/// Returns the sorting key of a font file. Its first part prefers upright fonts of normal weight without
+/// serifs, because they are similar to the font of this crate. Its second part is the path, so that the order
+/// does not depend on that of the files in a folder.
 fn preference(path: &Path) -> (usize, PathBuf) {
     let name = path.file_stem().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let unusual =
@@ -129,7 +129,7 @@ impl Fonts {
     }
 }
 
-/// Returns the fonts of a file with the characters that they have.
+/// Returns the fonts in a file, each with the characters that it has; empty if the file cannot be read.
 fn fonts_of(path: &Path) -> Vec<FontFile> {
     let small = std::fs::metadata(path).is_ok_and(|about| about.len() <= LARGEST_FILE);
     let Some(data) = small.then(|| std::fs::read(path).ok()).flatten() else { return Vec::new() };
@@ -154,7 +154,8 @@ fn fonts_of(path: &Path) -> Vec<FontFile> {
     (0..count).filter_map(font).collect()
 }
 
-/// Reads a font. Its memory is never freed, so that the font can be used until the process ends.
+/// Reads a font; none if its file cannot be read. The memory is never freed, so that the font is valid until
+/// the process ends.
 fn open(font: &FontFile) -> Option<&'static Face<'static>> {
     let data: &'static [u8] = Box::leak(std::fs::read(&font.path).ok()?.into_boxed_slice());
     let face: &'static Face<'static> = Box::leak(Box::new(Face::parse(data, font.index).ok()?));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::colour::{BLACK, Colour};
 use crate::font;
 
-/// The part of a text that is at its position.
+/// The part of a text that lies at the position where the text is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Anchor {
     Start,
@@ -25,7 +25,7 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Returns the style of black text that starts at its position.
+    /// Returns the style of black text that starts at its position, with this font size in pixels.
     pub(crate) fn new(size: f64) -> Self {
         Self { size, anchor: Anchor::Start, colour: BLACK, upwards: false }
     }
@@ -51,19 +51,19 @@ impl Style {
     }
 }
 
-/// Height of capitals above the baseline, as a fraction of the font size.
+/// Height of a line above its baseline, as a fraction of the font size.
 pub(crate) const ASCENT: f64 = 0.76;
-/// Depth of letters below the baseline, as a fraction of the font size.
+/// Depth of a line below its baseline, as a fraction of the font size.
 pub(crate) const DESCENT: f64 = 0.24;
 
-/// Returns the distance from the middle of a line of text down to its baseline.
+/// Returns the distance from the middle of a line of text down to its baseline, for a font size.
 pub(crate) fn drop(size: f64) -> f64 {
     0.36 * size
 }
 
-/// Returns a text and a font size at which it is at most `room` wide. The size is reduced down to `least`; if
-/// that is not enough, the text is shortened in the middle, where names of systematic uncertainties differ
-/// least.
+/// Returns a text and a font size that fit into the width `room`. First the font size is reduced, at most to
+/// `least`. If that is not enough, the text is shortened in the middle, where names of systematic
+/// uncertainties differ least.
 pub(crate) fn fit(text: &str, room: f64, size: f64, least: f64) -> (String, f64) {
     let unit = font::width(text, 1.0);
     if unit * size <= room {

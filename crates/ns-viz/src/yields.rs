@@ -43,8 +43,8 @@ pub struct ChannelYields {
     pub bin_edges: Vec<f64>,
     /// The samples, from the bottom of the stack to its top. Signal samples are always on top.
     pub samples: Vec<SampleYields>,
-    /// Observed events of each bin; none for a bin whose data are not to be shown. Empty to draw no data at
-    /// all.
+    /// Observed events of each bin; none for a bin whose data are not to be shown. If empty, no data are
+    /// drawn.
     pub data: Vec<Option<f64>>,
     /// Uncertainty of the total expected yield of each bin; empty if unknown.
     pub uncertainty: Vec<Option<f64>>,
@@ -62,10 +62,11 @@ pub struct Yields {
     pub channels: Vec<ChannelYields>,
     /// Whether the axis of events is logarithmic.
     pub log_y: bool,
-    /// Number of channels side by side. By default about as many as there are rows, but at most four.
+    /// Number of channels side by side. By default it is about the number of rows of channels, but at most
+    /// four.
     pub columns: Option<usize>,
-    /// Largest number of colours of background samples. If there are more samples, the smallest ones are
-    /// added up and drawn as "other".
+    /// Largest number of colours for background samples, including that for "other". If there are more
+    /// background samples, the smallest ones are added up and drawn as "other".
     pub max_samples: usize,
 }
 
@@ -82,8 +83,8 @@ impl Default for Yields {
     }
 }
 
-/// The samples of all channels. `named` contains the samples that are drawn separately: name, whether it is
-/// signal, and colour.
+/// The samples of all channels. `named` lists the samples that are drawn separately: name, whether the sample
+/// is signal, and colour.
 struct Catalogue {
     named: Vec<(String, bool, Colour)>,
     /// Number of background samples that are drawn together as "other".
@@ -102,8 +103,8 @@ impl Yields {
         self.draw_channels(&self.channels.iter().collect::<Vec<_>>(), "Expected and observed events")
     }
 
-    /// Draws each channel on a separate page, in the colours of the common page. Returns the name of each
-    /// channel with its page.
+    /// Draws each channel on a separate page, with the same colours as on the common page. Returns the name
+    /// and the page of each channel.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
@@ -151,8 +152,8 @@ impl Yields {
         Ok(page)
     }
 
-    /// Returns the samples of all channels in the order in which they first appear. If there are too many
-    /// backgrounds, the smallest ones are drawn together.
+    /// Returns the samples of all channels in the order in which they first appear. If there are more
+    /// background samples than `max_samples`, the smallest ones are drawn together.
     fn catalogue(&self) -> Catalogue {
         let mut found: Vec<(String, bool, f64)> = Vec::new();
         for sample in self.channels.iter().flat_map(|channel| &channel.samples) {
@@ -168,7 +169,7 @@ impl Yields {
         sizes.sort_by(|a, b| b.total_cmp(a));
         let most = self.max_samples.max(1);
         let backgrounds = sizes.len();
-        // "Other" needs one of the colours, and always contains at least two samples.
+        // "Other" takes one of the colours, and always contains at least two samples.
         let least = if backgrounds > most { sizes.get(most - 1).copied() } else { None };
         let mut named = Vec::new();
         let (mut signals, mut others) = (0, 0);
@@ -211,8 +212,8 @@ impl Catalogue {
         entries
     }
 
-    /// Checks a channel and returns its stack. The layers are, from bottom to top: "other", backgrounds,
-    /// signals.
+    /// Checks the lengths of a channel's fields and returns its stack. The layers are, from bottom to top:
+    /// "other", backgrounds, signals.
     fn stack(&self, channel: &ChannelYields, log: bool) -> Result<Stack, PictureError> {
         let of = |field: &str| format!("channels '{}', {field}", channel.name);
         let first = channel.samples.first().map(|sample| sample.counts.len());

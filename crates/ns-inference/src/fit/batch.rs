@@ -14,15 +14,16 @@ use crate::{InferenceError, diagnosis};
 pub struct BatchFit {
     /// Names of all parameters, in pyhf's order.
     pub parameter_names: Vec<String>,
-    /// One entry per data set: a fit, which may not have converged, or the reason why there is none.
+    /// One entry per data set: its fit, which may not have converged, or the reason why it failed.
     pub fits: Vec<Result<FitOutcome, FitFailure>>,
-    /// True if the caller stopped the batch. `fits` then has the fits that had finished; all others are
+    /// True if the caller stopped the batch. In `fits`, the fits that were not finished by then are
     /// [`FitFailure::Cancelled`].
     pub interrupted: bool,
 }
 
 impl BatchFit {
-    /// Returns the reason why fit `index` has no result; `None` if it has one.
+    /// Returns the reason why the fit of data set `index` failed; `None` if it did not fail or there is no
+    /// such data set.
     #[must_use]
     pub fn failure(&self, model: &Model, index: usize) -> Option<String> {
         self.fits.get(index)?.as_ref().err().map(|failure| diagnosis::failure(model, failure))
@@ -35,10 +36,11 @@ impl BatchFit {
     }
 }
 
-/// Fits every data set with the same options. `options.data`, `minos` and `crossings` are ignored;
-/// uncertainties and covariance are computed if asked for.
+/// Fits every data set with the same options. Uncertainties and covariance are computed if asked for; the
+/// options `data`, `minos` and `crossings` are ignored.
 ///
-/// A data set that cannot be fitted is an entry of the result and does not end the batch.
+/// If a data set cannot be fitted, its entry gives the reason, and the other data sets are fitted all the
+/// same.
 ///
 /// # Errors
 /// For options or data that do not fit the model (lengths, names, bounds), or if the device fails.
@@ -52,13 +54,14 @@ pub fn fit_batch(
     fit_batch_within(model, session, datasets, &[], options, control)
 }
 
-/// Fits every data set within given bounds that replace those of the model. `bounds` has one list for all
-/// fits or one list per data set; each list has a pair for every parameter, in the model's order. Without a
-/// start point in the options a fit starts at the initial parameters, moved inside its bounds.
+/// Fits every data set within given bounds that replace those of the model. `bounds` has one list for all data
+/// sets or one list per data set; each list has a (lower, upper) pair for every parameter, in the model's
+/// order. If `bounds` is empty, those of the model are used. Unless the options give a starting point, each
+/// fit starts at the initial parameters, moved inside its bounds.
 ///
 /// # Errors
-/// As [`fit_batch`]; for a wrong number of lists or pairs, a lower bound above the upper one, or a start
-/// point outside the bounds.
+/// As [`fit_batch`]; also for a wrong number of lists or pairs, a lower bound above the upper one, or a
+/// starting point outside the bounds.
 pub fn fit_batch_within(
     model: &Model,
     session: &dyn Session,

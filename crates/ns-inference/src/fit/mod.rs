@@ -18,15 +18,16 @@ use crate::{InferenceError, diagnosis, parameter_index};
 
 /// Finds the best fit of `model` with its uncertainties.
 ///
-/// After the free fit, MINOS intervals (the points at which twice_nll rises by 1) are searched for the
-/// requested parameters and those without a symmetric uncertainty. If that search finds a lower minimum, the
-/// fit restarts there, so the result is the lowest minimum found.
+/// After the free fit, MINOS intervals are searched for (the values of a parameter at which `twice_nll` has
+/// risen by 1): for the parameters in `options.minos`, and if `options.crossings` is set for those at a bound
+/// or on a kink. If a conditional fit of this search ends below the minimum, the free fit restarts there, so
+/// that the result is the lowest minimum found.
 ///
 /// A fit that does not converge is a result with `converged = false`, and `warnings` gives possible reasons.
 ///
 /// # Errors
-/// For options that do not fit the model, a likelihood that is not finite at any start point,
-/// a device failure, or an interruption before there was a minimum.
+/// For options that do not match the model, a likelihood that is not finite at any starting point, a device
+/// failure, or an interruption before there was a minimum.
 pub fn fit(
     model: &Model,
     session: &dyn Session,
@@ -82,7 +83,8 @@ fn minos_parameters(analysis: &Analysis<'_>, options: &FitOptions) -> Result<Vec
     Ok(indices)
 }
 
-/// Returns the parameters that need an interval: requested ones, and those without a symmetric uncertainty.
+/// Returns the indices of the parameters that need an interval: those asked for (`minos`), and if
+/// `options.crossings` is set those at a bound or on a kink.
 fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptions) -> Vec<usize> {
     let mut parameters = minos.to_vec();
     if options.uncertainties && options.crossings && outcome.converged() {
@@ -93,7 +95,8 @@ fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptio
     parameters
 }
 
-/// Builds the result of a fit, with the names of the parameters and the reasons for missing numbers.
+/// Builds the result of a fit: adds the names of the parameters, and warnings with the reasons for missing
+/// numbers.
 fn name_result(
     analysis: &Analysis<'_>,
     options: &FitOptions,
@@ -180,14 +183,15 @@ fn name_result(
     }
 }
 
-/// Returns one uncertainty per parameter; missing ones and those that are not finite are `None`.
+/// Returns a list of `n` uncertainties, in which missing ones and those that are not finite are `None`.
 fn pad(uncertainties: &[Option<f64>], n: usize) -> Vec<Option<f64>> {
     let mut padded: Vec<Option<f64>> = uncertainties.iter().map(|u| u.filter(|x| x.is_finite())).collect();
     padded.resize(n, None);
     padded
 }
 
-/// Sets the rows and columns of flat parameters, which have no variance, to NaN, which JSON shows as null.
+/// Sets the rows and columns of flat parameters to NaN, because these have no variance. JSON shows NaN as
+/// null.
 fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::Covariance {
     let n = matrix.n;
     let flat = |i: usize| outcome.inactive.iter().any(|(j, why)| *j == i && *why == Inactive::Flat);
@@ -199,7 +203,8 @@ fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::
     matrix
 }
 
-/// Computes `(value - auxiliary datum) / pre-fit width`; `None` for fixed and unconstrained parameters.
+/// Computes the pull of every parameter, `(value - auxiliary datum) / pre-fit width`; the datum of a Poisson
+/// constraint is divided by its `tau`. The pull of fixed and unconstrained parameters is `None`.
 pub(crate) fn pulls(
     model: &Model,
     data: &Data,

@@ -7,36 +7,38 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::minos::Interval;
 use crate::options::pairs;
 
-/// The best fit with its certificate. Serialises to the JSON of `nextstat fit`; a number that does not exist
-/// is `null`, and a warning gives the reason.
+/// The best fit with its certificate. Serialises to the JSON of `nextstat fit`. A number that does not exist
+/// is `null` there, and a warning gives the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FitResult {
-    /// Names of all parameters, in pyhf's order, which the arrays below follow.
+    /// Names of all parameters, in pyhf's order. The lists of numbers per parameter have the same order.
     pub parameter_names: Vec<String>,
     /// Values of the parameters at the minimum.
     pub bestfit: Vec<f64>,
     /// Uncertainties from the exact Hessian; `None` for fixed parameters, and for those at a bound, on a kink
     /// or along a flat direction.
     pub uncertainties: Vec<Option<f64>>,
-    /// Covariance matrix. Rows of fixed parameters, and of those held by a bound or a kink, are zero, and the
-    /// other elements hold at these values; rows of flat directions are `null`. On a kink at which both
-    /// slopes vanish the mean of both curvatures is used. `None` if not asked for.
+    /// Covariance matrix; `None` if not asked for. The rows and columns of fixed parameters, and of those at a
+    /// bound or on a kink, are zero; the other elements are valid for these parameters held at their values.
+    /// The rows and columns of flat parameters are NaN, which is `null` in JSON. For a parameter on a kink at
+    /// which both slopes vanish, the mean of the curvatures of both sides is used.
     #[serde(serialize_with = "rows", skip_deserializing)]
     pub covariance: Option<Covariance>,
-    /// `-ln L` at the minimum, all constants included.
+    /// `-ln L` at the minimum, including all constants.
     pub nll: f64,
     /// Twice `nll`, which is `-2` times pyhf's `logpdf`.
     pub twice_nll: f64,
-    /// Index of the parameter of interest.
+    /// Index of the parameter of interest; `None` if the model has none.
     pub poi_index: Option<usize>,
-    /// Whether the certificate of a minimum holds.
+    /// Whether the returned point is certified to be a minimum.
     pub converged: bool,
-    /// Estimated vertical distance to the minimum, in units of `-ln L`.
+    /// Estimate of `-ln L` at the returned point minus its value at the minimum; `None` if the curvature
+    /// allows no estimate.
     pub edm: Option<f64>,
     /// Number of iterations, summed over all start points.
     pub n_iter: usize,
-    /// Names of the parameters held by one of their bounds.
+    /// Names of the parameters whose best fit is at one of their bounds.
     pub at_bound: Vec<String>,
     /// Names of the parameters that lie on the kink of a piecewise interpolation.
     pub at_kink: Vec<String>,
@@ -58,7 +60,8 @@ pub struct FitResult {
     /// Number of evaluations of the likelihood, summed over all start points.
     #[serde(skip)]
     pub n_evaluations: usize,
-    /// `(bestfit - auxiliary datum) / pre-fit width` of free, constrained parameters, for tables.
+    /// `(bestfit - auxiliary datum) / pre-fit width`, for tables; `None` for fixed and unconstrained
+    /// parameters.
     #[serde(skip)]
     pub pulls: Vec<Option<f64>>,
     /// True if the caller stopped the work after the minimum was found.
@@ -86,7 +89,7 @@ impl FitResult {
     }
 }
 
-/// Serialises the matrix as a list of rows, with `null` for NaN, which marks flat directions.
+/// Serialises the matrix as a list of rows. NaN, the mark of flat parameters, becomes `null`.
 fn rows<S: Serializer>(matrix: &Option<Covariance>, serializer: S) -> Result<S::Ok, S::Error> {
     let Some(matrix) = matrix else { return serializer.serialize_none() };
     let mut list = serializer.serialize_seq(Some(matrix.n))?;
@@ -96,7 +99,7 @@ fn rows<S: Serializer>(matrix: &Option<Covariance>, serializer: S) -> Result<S::
     list.end()
 }
 
-/// Serialises intervals as an object from parameter name to interval, in their order.
+/// Serialises intervals as an object whose keys are the parameter names, in the order of the list.
 fn by_name<S: Serializer>(intervals: &[Interval], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(intervals.iter().map(|interval| (&interval.parameter, interval)))
 }

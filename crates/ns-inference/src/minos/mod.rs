@@ -1,11 +1,13 @@
 //! MINOS intervals: the values of a parameter at which `twice_nll`, minimised over all other parameters, has
 //! risen by 1.
 //!
-//! The two sides of a parameter are searched independently. The conditional fits of one step of all searches
-//! form a batch, so that they share the session's threads.
+//! The two sides of a parameter are searched independently. In each step, a search makes conditional fits at
+//! one value of its parameter. The fits of all searches form one batch per step, so that they share the
+//! session's threads.
 //!
-//! A likelihood may have several minima. A valley is the set of conditional minima that neighbouring steps of
-//! a search reach by descent from one another. The profile is the lowest of all valleys.
+//! A conditional fit may have several minima. A valley is a series of such minima, each of which is reached by
+//! descent from the minimum at a neighbouring value of the parameter. The profile is the lowest of all
+//! valleys.
 
 pub(crate) mod side;
 
@@ -21,8 +23,8 @@ use crate::diagnosis::has_negative_yield;
 use crate::lowest::Stop;
 use side::{End, MAX_PROBES, Probe, Side};
 
-/// The points below and above the best fit at which `twice_nll` has risen by 1 (crossings). A missing
-/// crossing is `None` and has a reason.
+/// The values of a parameter below and above its best fit at which `twice_nll` has risen by 1 (crossings). A
+/// missing crossing is `None` and has a reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Interval {
@@ -58,43 +60,49 @@ impl Interval {
     }
 }
 
-/// The free fit around which crossings are searched.
+/// The parent fit, i.e. the free fit around whose minimum crossings are searched for.
 pub(crate) struct Parent<'a> {
     /// Analysis that made the fit: model, session, data and request.
     pub(crate) analysis: &'a Analysis<'a>,
-    /// Result of the fit.
+    /// Outcome of the fit.
     pub(crate) outcome: &'a FitOutcome,
-    /// Depth below the minimum, in `twice_nll`, that rounding alone may cause.
+    /// How far below the minimum, in `twice_nll`, a conditional fit may end because of limited precision
+    /// alone.
     pub(crate) tolerance: f64,
-    /// Parameters whose crossings are reported to the user and therefore checked by a search for lower
-    /// minima. In models of up to medium size ([`Analysis::is_middling`]) all their conditional fits make
-    /// such a search.
+    /// Parameters whose crossings the user asked for. A fit that searches for the global minimum checks each
+    /// of these crossings. In models of up to medium size ([`Analysis::is_middling`]) all conditional fits of
+    /// these parameters make such a search.
     pub(crate) asked: &'a [usize],
 }
 
-/// The search for the crossing on one side of one parameter.
+/// A search in progress for the crossing on one side of one parameter.
 struct Open {
     parameter: usize,
     /// -1 on the lower side, +1 on the upper side.
     direction: f64,
     side: Side,
-    /// Change of all parameters per unit of distance, predicted by the covariance of the fit.
+    /// Change of all parameters per unit of distance from the best fit, predicted by the covariance of the
+    /// parent fit.
     slope: Option<Vec<f64>>,
-    /// Whether each step searches for lower minima, instead of following one minimum from step to step.
+    /// Whether the fits of every step search for the global minimum. Otherwise each step is a single descent
+    /// from the minima of earlier steps.
     searched: bool,
-    /// End of the search, while a fit with a search for lower minima checks it.
+    /// End that the search has reached, while a fit that searches for the global minimum checks it.
     doubted: Option<End>,
-    /// Conditional fit below the level, found where the valley that is followed lies above it. If the check
-    /// of the crossing finds a lower valley, the search continues outward from this fit.
+    /// Conditional fit below the level, at a distance at which the valley that the search follows lies above
+    /// the level. If the check of the crossing finds a lower valley, the search continues outward from this
+    /// fit.
     beyond: Option<Probe>,
     /// Number of times that `beyond` was set.
     n_followed: usize,
 }
 
-/// Largest number of times that a search accepts the crossing of a higher valley.
+/// Largest number of times that a search follows its valley across the level where another valley is below the
+/// level.
 const MOST_FOLLOWED: usize = 8;
 
-/// Finds the crossings of `parameters` around the minimum of `parent`.
+/// Finds the crossings of `parameters` around the minimum of `parent`. If the caller stops the work, the
+/// missing crossings have the reason "interrupted".
 ///
 /// # Errors
 /// [`Stop::Lower`] if a conditional fit ends below the minimum; also if the device fails.
@@ -173,7 +181,7 @@ fn place(parent: &Parent<'_>, parameter: usize) -> Option<(f64, (f64, f64))> {
     ))
 }
 
-/// Creates the search on one side of a parameter, or returns why there is nothing to search.
+/// Creates the search on one side of a parameter, or returns the reason why there can be no crossing.
 fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, String> {
     let (value, (lower, upper)) = place(parent, parameter).ok_or("no such parameter")?;
     let limit = if direction < 0.0 { value - lower } else { upper - value };
@@ -199,8 +207,8 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
     Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
 }
 
-/// Returns whether the end of a search must be checked for a lower minimum, because the fits on the way made
-/// no search.
+/// Returns whether a fit that searches for the global minimum must check the end of a search, because the fits
+/// on the way were single descents.
 fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
     !side.searched
         && parent.analysis.base.search != Search::Local
@@ -215,8 +223,8 @@ fn value_at(parent: &Parent<'_>, side: &Open, distance: f64) -> f64 {
 }
 
 /// Builds the conditional fits of the next step of a search. The first one starts at the predicted point. If
-/// the step searches for lower minima, further ones start from the nearest probes, so that the step cannot
-/// end in a higher valley.
+/// the steps search for the global minimum, further fits start from the nearest earlier minima, so that the
+/// step cannot end in a higher valley.
 fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
@@ -224,14 +232,15 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let mut first = conditional(parent, side, value, predicted.clone(), search);
     let asked = parent.asked.contains(&side.parameter);
     if side.doubted.is_some() && asked && parent.analysis.is_middling() {
-        // Without a metric, the search covers the full range within the bounds, as in a separate fit.
+        // Without the covariance of the parent fit, the search covers the full range within the bounds, as in
+        // a separate fit.
         first.metric = None;
     }
     let mut fits = vec![first];
     if side.searched {
         let mut near: Vec<Vec<f64>> = side.side.neighbours().map(<[f64]>::to_vec).collect();
-        // The nearest earlier minimum is still the best fit. A start along the covariance keeps the descent
-        // in its valley.
+        // In the first steps, the nearest earlier minimum is the best fit itself. A start at the predicted
+        // point keeps the descent in the valley of the best fit.
         if let Some(first) = near.first_mut().filter(|_| side.side.is_first()) {
             *first = predicted;
         }
@@ -240,8 +249,8 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     FitTask { data: parent.analysis.data.clone(), fits }
 }
 
-/// Builds a conditional fit from a point, with fixed parameters at their values and the others inside their
-/// bounds.
+/// Builds a conditional fit that starts at `start`, in which fixed parameters are set to their values and the
+/// others are clipped to their bounds.
 fn conditional(
     parent: &Parent<'_>,
     side: &Open,
@@ -272,8 +281,8 @@ fn conditional(
     request
 }
 
-/// Removes fits with a negative expected yield, which the parent's fit does not have. A step left without
-/// fits is repeated from the parent's starting point.
+/// Removes fits that end with a negative expected yield, which the minimum of the parent fit does not have. If
+/// no fit of a step is left, a fit from the starting point of the parent fit replaces them.
 fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) -> Result<(), SessionError> {
     let Analysis { session, data, .. } = parent.analysis;
     let astray = |fit: &FitOutcome| has_negative_yield(*session, data, fit);
@@ -308,7 +317,8 @@ fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) 
     Ok(())
 }
 
-/// Returns the conditional minimum of the valley that the search follows, if it lies above the level.
+/// Returns the conditional minimum in the valley that the search follows if it lies above the level, else
+/// `None`.
 fn followed(parent: &Parent<'_>, side: &Open, outcome: &TaskOutcome) -> Option<Probe> {
     if !side.searched {
         return None;
@@ -319,7 +329,7 @@ fn followed(parent: &Parent<'_>, side: &Open, outcome: &TaskOutcome) -> Option<P
     crossed.then(|| Probe { distance: side.side.next(), rise, point: fit.parameters.clone() })
 }
 
-/// Returns the lowest fit at one distance as a probe; converged fits take precedence.
+/// Returns the lowest fit at one distance as a probe. Converged fits take precedence over others.
 fn read_probe(parent: &Parent<'_>, distance: f64, outcome: TaskOutcome) -> Probe {
     let found = outcome.fits.into_iter().flatten().filter(|fit| fit.nll.is_finite());
     match found.min_by(|a, b| b.converged().cmp(&a.converged()).then(a.nll.total_cmp(&b.nll))) {
@@ -334,8 +344,8 @@ fn describe(parent: &Parent<'_>, side: &Open, end: &End) -> Result<f64, String> 
     crossing(end, which, "1", |distance| value_at(parent, side, distance))
 }
 
-/// Returns the parameter value at which a level is crossed, or the reason why it is not. `value_at` converts
-/// a distance into a parameter value.
+/// Returns the parameter value at which a level is crossed, or the reason why it is not. `value_at` converts a
+/// distance from the best fit into a parameter value; `which` ("lower" or "upper") is the side.
 pub(crate) fn crossing(
     end: &End,
     which: &str,

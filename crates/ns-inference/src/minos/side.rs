@@ -1,20 +1,20 @@
 //! Bracketed root search on one side of one parameter.
 //!
-//! The search finds the distance `d` from the minimum at which `twice_nll` of the conditional fit has risen
-//! by a given level. It solves `t(d) = sqrt(rise) - sqrt(level) = 0`. For a parabolic profile `t` is a
-//! straight line, so a secant step lands on the root at once; for every other profile a bracket ensures
-//! convergence.
+//! The search finds the distance `d` from the minimum at which `twice_nll` of the conditional fit has risen by
+//! a given level. It solves `t(d) = sqrt(rise) - sqrt(level) = 0`. For a parabolic profile `t` is a straight
+//! line, so a secant step finds the root at once. For other profiles the search converges because it keeps the
+//! root between two distances (a bracket).
 
 use crate::root::fraction;
 
-/// Largest accepted `|rise - level|`; on a parabola at level 1, 5e-9 of the distance.
+/// Largest accepted `|rise - level|`. For a parabolic profile and level 1, it is 5e-9 of the distance.
 const TOLERANCE: f64 = 1e-8;
 /// Width of the bracket, relative to the distance, at which the search ends.
 const WIDTH: f64 = 1e-10;
 /// Number of conditional fits after which the search gives up.
 pub(crate) const MAX_PROBES: usize = 80;
 
-/// The minimum of a conditional fit, with the parameter fixed at a distance from its best fit.
+/// The minimum of a conditional fit in which the parameter is fixed at a distance from its best-fit value.
 #[derive(Debug, Clone)]
 pub(crate) struct Probe {
     /// Distance of the parameter from its best-fit value.
@@ -41,7 +41,7 @@ pub(crate) enum End {
     Jump(f64),
     /// The search gave up after [`MAX_PROBES`] conditional fits.
     Exhausted {
-        /// Largest probed distance at which the rise is below the level.
+        /// Largest distance of a probe whose rise is below the level.
         below: f64,
     },
 }
@@ -51,13 +51,14 @@ pub(crate) enum End {
 pub(crate) struct Side {
     /// Rise of `twice_nll` that is searched for.
     level: f64,
-    /// Largest distance allowed: that of the bound, which may be infinite.
+    /// Largest distance that may be probed: that of the parameter's bound, or of the outer one of two given
+    /// probes. It may be infinite.
     limit: f64,
     /// Farthest probe with a rise below the level; the minimum itself at first.
     inner: Probe,
     /// Nearest probe with a rise above the level; `None` until there is one.
     outer: Option<Probe>,
-    /// Distance and `t` of the probe that the last probe replaced as `inner` or `outer`.
+    /// Distance and `t` of the probe that was `inner` or `outer` until the last probe took its place.
     replaced: Option<(f64, f64)>,
     /// Whether the last probe became `inner`.
     last_is_inner: bool,
@@ -67,8 +68,8 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Creates a search for a rise of 1 from the minimum `best`, up to the distance `limit`. `guess` is the
-    /// first distance.
+    /// Creates a search for a rise of 1 from the minimum `best`, up to the distance `limit`. The first probe
+    /// is at the distance `guess`.
     pub(super) fn new(best: Vec<f64>, guess: f64, limit: f64) -> Self {
         let inner = Probe { distance: 0.0, rise: 0.0, point: best };
         Self {
@@ -83,7 +84,8 @@ impl Side {
         }
     }
 
-    /// Creates a search for `level` between two probes, `inner` below and `outer` above the level.
+    /// Creates a search for `level` between two probes, `inner` below and `outer` above the level. The first
+    /// new probe is at the distance `guess`.
     pub(crate) fn between(level: f64, inner: Probe, outer: Probe, guess: f64) -> Self {
         let next = guess.clamp(inner.distance, outer.distance);
         let limit = outer.distance;
@@ -99,7 +101,7 @@ impl Side {
         }
     }
 
-    /// Returns `sqrt(rise) - sqrt(level)`, which is linear in the distance for a parabola.
+    /// Returns `sqrt(rise) - sqrt(level)`, which for a parabolic profile is linear in the distance.
     fn t(&self, rise: f64) -> f64 {
         rise.max(0.0).sqrt() - self.level.sqrt()
     }
@@ -110,7 +112,8 @@ impl Side {
     }
 
     /// Returns a starting point for the probe at [`Self::next`], on the line through the nearest probes.
-    /// `first_step` is the direction of the first probe.
+    /// `first_step` is the change of all parameters per unit of distance, with which the first probe is
+    /// predicted.
     pub(super) fn predict(&self, best: &[f64], first_step: Option<&[f64]>) -> Vec<f64> {
         let along = |from: &[f64], to: &[f64], fraction: f64| -> Vec<f64> {
             from.iter().zip(to).map(|(a, b)| a + fraction * (b - a)).collect()
@@ -130,15 +133,15 @@ impl Side {
         }
     }
 
-    /// Returns the parameters of the probes nearest to the next one, on either side of the level.
+    /// Returns the parameter values of the nearest probe below the level and of the nearest probe above it.
     pub(crate) fn neighbours(&self) -> impl Iterator<Item = &[f64]> {
         let outer = self.outer.as_ref().map(|outer| outer.point.as_slice());
         [Some(self.inner.point.as_slice()), outer].into_iter().flatten().filter(|point| !point.is_empty())
     }
 
     /// Checks the end of the search against `probe`, another conditional fit at the same distance. If `probe`
-    /// lies lower and below the level, the search continues from it (`None`) or ends at the bound; else the
-    /// end stands.
+    /// is lower than the earlier fit and below the level, the search continues outward from `probe` (`None`),
+    /// or ends there if `probe` is at the bound. Otherwise `end` is returned.
     pub(super) fn reconsider(&mut self, end: End, probe: Probe, tolerance: f64) -> Option<End> {
         let before = match end {
             End::Found(_) => self.level,
@@ -161,12 +164,13 @@ impl Side {
         None
     }
 
-    /// Returns whether the minimum itself is the only probe below the level.
+    /// Returns whether no probe except the minimum itself lies below the level.
     pub(super) fn is_first(&self) -> bool {
         self.inner.distance == 0.0
     }
 
-    /// Continues the search outward from a probe below the level that lies farther out than all others.
+    /// Continues the search outward from `beyond`, the farthest probe below the level (`None`). If `beyond` is
+    /// at the bound, the search ends there.
     pub(super) fn go_on(&mut self, beyond: Probe) -> Option<End> {
         (self.outer, self.replaced, self.n_probes) = (None, None, 0);
         self.last_is_inner = true;
@@ -225,7 +229,8 @@ impl Side {
         })
     }
 
-    /// Returns the next distance while no probe lies above the level: at most 4 times the last one.
+    /// Returns the next distance if no probe lies above the level yet. It is at most 4 times the last
+    /// distance.
     fn outward(&self) -> f64 {
         let (d, t) = (self.inner.distance, self.t(self.inner.rise));
         let (d0, t0) = self.replaced.unwrap_or((0.0, -self.level.sqrt()));
@@ -240,7 +245,7 @@ impl Side {
         let low = (self.inner.distance, self.t(self.inner.rise));
         let high = (outer.distance, self.t(outer.rise));
         let (from, to) = if self.last_is_inner { (low, high) } else { (high, low) };
-        // The step stays farther from both ends of the bracket than rounding errors.
+        // The new distance differs from both ends of the bracket by more than rounding errors.
         let margin = (0.4 * WIDTH * outer.distance / (high.0 - low.0)).min(0.5);
         from.0 + fraction(from, to, self.replaced).clamp(margin, 1.0 - margin) * (to.0 - from.0)
     }

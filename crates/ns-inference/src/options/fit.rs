@@ -1,4 +1,4 @@
-//! The options of a fit, and the task that they describe.
+//! The options of a fit, and the conversion of these options to the task of a session.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub enum FitData {
     /// The observed counts of the workspace.
     #[default]
     Observed,
-    /// The Asimov data: main and auxiliary data expected at the initial parameters, with the parameter of
-    /// interest at `poi`.
+    /// The Asimov data: the main and auxiliary data expected at the initial parameters, but with the parameter
+    /// of interest at `poi`.
     Asimov {
         /// Value of the parameter of interest; its initial value if `None`.
         poi: Option<f64>,
@@ -41,22 +41,22 @@ pub enum FitData {
 pub struct FitOptions {
     /// Data to fit.
     pub data: FitData,
-    /// Parameters fixed at given values, by full name, in addition to those that the model fixes.
+    /// Parameters to fix, by full name, with their values. The parameters that the model fixes remain fixed.
     #[serde(deserialize_with = "options::pairs")]
     pub fixed: Vec<(String, f64)>,
-    /// Starting point; the model's initial values if `None`.
-    /// A parameter that the model fixes is fixed at its value in this point, as in `pyhf.infer.mle.fit`.
+    /// Starting point; the model's initial values if `None`. A parameter that the model fixes is fixed at its
+    /// value in the starting point, as in `pyhf.infer.mle.fit`.
     #[serde(rename = "init")]
     pub start: Option<Point>,
     /// Effort of the search for the global minimum.
     #[serde(deserialize_with = "options::text")]
     pub search: Search,
-    /// Whether to compute uncertainties (and the intervals of parameters that have none).
+    /// Whether to compute the uncertainties, and with `crossings` the intervals of parameters without one.
     pub uncertainties: bool,
-    /// Whether to return the full covariance matrix; implies `uncertainties`.
+    /// Whether to return the covariance matrix. It is returned even if `uncertainties` is false.
     pub covariance: bool,
-    /// Whether to find the values at which `twice_nll` has risen by 1, for parameters at a bound or on a
-    /// kink.
+    /// Whether to find the values at which `twice_nll` has risen by 1 for parameters at a bound or on a kink,
+    /// which have no symmetric uncertainty. Needs `uncertainties`.
     pub crossings: bool,
     /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,
@@ -96,7 +96,7 @@ impl FitOptions {
         self
     }
 
-    /// Sets whether uncertainties are computed. Without them, no covariance is returned either.
+    /// Sets whether uncertainties are computed; `false` also switches off the covariance.
     #[must_use]
     pub fn uncertainties(mut self, wanted: bool) -> Self {
         self.uncertainties = wanted;
@@ -111,7 +111,7 @@ impl FitOptions {
         self
     }
 
-    /// Builds the minimisation that these options describe.
+    /// Builds the request of the fit that these options describe.
     ///
     /// # Errors
     /// For an unknown parameter name, a starting or fixed value outside its bounds, or a starting point of
@@ -120,8 +120,8 @@ impl FitOptions {
         self.request_within(model, None)
     }
 
-    /// Builds the minimisation that these options describe, with `bounds` in place of the model's: one pair
-    /// per parameter.
+    /// Builds the request of the fit that these options describe. If `bounds` are given, they replace those of
+    /// the model: one (lower, upper) pair per parameter.
     ///
     /// # Errors
     /// The errors of [`Self::request`]; also for a lower bound above the upper one.
@@ -164,8 +164,8 @@ impl FitOptions {
     /// Returns the data that these options describe.
     ///
     /// # Errors
-    /// If the Asimov data cannot be computed, for example at a given value in a model without a parameter of
-    /// interest.
+    /// If the Asimov data cannot be computed: `poi` is given but the model has no parameter of interest, or
+    /// lies outside its bounds, or the expected yield of a bin is negative.
     pub(crate) fn resolve_data(&self, model: &Model, session: &dyn Session) -> Result<Data, InferenceError> {
         match &self.data {
             FitData::Observed => Ok(Data::observed()),
@@ -190,7 +190,7 @@ impl FitOptions {
         }
     }
 
-    /// Builds the fit task from the request and the data.
+    /// Builds the task of the fit: the data and one request.
     ///
     /// # Errors
     /// The errors of [`Self::request`] and [`Self::resolve_data`].
@@ -199,10 +199,11 @@ impl FitOptions {
     }
 }
 
-/// Bounds of some parameters, each with the index of its parameter.
+/// Bounds that replace those of the model: parameter index and (lower, upper).
 type OwnBounds = Vec<(usize, (f64, f64))>;
 
-/// Returns those of `bounds` that differ from the model's, after a check of their number and order.
+/// Returns those of `bounds` that differ from the model's, with their parameter indices. Checks that there is
+/// one pair per parameter, and that no lower bound is above the upper one.
 fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, InferenceError> {
     let (what, actual, expected) = ("the bounds", bounds.len(), model.parameters.len());
     if actual != expected {
@@ -215,7 +216,7 @@ fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, Infer
     Ok(all.filter(|(_, (p, b))| p.bounds != **b).map(|(i, (_, b))| (i, *b)).collect())
 }
 
-/// Returns the initial parameters, moved inside `bounds`; `None` if they are inside already.
+/// Returns the initial parameters, with the free ones moved inside `bounds`; `None` if all are inside already.
 fn inside(model: &Model, bounds: &[(usize, (f64, f64))]) -> Option<Vec<f64>> {
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     let mut moved = false;
@@ -242,7 +243,8 @@ fn check_point(model: &Model, point: &[f64], bounds: Option<&[(f64, f64)]>) -> R
     (0..expected).zip(point).try_for_each(|(i, x)| check_value(model, "the start value", i, *x, within(i)))
 }
 
-/// Checks that a value is finite and lies inside `within`, or by default inside the parameter's own bounds.
+/// Checks that a value is finite and lies inside `within`, or if this is `None` inside the parameter's bounds
+/// in the model.
 fn check_value(
     model: &Model,
     what: &'static str,

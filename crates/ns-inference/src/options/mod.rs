@@ -19,7 +19,7 @@ use crate::{InferenceError, parameter_index};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{path}: {reason}")]
 pub struct OptionsError {
-    /// Path of the wrong entry, as in `fit.fixed.mu`; `.` for the options as a whole.
+    /// Path of the wrong entry, as in `fit.fixed.mu`; `.` if the error concerns all options.
     pub path: String,
     /// Description of the error.
     pub reason: String,
@@ -43,7 +43,7 @@ pub fn read<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T
         .map_err(|error| OptionsError { path: error.path().to_string(), reason: error.inner().to_string() })
 }
 
-/// Generates one chainable method for each listed field, which sets this field.
+/// Generates a method for each listed field that sets this field and can be chained.
 macro_rules! setters {
     ($options:ty { $($field:ident: $kind:ty),* }) => {
         impl $options {
@@ -65,7 +65,7 @@ pub(crate) use setters;
 pub enum Point {
     /// All parameters in the model's order.
     Values(Vec<f64>),
-    /// Some parameters by full name; the others have their initial values.
+    /// Some parameters by full name; the others have the initial values of the model.
     ByName(Vec<(String, f64)>),
 }
 
@@ -123,7 +123,7 @@ impl<'de> Deserialize<'de> for Point {
     }
 }
 
-/// Deserialises an object as a list of its entries, in their order and with repeated keys.
+/// Deserialises an object as a list of its entries, in their order and including repeated keys.
 pub(crate) fn pairs<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Vec<(String, T)>, D::Error> {

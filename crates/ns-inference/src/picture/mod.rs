@@ -1,7 +1,7 @@
 //! Turns results into plots, for the option `--plot` of the command and the method `.plot()` in Python.
 //!
-//! Each function fills a plain struct of `ns-viz`, whose fields (title, size, axis) may be changed before
-//! `draw`. Missing values are left out of the plot, so that an interrupted or failed analysis still shows the
+//! Each function fills a struct of `ns-viz`. Its fields (title, size, axis) may be changed before `draw` is
+//! called. Missing values are left out of the plot, so that an interrupted or failed analysis still shows the
 //! values that it has.
 
 mod fit;
@@ -16,7 +16,8 @@ pub use ranking::ranking;
 pub use scan::{Scanned, scan};
 pub use yields::yields;
 
-/// Returns the indices of the finite `values` in increasing order of value, one index per distinct value.
+/// Returns the indices of the finite `values`, sorted by increasing value; of equal values only one index is
+/// returned.
 fn increasing(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> =
         (0..values.len()).filter(|i| values.get(*i).is_some_and(|x| x.is_finite())).collect();
@@ -27,12 +28,12 @@ fn increasing(values: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Returns the entries of `values` at the indices `order`.
+/// Returns the entries of `values` at the indices `order`; a default value if there is no such entry.
 fn pick<T: Clone + Default>(values: &[T], order: &[usize]) -> Vec<T> {
     order.iter().map(|i| values.get(*i).cloned().unwrap_or_default()).collect()
 }
 
-/// Joins remarks to a one-line subtitle.
+/// Joins remarks with commas to a subtitle of one line.
 fn remarks<'a>(parts: impl IntoIterator<Item = Option<&'a str>>) -> String {
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }

@@ -7,8 +7,8 @@ use crate::RankingResult;
 use crate::present::{measurement, significant};
 use crate::ranking::{RankedParameter, Side};
 
-/// Builds the plot of the parameters that have an impact by the ranking's first definition. A note gives the
-/// best-fit value of each parameter without a constraint.
+/// Builds the plot of the parameters that have an impact by the first definition of the ranking. Parameters
+/// without a constraint have no pull, so a note gives their best-fit value.
 #[must_use]
 pub fn ranking(result: &RankingResult) -> Ranking {
     let has_impact =

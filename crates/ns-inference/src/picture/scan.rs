@@ -27,7 +27,7 @@ impl Scanned {
         }
     }
 
-    /// Returns the title and the subtitle of the plot, for changes.
+    /// Returns the title and the subtitle of the plot, so that the caller can change them.
     pub fn titles(&mut self) -> (&mut String, &mut String) {
         match self {
             Self::Line(scan) => (&mut scan.title, &mut scan.subtitle),
@@ -36,8 +36,8 @@ impl Scanned {
     }
 }
 
-/// Builds the plot of a scan with its best fit and its levels; in one parameter also with the crossings of
-/// the levels.
+/// Builds the plot of a scan with its best fit and the levels of `twice_delta_nll`. In one parameter, the plot
+/// also shows where the scan crosses the levels.
 #[must_use]
 pub fn scan(result: &ScanResult) -> Scanned {
     match &result.second {

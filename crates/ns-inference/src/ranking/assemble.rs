@@ -9,7 +9,7 @@ use super::{Impact, Members, RankingOptions, Variations, group, held, refit};
 use crate::diagnosis;
 use crate::fit::pulls;
 
-/// Builds the result of a ranking from the parent fit and its variations.
+/// Builds the result of a ranking from the parent fit, i.e. the best fit, and its variations.
 pub(super) fn assemble(
     study: &Study<'_>,
     parameters: &[usize],
@@ -114,7 +114,7 @@ pub(super) fn assemble(
     }
 }
 
-/// Iterates over the impacts of all parameters by each definition asked for.
+/// Iterates over the parameters and their impacts by each definition asked for.
 fn definitions(
     ranking: &[RankedParameter],
 ) -> impl Iterator<Item = (&RankedParameter, &'static str, &super::Impacts)> {
@@ -125,7 +125,8 @@ fn definitions(
     })
 }
 
-/// Returns one warning that names the parameters without pre-fit impacts.
+/// Returns one warning that names the parameters without a constraint, which have no pre-fit impacts; `None`
+/// if there are none.
 fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
     let mut names =
         ranking.iter().filter(|e| e.prefit_uncertainty.is_none()).map(|e| e.name.as_str()).peekable();
@@ -136,7 +137,8 @@ fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
     ))
 }
 
-/// Returns one warning for each other reason why impacts are missing.
+/// Returns one warning for each definition of impact and each reason why such impacts are missing. Reasons
+/// that need no warning (`Shift::usual`) are left out.
 fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
     let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for (entry, definition, impacts) in definitions(ranking) {
@@ -158,7 +160,8 @@ fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
         .collect()
 }
 
-/// Returns one warning that names the parameters whose variations a bound limited.
+/// Returns one warning that names the parameters whose variations are limited by a bound; `None` if there are
+/// none.
 fn clipped(ranking: &[RankedParameter]) -> Option<String> {
     let cut = |entry: &&RankedParameter| {
         let all = [&entry.refit, &entry.global];

@@ -1,8 +1,8 @@
-//! Impacts of the auxiliary data: the datum of a parameter is moved by its width, and all parameters are
-//! fitted again.
+//! Impacts of the auxiliary data: the auxiliary datum of a parameter is moved by its width, all parameters are
+//! fitted again, and the shift of the target is the impact.
 //!
-//! For a nearly parabolic likelihood, the squares of these shifts are the parts of the target's variance that
-//! come from the auxiliary measurements (Pinto et al., arXiv:2307.04007, "uncertainty components").
+//! For a nearly parabolic likelihood, the square of such a shift is the part of the target's variance that
+//! comes from this auxiliary measurement (Pinto et al., arXiv:2307.04007, "uncertainty components").
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::result::{Impacts, Shift, Side};
 use super::study::Study;
 use crate::lowest::Stop;
 
-/// Computes the impacts of the auxiliary data of `parameters`, in their order.
+/// Computes the impacts of the auxiliary data of `parameters` and writes them to `impacts`, in the same order.
 ///
 /// # Errors
-/// [`Stop::Lower`] if a refit finds a lower minimum than the parent.
+/// [`Stop::Lower`] if a refit finds a lower minimum than the parent fit.
 pub(super) fn global(
     study: &mut Study<'_>,
     parameters: &[usize],
@@ -74,16 +74,16 @@ fn chunk(
     Ok(())
 }
 
-/// An auxiliary datum moved by its width.
+/// An auxiliary datum moved by its width: sigma of a Gaussian constraint, square root of a Poisson count.
 struct Moved {
     index: usize,
     datum: f64,
     clipped: bool,
-    /// Decrease of the slope of `-ln L` along the parameter that the moved datum causes.
+    /// How much the moved datum lowers the slope of `-ln L` along the parameter.
     force: f64,
 }
 
-/// Returns the auxiliary datum of a parameter, moved one width up or down; `None` if the parameter has none.
+/// Returns the auxiliary datum of a parameter, moved up or down by its width; `None` without a constraint.
 fn moved(study: &Study<'_>, observed: &BinnedData, parameter: usize, side: Side) -> Option<Moved> {
     match study.analysis.model.parameters.get(parameter)?.constraint {
         Constraint::None => None,
@@ -95,7 +95,7 @@ fn moved(study: &Study<'_>, observed: &BinnedData, parameter: usize, side: Side)
         Constraint::Poisson { aux, .. } => {
             let count = *observed.aux.get(aux)?;
             let wished = count + side.direction() * count.sqrt();
-            // A count cannot be negative: the step down from a count below 1 ends at 0.
+            // A count cannot be negative: a count below 1 is moved down to 0.
             let datum = wished.max(0.0);
             let force = (datum - count) / study.best(parameter);
             Some(Moved { index: aux, datum, clipped: datum != wished, force })
@@ -103,7 +103,8 @@ fn moved(study: &Study<'_>, observed: &BinnedData, parameter: usize, side: Side)
     }
 }
 
-/// Predicts the minimum from the covariance when the slope of `-ln L` along `parameter` falls by `force`.
+/// Predicts the minimum from the covariance if the slope of `-ln L` along `parameter` becomes lower by
+/// `force`.
 fn follow(study: &Study<'_>, parameter: usize, force: f64) -> Vec<f64> {
     let mut point = study.lowest.fit.parameters.clone();
     if let Some(row) = study.covariance_row(parameter) {

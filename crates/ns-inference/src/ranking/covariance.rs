@@ -1,5 +1,5 @@
-//! Impacts from the covariance matrix of the best fit: `C_mu,theta / sigma_theta`. For a parabolic likelihood
-//! they equal those of refits.
+//! Impacts from the covariance matrix `C` of the best fit: `C_mu,theta / C_theta,theta` times the distance by
+//! which the parameter `theta` is moved. For a parabolic likelihood they equal the impacts from refits.
 
 use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
 use super::study::Study;

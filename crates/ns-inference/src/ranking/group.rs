@@ -1,4 +1,5 @@
-//! Groups of parameters: finds their members from names and patterns, and computes their combined impacts.
+//! Groups of parameters: finds the members of a group from names and patterns, and computes its combined
+//! impact.
 
 use ns_core::Model;
 use wildmatch::WildMatch;
@@ -14,15 +15,16 @@ pub(super) struct Members {
     pub(super) name: String,
     /// Indices of the members that are free nuisance parameters, in the model's order.
     pub(super) free: Vec<usize>,
-    /// Names of the members that are left out: fixed parameters, or the target itself.
+    /// Names of the members that are left out, because they are fixed or are the target itself. Parameters
+    /// that only match a pattern are not listed.
     pub(super) left_out: Vec<String>,
 }
 
-/// Finds the members of every group. `free` lists the parameters that can be members.
+/// Finds the members of every group. `free` lists the free nuisance parameters, which alone can be members.
 ///
 /// # Errors
 /// [`InferenceError::Group`] for a name that the model does not have, a pattern that matches no parameter, or
-/// a group without members.
+/// an empty list of members.
 pub(super) fn resolve(
     model: &Model,
     groups: &[Group],
@@ -71,8 +73,8 @@ fn members(model: &Model, group: &Group, free: &[usize]) -> Result<Members, Infe
     })
 }
 
-/// Computes the impact of a group from the `global` impacts of its members and from the fit with its members
-/// fixed.
+/// Computes the impact of a group in two ways: from the `global` impacts of its members, and from `held`, the
+/// uncertainty of the target with the members fixed.
 pub(super) fn impact(
     study: &Study<'_>,
     group: &Members,

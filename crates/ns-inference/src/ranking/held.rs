@@ -1,5 +1,5 @@
-//! The uncertainty of the target with parameters fixed at their best fit, and the resulting breakdown of the
-//! uncertainty.
+//! The uncertainty of the target when some parameters are fixed at their best fit, and the breakdown of the
+//! uncertainty that follows from it.
 
 use ns_core::{FitFailure, FitTask, OutcomeParts};
 
@@ -8,12 +8,13 @@ use super::study::Study;
 use crate::diagnosis;
 use crate::lowest::Stop;
 
-/// Uncertainty of the target with some parameters fixed, or the reason why there is none.
+/// Uncertainty of the target with some parameters fixed, or the reason why there is no such number.
 #[derive(Debug, Clone)]
 pub(super) struct Held(Result<f64, String>);
 
 impl Held {
-    /// Returns the contribution of the fixed parameters to the uncertainty `total`: `sqrt(total^2 - held^2)`.
+    /// Returns the contribution of the fixed parameters to the uncertainty `total` of the target. It is
+    /// `sqrt(total^2 - held^2)`, where `held` is the uncertainty with these parameters fixed.
     pub(super) fn part(&self, total: Option<f64>) -> Result<f64, String> {
         let total = total.ok_or("the target has no uncertainty at the best fit")?;
         let held = self.0.as_ref().map_err(Clone::clone)?;
@@ -26,11 +27,11 @@ fn difference(a: f64, b: f64) -> f64 {
     ((a - b).max(0.0) * (a + b)).sqrt()
 }
 
-/// Computes the uncertainty of the target with each set of parameters fixed at the best fit. The minimum does
-/// not move; the fits only give its curvature.
+/// Computes the uncertainty of the target for each of `sets`, with the parameters of the set fixed at the best
+/// fit. The minimum stays where it is, and the fits only give the curvature there.
 ///
 /// # Errors
-/// [`Stop::Lower`] if such a fit ends below the minimum.
+/// [`Stop::Lower`] if such a fit ends below the minimum of the parent fit.
 pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Held>, Stop> {
     let Some(total) = study.sigma(study.target) else {
         let reason = "the target has no uncertainty at the best fit";
@@ -41,7 +42,7 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
         let request = study.analysis.conditional(&held, study.lowest.fit.parameters.clone());
         study.task(&study.analysis.data, request)
     };
-    // An empty set needs no fit: it gives the uncertainty of the parent.
+    // An empty set needs no fit, because the uncertainty is that of the parent fit.
     let tasks: Vec<FitTask> = sets.iter().filter(|set| !set.is_empty()).map(task).collect();
     let wanted = OutcomeParts { uncertainties: true, covariance: false };
     let mut fits = study.vary(&tasks, wanted, true)?.into_iter();
@@ -64,8 +65,9 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
     Ok(sets.iter().map(&mut read).collect())
 }
 
-/// Returns the breakdown of the target's uncertainty, and the reason if numbers are missing. `constrained`
-/// has all constrained parameters fixed, `mc` those of the simulation's limited size.
+/// Returns the breakdown of the target's uncertainty, and the reason if numbers are missing. `constrained` is
+/// the uncertainty with all constrained parameters fixed, `mc` that with the parameters of the simulation's
+/// limited size fixed.
 pub(super) fn breakdown(study: &Study<'_>, constrained: &Held, mc: &Held) -> (Breakdown, Option<String>) {
     let total = study.sigma(study.target);
     let systematic = constrained.part(total);

@@ -2,7 +2,7 @@
 
 use ns_core::Model;
 
-/// Returns pyhf's names of the modifier types of every parameter, in the order of first appearance.
+/// Returns for every parameter the types of the modifiers that use it, by pyhf's names and without repetition.
 pub(super) fn kinds(model: &Model) -> Vec<Vec<&'static str>> {
     let mut kinds: Vec<Vec<&'static str>> = vec![Vec::new(); model.parameters.len()];
     for channel in &model.channels {

@@ -2,9 +2,10 @@
 //! impact. The result also has pulls, constraints, impacts of groups, and the statistical and systematic
 //! parts of the uncertainty.
 //!
-//! A ranking starts with one free fit and its covariance (the parent). Each impact comes from an independent
-//! variation of this fit. A variation starts at the minimum that the covariance predicts; that of the second
-//! side also uses the result of the first.
+//! A ranking starts with the parent fit, i.e. a free fit with its covariance. A variation is a further fit, in
+//! which one parameter is fixed at another value or its auxiliary datum is moved. It starts where the
+//! covariance predicts its minimum. Variations are independent, except that the prediction for the second
+//! refit of a parameter also uses the result of the first one.
 
 mod assemble;
 mod auxiliary;
@@ -30,17 +31,17 @@ use group::Members;
 use held::Held;
 use study::Study;
 
-/// Ranks the free parameters of `model` by their impact on another parameter, the target: by default the
-/// parameter of interest.
+/// Ranks the free parameters of `model` by their impact on the target, i.e. the parameter of interest or
+/// another parameter named in the options.
 ///
-/// If a variation ends below the best fit, the ranking is restarted from this lower minimum. A variation that
-/// fails, or is skipped because of an interruption, gives a missing number with a reason; it does not end the
-/// ranking.
+/// If a variation ends below the best fit, the ranking is restarted from this lower minimum. If a variation
+/// fails, or is skipped because of an interruption, its impact is missing and has a reason, and the ranking
+/// goes on.
 ///
 /// # Errors
-/// For options that do not match the model (names, groups, a target that is fixed, no parameter of interest),
-/// a likelihood that is not finite at any starting point, a device failure, or an interruption before there
-/// was a best fit.
+/// For options that do not match the model (unknown names, invalid groups, a fixed target, no parameter of
+/// interest), a likelihood that is not finite at any starting point, a device failure, or an interruption
+/// before there was a best fit.
 pub fn ranking(
     model: &Model,
     session: &dyn Session,
@@ -75,20 +76,20 @@ pub fn ranking(
     }
 }
 
-/// Results of all variations of one parent fit.
+/// Results of all variations of the parent fit.
 struct Variations {
-    /// Indices of the listed parameters, in the order of the ranking.
+    /// Indices of the parameters in the result, in the order of the ranking.
     listed: Vec<usize>,
-    /// Impacts of `listed` by each definition asked for.
+    /// Impacts of the parameters in `listed`, by each definition asked for.
     impacts: Vec<(Impact, Vec<Impacts>)>,
-    /// `global` impacts of all members of groups, by parameter index.
+    /// Impacts of all members of groups by the `global` definition, each with the parameter index.
     members: Vec<(usize, Impacts)>,
-    /// Uncertainties of the target with parameters fixed: all constrained ones, those of the simulation's
-    /// limited size, then each group.
+    /// Uncertainties of the target with some parameters fixed: first with all constrained parameters fixed,
+    /// second with those of the simulation's limited size fixed, then with each group fixed.
     held: Vec<Held>,
 }
 
-/// Returns the largest number of fits that the variations take.
+/// Returns the largest number of fits that the variations may need.
 fn count(parameters: &[usize], groups: &[Members], options: &RankingOptions) -> usize {
     let listed = options.top.map_or(parameters.len(), |n| n.min(parameters.len()));
     let fits = |impact: &Impact| match (impact, options.impacts.first() == Some(impact)) {
@@ -120,7 +121,8 @@ fn vary(
     if options.impacts.contains(&Impact::Refit) {
         study.find_crossings()?;
     }
-    // Parameters with a large impact by the covariance come first, so that an interrupted ranking has them.
+    // Parameters with a large impact by the covariance are varied first, so that an interrupted ranking has
+    // them.
     let expected: Vec<(usize, Impacts)> =
         parameters.iter().map(|i| (*i, covariance::impacts(study, *i, options.prefit))).collect();
     let (order, by_covariance): (Vec<usize>, Vec<Impacts>) = sorted(expected).into_iter().unzip();
@@ -164,8 +166,9 @@ fn vary(
     Ok(Variations { listed, impacts, members, held })
 }
 
-/// Computes the impacts of `parameters` by one definition; `by_covariance` are their impacts by the
-/// covariance. `prefit_now` says whether pre-fit impacts are computed in this call.
+/// Computes the impacts of `parameters` by one definition. `by_covariance` are their impacts from the
+/// covariance, `prefit` says whether pre-fit impacts were asked for, and `prefit_now` whether this call
+/// computes them.
 fn one_definition(
     study: &mut Study<'_>,
     impact: Impact,

@@ -9,12 +9,13 @@ use crate::{FitOptions, options};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Impact {
-    /// The parameter is fixed one uncertainty away from its best fit, and all others are fitted again.
+    /// The nuisance parameter is fixed one uncertainty above and below its best fit, and all others are fitted
+    /// again.
     Refit,
-    /// The impact follows from the covariance matrix of the fit. For a parabolic likelihood it equals that of
-    /// a refit.
+    /// The impact follows from the covariance matrix of the fit. For a parabolic likelihood it equals the
+    /// impact from refits.
     Covariance,
-    /// The parameter's auxiliary datum is moved by its width, and all parameters are fitted again.
+    /// The parameter's auxiliary datum is moved up and down by its width, and all parameters are fitted again.
     Global,
 }
 
@@ -74,22 +75,23 @@ impl Group {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RankingOptions {
-    /// Data, fixed parameters, starting point and search of the fits. Options for uncertainties and intervals
-    /// are ignored.
+    /// Data, fixed parameters, starting point and search of the fits. The options for uncertainties and
+    /// intervals are ignored.
     pub fit: FitOptions,
-    /// Definitions of impact to compute. The first one sorts the list and is repeated at the top level of its
-    /// entries.
+    /// Definitions of impact to compute. The first one determines the order of the parameters, and its impacts
+    /// are repeated at the top level of each entry of the result.
     #[serde(deserialize_with = "impacts")]
     pub impacts: Vec<Impact>,
     /// Whether to compute pre-fit impacts too.
     pub prefit: bool,
-    /// Number of parameters of largest impact to keep; all if `None`.
+    /// Number of parameters to keep, those with the largest impact; all if `None`.
     pub top: Option<usize>,
-    /// Groups whose combined impact is computed; in JSON an object of names and lists of members.
+    /// Groups whose combined impact is computed. In JSON they are an object from group name to list of
+    /// members.
     #[serde(deserialize_with = "groups")]
     pub groups: Vec<Group>,
-    /// Full name of the target, the parameter on which impacts are computed; by default the parameter of
-    /// interest.
+    /// Full name of the target, i.e. the parameter whose shifts are the impacts; the parameter of interest if
+    /// `None`.
     pub parameter: Option<String>,
 }
 
@@ -98,7 +100,7 @@ fn impacts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Impact>, D::Error> 
     Vec::deserialize(from).map(|impacts| RankingOptions::default().impacts(impacts).impacts)
 }
 
-/// Deserialises groups from an object from group name to list of members.
+/// Deserialises groups from an object whose keys are group names and whose values are lists of members.
 fn groups<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Group>, D::Error> {
     let named = options::pairs::<D, Vec<String>>(from)?;
     Ok(named.into_iter().map(|(name, members)| Group::new(name, members)).collect())
@@ -152,7 +154,8 @@ impl RankingOptions {
         self
     }
 
-    /// Sets the target, the parameter on which impacts are computed, in place of the parameter of interest.
+    /// Sets the target, i.e. the parameter whose shifts are the impacts, in place of the parameter of
+    /// interest.
     #[must_use]
     pub fn parameter(mut self, name: impl Into<String>) -> Self {
         self.parameter = Some(name.into());

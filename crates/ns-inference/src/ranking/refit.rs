@@ -1,5 +1,5 @@
-//! Impacts by refits: the parameter is fixed away from its best fit, all others are fitted again, and the
-//! shift of the target is the impact (as in TRExFitter and cabinetry).
+//! Impacts by refits: a parameter is fixed away from its best fit, all other parameters are fitted again, and
+//! the shift of the target is the impact (as in TRExFitter and cabinetry).
 
 use ns_core::{FitRequest, FitTask, Inactive, OutcomeParts};
 
@@ -8,13 +8,14 @@ use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
 use super::study::Study;
 use crate::lowest::Stop;
 
-/// Computes the impacts of `parameters`, in their order. Each of `rounds` lists the variations of one batch.
+/// Computes the impacts of `parameters` and writes them to `impacts`, in the same order. Each of `rounds`
+/// lists the variations of one batch.
 ///
-/// The first round starts at the points that the covariance predicts; later rounds also use the results of
-/// earlier ones.
+/// The fits of the first round start at the points that the covariance predicts. Those of later rounds also
+/// use the results of earlier rounds.
 ///
 /// # Errors
-/// [`Stop::Lower`] if a refit finds a lower minimum than the parent.
+/// [`Stop::Lower`] if a refit finds a lower minimum than the parent fit.
 pub(super) fn refits(
     study: &mut Study<'_>,
     parameters: &[usize],
@@ -33,23 +34,24 @@ pub(super) fn refits(
 
 /// One refit of a batch.
 struct RefitJob {
-    /// Position of the parameter in the batch.
+    /// Index of the parameter in the list of the batch.
     place: usize,
     side: Side,
     held: HeldAt,
 }
 
-/// The value at which a parameter is fixed.
+/// The value at which a parameter is fixed in a variation.
 struct HeldAt {
     value: f64,
     /// Whether a bound limited the value.
     clipped: bool,
-    /// Reason why the search for the crossing found none. It is also the reason why there is no impact,
-    /// unless `twice_nll` has risen by less than 1 at the bound.
+    /// Reason why no value was found at which `twice_nll` has risen by 1. The parameter is then fixed at its
+    /// bound. If `twice_nll` has risen by more than 1 there, this is also the reason why the impact is
+    /// missing.
     without_crossing: Option<String>,
 }
 
-/// Runs one batch of refits: the variations `sides` of every parameter.
+/// Makes one batch of refits: the variations `sides` of every parameter.
 fn round(
     study: &mut Study<'_>,
     parameters: &[usize],
@@ -96,7 +98,7 @@ fn round(
     Ok(())
 }
 
-/// Returns the signed distance of a parameter's post-fit variation from its best fit, or why there is none.
+/// Returns the signed distance from a parameter's best fit to its post-fit variation, or why there is none.
 pub(super) fn distance(study: &Study<'_>, parameter: usize, side: Side) -> Result<f64, String> {
     if let Some(sigma) = study.sigma(parameter) {
         return Ok(side.direction() * sigma);
@@ -126,7 +128,8 @@ fn held_at(study: &Study<'_>, parameter: usize, side: Side) -> Result<HeldAt, Sh
     } else {
         match distance(study, parameter, side) {
             Ok(distance) => distance,
-            // The crossing may lie beyond the bound; the refit at the bound shows whether it does.
+            // The crossing of `twice_nll` + 1 may lie beyond the bound. The refit at the bound shows whether
+            // it does.
             Err(reason) if study.interval(parameter).is_some() && bound.is_finite() => {
                 return Ok(HeldAt { value: bound, clipped: true, without_crossing: Some(reason) });
             }

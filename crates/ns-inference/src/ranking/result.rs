@@ -6,22 +6,22 @@ use serde::{Serialize, Serializer};
 /// Reason why an unconstrained parameter has no pre-fit impact.
 pub(super) const UNCONSTRAINED: &str = "unconstrained: there is no uncertainty before the fit";
 
-/// One variation of one parameter and the shift of the target that it causes.
+/// One variation of a nuisance parameter, and the shift of the target that it causes.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Shift {
-    /// Value of the target in the varied fit minus its best-fit value; `None`, with a `reason`, if it is
-    /// missing.
+    /// Value of the target in the varied fit minus its best-fit value; `None` if it is missing, with a
+    /// `reason`.
     pub delta: Option<f64>,
-    /// Value that the parameter (for `global` its auxiliary datum) was set to.
+    /// Value to which the parameter was moved; for the `global` definition, that of its auxiliary datum.
     pub value: Option<f64>,
-    /// Whether a bound limited the variation.
+    /// Whether a bound limited the variation, so that it is smaller than intended.
     pub clipped: bool,
     /// Whether the fit behind `delta` converged; `None` if no fit was needed or made.
     pub converged: Option<bool>,
     /// Reason why `delta` is missing.
     pub reason: Option<String>,
-    /// Whether `reason` is an expected one that needs no warning.
+    /// Whether `reason` is an expected one, which needs no warning.
     pub(super) usual: bool,
 }
 
@@ -36,7 +36,7 @@ impl Shift {
         Self { usual: true, ..Self::missing(reason) }
     }
 
-    /// Creates a shift that is known without a fit.
+    /// Creates a shift that follows without a fit.
     pub(super) fn known(delta: f64) -> Self {
         Self { delta: Some(delta), ..Self::default() }
     }
@@ -45,10 +45,10 @@ impl Shift {
 /// One of the four variations of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The parameter is moved up by its post-fit uncertainty, or for `global` its auxiliary datum by its
-    /// width.
+    /// The parameter is moved up by its post-fit uncertainty. For the `global` definition, its auxiliary datum
+    /// is moved up by its width.
     Up,
-    /// The parameter, or for `global` its auxiliary datum, is moved down in the same way.
+    /// The parameter, or for the `global` definition its auxiliary datum, is moved down in the same way.
     Down,
     /// The parameter is moved up by its pre-fit width.
     PrefitUp,
@@ -57,10 +57,10 @@ pub enum Side {
 }
 
 impl Side {
-    /// All variations, in the order of the result.
+    /// All variations, in the order of the keys in the JSON.
     pub const ALL: [Self; 4] = [Self::Up, Self::Down, Self::PrefitUp, Self::PrefitDown];
 
-    /// Returns the suffix of this variation's keys in the result.
+    /// Returns the suffix of the JSON keys of this variation.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl Side {
     }
 }
 
-/// The impacts of one parameter by one definition.
+/// The impacts of one nuisance parameter by one definition.
 ///
 /// Serialises to `delta_mu_*`, `value_*`, `clipped_*`, `converged_*` for each of [`Side::ALL`], and
 /// `reasons`, an object with the reason for each missing shift.
@@ -97,8 +97,8 @@ pub struct Impacts {
 }
 
 impl Impacts {
-    /// Creates four missing shifts; those that are wanted have the reason `interrupted` until they are
-    /// computed.
+    /// Creates four missing shifts. Those that were asked for have the reason `interrupted` until they are
+    /// computed; `prefit` says whether this includes pre-fit shifts.
     pub(super) fn pending(prefit: bool) -> Self {
         let mut impacts = Self::default();
         for side in Side::ALL {
@@ -138,13 +138,13 @@ impl Impacts {
         self.get(side).delta
     }
 
-    /// Returns the larger magnitude of the two post-fit shifts.
+    /// Returns the larger magnitude of the two post-fit shifts; `None` if both are missing.
     #[must_use]
     pub fn largest(&self) -> Option<f64> {
         [Side::Up, Side::Down].into_iter().filter_map(|side| self.delta(side)).map(f64::abs).reduce(f64::max)
     }
 
-    /// Returns half the absolute difference of the two post-fit shifts.
+    /// Returns half the absolute difference of the two post-fit shifts; `None` if one is missing.
     #[must_use]
     pub fn symmetric(&self) -> Option<f64> {
         Some((self.delta(Side::Up)? - self.delta(Side::Down)?).abs() / 2.0)
@@ -172,7 +172,7 @@ impl Serialize for Impacts {
     }
 }
 
-/// Serialises the names of the variations whose shift is missing, with the reasons.
+/// Serialises an object whose keys are the variations without a shift and whose values are the reasons.
 struct Reasons<'a>(&'a Impacts);
 
 impl Serialize for Reasons<'_> {
@@ -198,10 +198,11 @@ pub struct RankedParameter {
     pub value: f64,
     /// Post-fit uncertainty of the parameter; `None` at a bound, on a kink and along a flat direction.
     pub uncertainty: Option<f64>,
-    /// Distance from the best fit to the post-fit variation down, negative: `-uncertainty`, or for a
-    /// parameter at a bound or on a kink the distance to the crossing of `twice_nll` + 1.
+    /// Distance from the best fit to the lower value of the post-fit variation, negative. It is
+    /// `-uncertainty`; for a parameter at a bound or on a kink, it is the distance to the value at which
+    /// `twice_nll` has risen by 1.
     pub lower: Option<f64>,
-    /// Distance from the best fit to the post-fit variation up, positive.
+    /// Distance from the best fit to the upper value of the post-fit variation, positive.
     pub upper: Option<f64>,
     /// Width of the constraint before the fit; `None` for an unconstrained parameter.
     pub prefit_uncertainty: Option<f64>,
@@ -233,29 +234,29 @@ pub struct RankedParameter {
 pub struct GroupImpact {
     /// Name of the group.
     pub name: String,
-    /// Names of the free members of the group.
+    /// Names of the members of the group that are free parameters.
     pub parameters: Vec<String>,
-    /// Quadratic sum of the members' symmetrised `global` impacts.
+    /// Quadratic sum of the symmetrised `global` impacts of the members.
     pub delta_mu_global: Option<f64>,
     /// `sqrt(sigma^2 - sigma_fixed^2)`, where `sigma` is the uncertainty of the target, and `sigma_fixed` its
     /// uncertainty with the members fixed at their best fit.
     pub delta_mu_fixed: Option<f64>,
-    /// Reason why one of the numbers is missing.
+    /// Reasons why numbers are missing; `None` if there are both.
     pub reason: Option<String>,
 }
 
-/// Parts of the uncertainty of the target, from fits with parameters fixed at their best fit.
+/// Parts of the uncertainty of the target, from fits in which parameters are fixed at their best fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 #[non_exhaustive]
 pub struct Breakdown {
-    /// Full uncertainty of the target, from the Hessian.
+    /// Uncertainty of the target from the Hessian, with all its parts.
     pub total: Option<f64>,
-    /// Uncertainty with all constrained parameters fixed: the part due to the data.
+    /// Uncertainty with all constrained parameters fixed, i.e. the part due to the data.
     pub statistical: Option<f64>,
     /// Systematic part of the uncertainty: `sqrt(total^2 - statistical^2)`.
     pub systematic: Option<f64>,
-    /// Part of `systematic` from the limited size of the simulation: `sqrt(total^2 - s^2)`, where `s` is the
-    /// uncertainty with the parameters of staterror and shapesys modifiers fixed.
+    /// Part of `systematic` that is due to the limited size of the simulation: `sqrt(total^2 - s^2)`, where
+    /// `s` is the uncertainty with the parameters of staterror and shapesys modifiers fixed.
     pub mc_statistical: Option<f64>,
     /// All other parts of `systematic`: `sqrt(systematic^2 - mc_statistical^2)`.
     pub systematic_without_mc: Option<f64>,
@@ -265,20 +266,20 @@ pub struct Breakdown {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RankingResult {
-    /// Name of the target, the parameter on which impacts are computed.
+    /// Name of the target, i.e. the parameter whose shifts are the impacts.
     pub param: String,
     /// Best-fit value of the target.
     pub mu_hat: f64,
     /// Uncertainty of the target; `None` at a bound, on a kink and along a flat direction.
     pub mu_uncertainty: Option<f64>,
-    /// Definitions of impact asked for. The first one sorts `ranking` and is repeated at the top level of its
-    /// entries.
+    /// Definitions of impact asked for. The first one determines the order of `ranking`, and its impacts are
+    /// repeated at the top level of each entry.
     pub impacts: Vec<&'static str>,
     /// Whether pre-fit impacts were asked for.
     pub prefit: bool,
     /// Nuisance parameters, largest post-fit impact first; those without an impact come last.
     pub ranking: Vec<RankedParameter>,
-    /// Number of free nuisance parameters, which `ranking` may list only in part.
+    /// Number of free nuisance parameters. With the option `top`, `ranking` lists only some of them.
     pub n_ranked: usize,
     /// Impacts of groups, largest first.
     pub groups: Vec<GroupImpact>,
@@ -299,7 +300,7 @@ pub struct RankingResult {
 }
 
 impl RankingResult {
-    /// Returns the entry of a listed parameter by its name.
+    /// Returns the entry of a parameter by its full name; `None` if it is not listed.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RankedParameter> {
         self.ranking.iter().find(|entry| entry.name == name)

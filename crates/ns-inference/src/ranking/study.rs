@@ -1,5 +1,5 @@
-//! The fit that a ranking varies (the parent), and batches of its variations. A variation may find a lower
-//! minimum.
+//! The parent fit of a ranking, i.e. its best fit, and batches of variations of this fit. A variation may find
+//! a lower minimum.
 
 use std::sync::Arc;
 
@@ -15,22 +15,23 @@ use crate::diagnosis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
 
-/// Smallest number of parameters that are varied in one batch: enough independent fits for many threads.
+/// Smallest number of parameters that are varied in one batch, so that there are enough fits for many threads.
 const FEWEST_AT_ONCE: usize = 128;
-/// Number of parameter values in one batch; at least [`FEWEST_AT_ONCE`] parameters are varied. Batches are
-/// large because threads wait for the last fit of each.
+/// Largest number of starting values in one batch (number of varied parameters times number of all
+/// parameters), unless [`FEWEST_AT_ONCE`] parameters need more. Batches are large because all threads wait for
+/// the last fit of a batch.
 const NUMBERS_AT_ONCE: usize = 1 << 20;
 
-/// The parent fit of a ranking, with everything that its variations need.
+/// The parent fit of a ranking, and what its variations need.
 pub(super) struct Study<'a> {
     pub(super) analysis: Analysis<'a>,
-    /// Index of the target, the parameter on which impacts are computed.
+    /// Index of the target, i.e. the parameter whose shifts are the impacts.
     pub(super) target: usize,
-    /// The parent: the best fit with its covariance.
+    /// The parent fit: the best fit with its covariance.
     pub(super) lowest: Lowest,
     /// Whether some bin has a negative expected yield at the best fit.
     negative_yield: bool,
-    /// Index and crossings of `twice_nll` + 1 of each parameter at a bound or on a kink.
+    /// MINOS interval of each parameter at a bound or on a kink, with the parameter index.
     intervals: Vec<(usize, Interval)>,
     /// Number of fits made so far.
     pub(super) n_fits: usize,
@@ -73,30 +74,30 @@ impl<'a> Study<'a> {
         self.lowest.fit.uncertainties.get(parameter).copied().flatten().filter(|s| s.is_finite() && *s > 0.0)
     }
 
-    /// Returns why a free parameter has no symmetric uncertainty, if it has none.
+    /// Returns the reason why a free parameter has no symmetric uncertainty; `None` if it has one.
     pub(super) fn inactive(&self, parameter: usize) -> Option<Inactive> {
         self.lowest.fit.inactive.iter().find(|(i, _)| *i == parameter).map(|(_, why)| *why)
     }
 
-    /// Returns an element of the covariance matrix, or `None` if it is not finite.
+    /// Returns an element of the covariance matrix; `None` if it does not exist or is not finite.
     pub(super) fn covariance(&self, i: usize, j: usize) -> Option<f64> {
         let c = self.lowest.fit.covariance.as_ref()?;
         c.values.get(i * c.n + j).copied().filter(|x| x.is_finite())
     }
 
-    /// Returns a row of the covariance matrix.
+    /// Returns a row of the covariance matrix; `None` if it does not exist.
     pub(super) fn covariance_row(&self, i: usize) -> Option<&[f64]> {
         let c = self.lowest.fit.covariance.as_ref()?;
         c.values.get(i * c.n..(i + 1) * c.n)
     }
 
-    /// Returns the crossings of a parameter without symmetric uncertainty.
+    /// Returns the MINOS interval of a parameter without a symmetric uncertainty; `None` if there is none.
     pub(super) fn interval(&self, parameter: usize) -> Option<&Interval> {
         self.intervals.iter().find(|(i, _)| *i == parameter).map(|(_, interval)| interval)
     }
 
-    /// Finds the points at which `twice_nll` has risen by 1, for all free parameters at bounds and on kinks
-    /// except the target.
+    /// Finds the values at which `twice_nll` has risen by 1, for all parameters at bounds and on kinks except
+    /// the target.
     pub(super) fn find_crossings(&mut self) -> Result<(), Stop> {
         let parameters: Vec<usize> = self
             .lowest
@@ -116,12 +117,12 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Runs variations of the parent; `own_data` says whether they use the parent's data. Those that did not
-    /// converge, or ended with a negative expected yield, are repeated by a search from the parent's starting
-    /// point; in models with kinks all are.
+    /// Makes variations of the parent fit. `own_data` says whether they have the same data as the parent fit.
+    /// Variations that did not converge, or ended with a negative expected yield, are repeated by a search
+    /// from the starting point of the parent fit. In models with kinks all variations are repeated.
     ///
     /// # Errors
-    /// [`Stop::Lower`] if a variation finds a lower minimum than the parent.
+    /// [`Stop::Lower`] if a variation finds a lower minimum than the parent fit.
     pub(super) fn vary(
         &mut self,
         tasks: &[FitTask],
@@ -137,15 +138,15 @@ impl<'a> Study<'a> {
         Ok(fits)
     }
 
-    /// Returns whether a variation ends with a negative expected yield although the parent has none. Such a
-    /// minimum lies in a corner of the bounds and is unrelated to that of the parent.
+    /// Returns whether a variation ends with a negative expected yield although the parent fit has none. Such
+    /// a minimum lies in a corner of the bounds and is unrelated to the minimum of the parent fit.
     fn astray(&self, fit: &FitOutcome) -> bool {
         !self.negative_yield && diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, fit)
     }
 
-    /// Repeats fits that failed, did not converge, or are [`Self::astray`], from the parent's starting point,
-    /// and keeps the better results. In models with kinks this start may lead to a lower minimum, so all fits
-    /// are repeated.
+    /// Repeats fits that failed, did not converge, or are [`Self::astray`], and keeps the better results. The
+    /// new fits start at the starting point of the parent fit. In models with kinks this start may lead to a
+    /// lower minimum, so all fits are repeated.
     fn again(
         &mut self,
         tasks: &[FitTask],
@@ -197,8 +198,8 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Returns the lowest point below the parent's minimum, and its depth in `twice_nll`, if it exceeds the
-    /// tolerance.
+    /// Returns the lowest of the points that lie below the minimum of the parent fit by more than the
+    /// tolerance, and its depth below the minimum in `twice_nll`; `None` if there is no such point.
     fn lowest(&self, fits: &[Fitted], own_data: bool) -> Result<Option<(Vec<f64>, f64)>, InferenceError> {
         if !self.may_restart() {
             return Ok(None);
@@ -207,7 +208,8 @@ impl<'a> Study<'a> {
         let values: Vec<f64> = if own_data {
             found.iter().map(|fit| fit.nll).collect()
         } else {
-            // These are minima for other data, so the likelihood of the parent's data is evaluated at them.
+            // These fits have other data, so the likelihood for the data of the parent fit is evaluated at
+            // their minima.
             let points: Vec<f64> = found.iter().flat_map(|fit| fit.parameters.iter().copied()).collect();
             let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
             self.analysis.session.evaluate(&self.analysis.data, &points, request)?.nll
@@ -225,7 +227,8 @@ impl<'a> Study<'a> {
         self.lowest.may_restart() && !self.analysis.is_cancelled()
     }
 
-    /// Repeats the free fit from a point below the minimum. An interruption leaves the minimum as it is.
+    /// Repeats the free fit from a point that lies below the minimum by `depth` in `twice_nll`. If the caller
+    /// stops the work, the minimum stays as it is.
     ///
     /// # Errors
     /// The errors of [`Analysis::fit`].
@@ -261,7 +264,7 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Returns the shift of the target in a varied fit, with what the parameter was set to (`value`).
+    /// Reads the shift of the target from a varied fit. `value` is the value to which the parameter was moved.
     pub(super) fn read(&self, fit: &Fitted, value: f64, clipped: bool) -> Shift {
         let (delta, converged, reason) = match fit {
             Ok(fit) if fit.converged() => {
@@ -275,7 +278,7 @@ impl<'a> Study<'a> {
         Shift { delta, value: Some(value), clipped, converged, reason, usual: false }
     }
 
-    /// Builds a task of one fit to given data.
+    /// Builds a task that makes one fit to given data.
     pub(super) fn task(&self, data: &Data, request: FitRequest) -> FitTask {
         FitTask { data: data.clone(), fits: vec![request] }
     }

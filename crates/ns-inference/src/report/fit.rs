@@ -33,8 +33,8 @@ impl FitResult {
         vec![Part::Text(heading), Part::Table(self.table()), Part::Text(closing)]
     }
 
-    /// Builds the table with best fit and pull of every parameter. It has a column of intervals only if there
-    /// are any.
+    /// Builds the table with the best fit and the pull of every parameter. It has a column of intervals only
+    /// if the fit has intervals.
     fn table(&self) -> Table {
         let intervals = !(self.minos.is_empty() && self.crossings.is_empty());
         let mut table = match intervals {

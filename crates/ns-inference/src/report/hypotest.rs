@@ -1,22 +1,22 @@
-//! Tables and texts of tests with asymptotic formulae: of one value of the parameter of interest, and of the
-//! background-only hypothesis.
+//! Tables and texts of tests with asymptotic formulae: the test of one value of the parameter of interest, and
+//! the test of the background-only hypothesis.
 
 use super::{Part, Table};
 use crate::hypotest::ExpectedSet;
 use crate::present::{or_none, significant};
 use crate::{HypotestResult, SignificanceResult};
 
-/// Labels of the five values of an expected band, from -2 to +2 standard deviations.
+/// Labels of the five values of an expected band: the median, and one and two standard deviations around it.
 pub(super) const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
 
-/// Builds a table of p-values with one row, the observed CLs, CLs+b and CLb.
+/// Builds a table of p-values with a single row: the observed CLs, CLs+b and CLb.
 pub(super) fn p_values(observed: [String; 3]) -> Table {
     let mut table = Table::new(&["", "CLs", "CLs+b", "CLb"], &[1, 2, 3]);
     table.row(std::iter::once("observed".to_owned()).chain(observed));
     table
 }
 
-/// Adds rows with the p-values expected for background alone.
+/// Adds the rows of the five sets of p-values that are expected for background alone.
 pub(super) fn add_band(table: &mut Table, set: &ExpectedSet) {
     for (i, label) in BAND.into_iter().enumerate() {
         let of = |list: &[Option<f64>]| or_none(list.get(i).copied().flatten());
@@ -25,8 +25,8 @@ pub(super) fn add_band(table: &mut Table, set: &ExpectedSet) {
 }
 
 impl HypotestResult {
-    /// Returns the tables and texts shown for a test; if `expected_set`, with the values expected for
-    /// background alone.
+    /// Returns the tables and texts shown for a test. If `expected_set` is true, the table also has the
+    /// p-values that are expected for background alone.
     #[must_use]
     pub fn parts(&self, expected_set: bool) -> Vec<Part> {
         let mut table = p_values([self.cls, self.clsb, self.clb].map(or_none));
@@ -48,7 +48,7 @@ impl HypotestResult {
 }
 
 impl SignificanceResult {
-    /// Returns the tables and texts shown for a discovery test.
+    /// Returns the tables and texts shown for the test of the background-only hypothesis.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut table = Table::new(&["", "p0", "Z"], &[1, 2]);

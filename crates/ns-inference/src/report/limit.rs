@@ -9,7 +9,7 @@ use crate::{LimitOptions, LimitResult, ToyLimitResult};
 
 impl LimitResult {
     /// Returns the tables and texts shown for a limit that was found with `options`. A scan is shown only if
-    /// the user asked for its grid, not if it was made for a plot.
+    /// the options give its values (`scan`), not if it was made for a plot.
     #[must_use]
     pub fn parts(&self, options: &LimitOptions) -> Vec<Part> {
         let mut table = Table::new(&["", "limit", "CLs there"], &[1, 2]);
@@ -39,8 +39,8 @@ fn heading(param: &str, cl: f64, statistic: &str, more: &str) -> Part {
     Part::Text(format!("upper limit on {param} at {percent} % confidence, CLs with {statistic}{more}"))
 }
 
-/// Builds the table of CLs along the grid, with one row per tested value. Columns without any value are left
-/// out.
+/// Builds the table of CLs along a scan, with one row per tested value. A column (observed or one of the
+/// expected ones) is left out if it has no values.
 fn along(scan: &LimitScan, param: &str) -> Table {
     let columns: Vec<(&str, &Vec<Option<f64>>)> = std::iter::once(("observed", &scan.observed))
         .chain(BAND.into_iter().zip(&scan.expected))

@@ -1,8 +1,7 @@
 //! Reports of results: the tables and texts that people read, and the JSON that programs read.
 //!
-//! The tables and texts of each kind of result are defined in the file of this folder that has its name. The
-//! caller decides how to show them: the command fits them to the terminal, and Python turns them into plain
-//! text or HTML.
+//! Each kind of result has its tables and texts in the file of this folder with its name. The caller decides
+//! how to show them: the command fits them to the terminal, and Python converts them to text or HTML.
 
 mod fit;
 mod goodness;
@@ -28,7 +27,7 @@ pub enum Part {
     Text(String),
     /// A table.
     Table(Table),
-    /// One wide table, or several parts with the same content for a display that is too narrow for it.
+    /// A wide table, and several parts with the same content for a display that is too narrow for this table.
     Either(Table, Vec<Part>),
 }
 
@@ -39,7 +38,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows with one cell for each column.
     pub rows: Vec<Vec<String>>,
-    /// Whether a narrow display may split the table into blocks of columns, each block with the first column.
+    /// Whether a narrow display may split the table into blocks of columns. Every block repeats the first
+    /// column.
     pub splits: bool,
 }
 
@@ -77,26 +77,27 @@ pub struct RunInfo {
     pub device: Option<String>,
     /// Reason for this device, if `auto` chose it.
     pub device_reason: Option<String>,
-    /// Comparison of the fits of a GPU with those of the CPU.
+    /// Comparison of fits made on a GPU with evaluations on the CPU; `None` if the fits were made on the CPU.
     pub gpu_check: Option<GpuCheck>,
     /// Interpolation codes of the model, in words.
     pub interpolation: Option<String>,
     /// Fingerprint of the model's likelihood.
     pub model_digest: Option<String>,
-    /// Wall time in seconds.
+    /// Wall time of the run in seconds.
     pub wall_s: Option<f64>,
 }
 
 impl RunInfo {
-    /// Describes work on the CPU that needed no session and began at `started`.
+    /// Creates the information about work that needed no session, for example on files. It ran on the CPU and
+    /// began at `started`.
     #[must_use]
     pub fn without_session(started: Instant) -> Self {
         let device = Some(Device::Cpu.to_string());
         Self { device, wall_s: Some(started.elapsed().as_secs_f64()), ..Self::default() }
     }
 
-    /// Describes work on a session that began at `started`. `reason` says why `auto` chose the device, if it
-    /// did.
+    /// Creates the information about work on a session that began at `started`. `reason` is the reason for the
+    /// device, if `auto` chose it.
     #[must_use]
     pub fn on(session: &dyn Session, reason: Option<String>, started: Instant) -> Self {
         Self {
@@ -108,15 +109,15 @@ impl RunInfo {
         }
     }
 
-    /// Adds the interpolation codes of the model and its fingerprint, `digest`.
+    /// Adds the interpolation codes of the model and the fingerprint of its likelihood, `digest`.
     #[must_use]
     pub fn about(self, model: &Model, digest: String) -> Self {
         let interpolation = Some(model.interpolation.to_string());
         Self { interpolation, model_digest: Some(digest), ..self }
     }
 
-    /// Returns time and device in words, as in `3.1 ms on cpu`; for a GPU also how many fits were checked on
-    /// the CPU.
+    /// Returns wall time and device as text, as in `3.1 ms on cpu`. For a GPU the text also says how many fits
+    /// were checked on the CPU.
     #[must_use]
     pub fn time_and_device(&self) -> String {
         let device = self.device.as_deref().unwrap_or("several devices");
@@ -144,8 +145,8 @@ impl RunInfo {
     }
 }
 
-/// A result with information about its run, and what is shown of it. Serialises to the JSON for users: the
-/// keys of the result, then those of [`RunInfo`].
+/// A result with the information about its run, and the tables and texts shown for it. Serialises to the JSON
+/// for users: the keys of the result, then those of [`RunInfo`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report<R: Serialize> {
     /// Result of the analysis.

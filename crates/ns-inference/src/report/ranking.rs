@@ -6,8 +6,9 @@ use crate::present::{best_fit, sign, signed};
 use crate::ranking::{Impacts, RankedParameter, RankingResult, Shift, Side};
 
 impl RankingResult {
-    /// Returns the tables and texts shown for a ranking. Impacts by a single definition are columns of the
-    /// table of parameters, if there is room; otherwise impacts have tables of their own.
+    /// Returns the tables and texts shown for a ranking. If there is a single definition of impact and the
+    /// display is wide enough, the impacts are columns of the table of parameters. Otherwise every definition
+    /// has its own table.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = match self.impacts.len() {
@@ -21,7 +22,7 @@ impl RankingResult {
         parts
     }
 
-    /// Builds one table with name, pull, constraint, impacts and notes of each parameter.
+    /// Builds a table with the name, the pull, the constraint, the impacts and the notes of each parameter.
     fn beside(&self) -> Table {
         let columns = self.impact_columns(self.impacts.iter().copied());
         let titles = columns.iter().map(|column| column.title("impact"));
@@ -33,7 +34,7 @@ impl RankingResult {
         })
     }
 
-    /// Builds a table of the parameters without impacts, then one table of impacts for each definition.
+    /// Builds a table of the parameters without their impacts, and one table of impacts for each definition.
     fn below(&self) -> Vec<Part> {
         let none = std::iter::empty::<String>();
         let parameters = self.table(&["pull", "constraint"], none, |entry| {
@@ -52,8 +53,8 @@ impl RankingResult {
         parts
     }
 
-    /// Builds a table with parameter names, then numbers, then notes. `cells` returns the cells of a row
-    /// after the name.
+    /// Builds a table of all ranked parameters with three kinds of columns: name, numbers (titled `state` and
+    /// `impacts`), notes. `cells` returns the cells of a row after the name.
     fn table(
         &self,
         state: &[&str],
@@ -72,12 +73,14 @@ impl RankingResult {
         table
     }
 
-    /// Returns the columns of impacts by some definitions, post-fit and, if asked for, pre-fit.
+    /// Returns the columns of the given definitions of impact: a post-fit one and, if asked for, a pre-fit one
+    /// each.
     fn impact_columns<'a>(&self, definitions: impl Iterator<Item = &'a str>) -> Vec<ImpactColumn<'a>> {
         let mut columns = Vec::new();
         for definition in definitions {
             columns.push(ImpactColumn { definition, prefit: false });
-            // A `global` impact moves the datum by one width, which is the same before and after the fit.
+            // A `global` impact moves the auxiliary datum by its width, which is the same before and after the
+            // fit.
             if self.prefit && definition != "global" {
                 columns.push(ImpactColumn { definition, prefit: true });
             }
@@ -85,7 +88,7 @@ impl RankingResult {
         columns
     }
 
-    /// Formats the impacts of the variations of a parameter up and down.
+    /// Formats the two impacts of a parameter in a column: of its variation up and of its variation down.
     fn impact(&self, entry: &RankedParameter, column: &ImpactColumn<'_>) -> String {
         // Impacts are rounded to two significant digits of a tenth of the target's uncertainty.
         let scale = self.mu_uncertainty.map(|sigma| sigma / 10.0);
@@ -114,7 +117,7 @@ impl RankingResult {
         table
     }
 
-    /// Returns the text with the best fit and the parts of its uncertainty.
+    /// Returns the text with the best fit of the target, the parts of its uncertainty, and the number of fits.
     fn summary(&self) -> String {
         let best = best_fit(&self.param, self.mu_hat, self.mu_uncertainty);
         let shown = match self.ranking.len() {
@@ -135,14 +138,14 @@ impl RankingResult {
     }
 }
 
-/// A column of impacts by one definition, pre-fit or post-fit.
+/// A column of impacts by one definition, either pre-fit or post-fit.
 struct ImpactColumn<'a> {
     definition: &'a str,
     prefit: bool,
 }
 
 impl ImpactColumn<'_> {
-    /// Returns the heading of the column, with the word `what` for impacts.
+    /// Returns the heading of the column. `what` is the word for impacts in it and may be empty.
     fn title(&self, what: &str) -> String {
         let prefit = if self.prefit { "pre-fit " } else { "" };
         format!("{prefit}{what}{}up / down", if what.is_empty() { "" } else { " " })

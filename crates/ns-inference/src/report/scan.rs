@@ -1,4 +1,5 @@
-//! Tables and texts of a scan: one row per point in one parameter, a matrix in two.
+//! Tables and texts of a scan. A scan in one parameter has one row per point, a scan in two parameters is a
+//! matrix.
 
 use super::{Part, Table};
 use crate::ScanResult;

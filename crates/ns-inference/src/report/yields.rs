@@ -1,4 +1,5 @@
-//! Tables and texts of expected yields: one row per sample of every channel, or of every bin.
+//! Tables and texts of expected yields. There is one row for each sample of a channel or, on request, of a
+//! bin.
 
 use super::{Part, Table};
 use crate::YieldsResult;
@@ -6,8 +7,8 @@ use crate::present::{significant, with_error};
 use crate::yields::{ChannelYields, Stage};
 
 impl YieldsResult {
-    /// Returns the tables and texts shown for yields: one row per sample of every bin if `per_bin`, else of
-    /// every channel.
+    /// Returns the tables and texts shown for yields. If `per_bin` is true, the table has one row per sample
+    /// of every bin, otherwise one row per sample of every channel.
     #[must_use]
     pub fn parts(&self, per_bin: bool) -> Vec<Part> {
         let mut table = match per_bin {
@@ -30,7 +31,8 @@ impl YieldsResult {
     }
 }
 
-/// Adds the rows of one channel, or of one bin of it: the samples, their sum, and the data.
+/// Adds the rows of one bin of a channel, or of the channel if `bin` is `None`: the samples, their sum, and
+/// the data.
 fn add(table: &mut Table, channel: &ChannelYields, bin: Option<usize>) {
     let of = |values: &[f64], sum: f64| bin.map_or(Some(sum), |b| values.get(b).copied());
     let error =
@@ -39,7 +41,7 @@ fn add(table: &mut Table, channel: &ChannelYields, bin: Option<usize>) {
     place.extend(bin.map(|b| b.to_string()));
     let mut add = |name: &str, events: String| {
         table.row(place.iter().cloned().chain([name.to_owned(), events]));
-        // Channel and bin are named in the first row only.
+        // Only the first row shows the channel and the bin.
         place.iter_mut().for_each(String::clear);
     };
     for sample in &channel.samples {

@@ -1,4 +1,4 @@
-//! Converts the options of an axis to its parameter and its points.
+//! Determines the scanned parameter and the points of an axis from its options.
 
 use ns_core::FitOutcome;
 
@@ -9,7 +9,7 @@ use crate::minos::{self, Parent};
 use crate::present::significant;
 use crate::{InferenceError, parameter_index};
 
-/// A parameter that can be scanned.
+/// A scanned parameter, which is free in the fit.
 pub(super) struct Scanned {
     pub(super) index: usize,
     pub(super) name: String,
@@ -22,11 +22,11 @@ impl Scanned {
     }
 }
 
-/// Returns the parameter of an axis, after all checks that need no fit.
+/// Returns the parameter of an axis, after all checks of the options that need no fit.
 ///
 /// # Errors
-/// For an unknown or a fixed parameter, no points, a point outside the bounds, or a range whose start is
-/// above its end.
+/// For an unknown or a fixed parameter, no points, a point outside the bounds, a range whose start is above its
+/// end, or several points in a range of zero width.
 pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scanned, InferenceError> {
     let index = match &axis.param {
         Some(name) => parameter_index(analysis.model, name)?,
@@ -75,7 +75,7 @@ fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), Infere
     Ok(())
 }
 
-/// The ends of a range, and which of them the user gave.
+/// The ends of a range, and for each end whether the user gave it.
 struct Ends {
     start: f64,
     stop: f64,
@@ -104,11 +104,11 @@ fn check_order(scanned: &Scanned, ends: &Ends, points: usize) -> Result<(), Infe
     Ok(())
 }
 
-/// Returns the points of an axis. An end that the user left out lies `reach` uncertainties from the best fit
-/// of `parent`.
+/// Returns the points of an axis. If the user left out an end of the range, this end lies `reach`
+/// uncertainties from the best fit in `parent`, the free fit of the scan.
 ///
 /// # Errors
-/// If such an end is needed and the parameter has no uncertainty, or if the range ends below its start.
+/// If an end was left out and the parameter has no uncertainty, or if the start of the range is above its end.
 pub(super) fn values(
     analysis: &Analysis<'_>,
     axis: &ScanAxis,
@@ -136,9 +136,9 @@ pub(super) fn values(
     Ok((0..axis.points).map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 }).collect())
 }
 
-/// Returns the uncertainties below and above the best fit: from the covariance, or if it gives none (at a
-/// bound, on a kink) from the crossings of `twice_nll` + 1. A side without a crossing has the uncertainty of
-/// the other side.
+/// Returns the uncertainties below and above the best fit, from the covariance. If there is none (at a bound
+/// or on a kink), they are the distances to the values at which `twice_nll` has risen by 1. If one side has no
+/// such value, the distance on the other side is used for both.
 fn widths(
     analysis: &Analysis<'_>,
     scanned: &Scanned,
@@ -148,7 +148,7 @@ fn widths(
     if let Some(sigma) = parent.uncertainties.get(index).copied().flatten() {
         return Ok((sigma, sigma));
     }
-    // A lower minimum is ignored here, because the scan itself finds it.
+    // If this search finds a lower minimum, it is ignored, because the scan itself finds it too.
     let search = Parent { analysis, outcome: parent, tolerance: f64::INFINITY, asked: &[] };
     let found = match minos::crossings(&search, &[index]) {
         Ok(found) => found,

@@ -1,11 +1,11 @@
-//! Finds the exact values at which `twice_delta_nll` of a scan crosses a level, between the points of the
-//! scan.
+//! Finds the values between the points of a scan at which `twice_delta_nll` crosses a level, to high
+//! precision.
 //!
-//! The scan brackets every crossing, and the interpolation through its points predicts the crossing to about
-//! 1e-5. One conditional fit at the predicted value gives the height of the profile. It also gives the slope:
-//! as all other parameters are at their minimum, this is the derivative of `twice_nll` along the scanned
-//! parameter alone. A Newton step with height and slope leads to the crossing. If the fit is farther off,
-//! further fits narrow the bracket.
+//! The points of the scan bracket every crossing, and an interpolation through them predicts the crossing to
+//! about 1e-5. One conditional fit at the predicted value gives the height of the profile there. It also gives
+//! the slope of the profile, which is the derivative of `twice_nll` along the scanned parameter alone, because
+//! all other parameters are at their minimum. A Newton step with height and slope leads to the crossing. If
+//! the fit is too far from the level, further fits narrow the bracket.
 
 use ns_core::{EvaluationRequest, FitFailure, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -22,29 +22,30 @@ use crate::minos::crossing;
 use crate::minos::side::{Probe, Side};
 use crate::present::significant;
 
-/// Levels of `twice_delta_nll`: one and two standard deviations of a parabola.
+/// Levels of `twice_delta_nll`. For a parabolic profile they are crossed at one and two standard deviations.
 pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
 
-/// Largest deviation of the rise from the level, divided by the square root of the level, from which a single
-/// Newton step is made. On a parabola the deviation after the step is `deviation^2 / (4 level)`, so at most
-/// 1e-8.
+/// Largest deviation of the rise from the level, divided by the square root of the level, at which a Newton
+/// step ends the search. For a parabolic profile, a deviation `d` of the rise becomes `d^2 / (4 level)` in
+/// this step, so at most 1e-8.
 const NEAR: f64 = 2e-4;
 
-/// A point of the profile: the scanned parameter, the rise of `twice_nll`, and all parameters.
+/// A point of the profile: value of the scanned parameter, rise of `twice_nll`, and values of all parameters.
 struct ProfilePoint {
     x: f64,
     rise: f64,
     point: Vec<f64>,
 }
 
-/// The search for a crossing between two points of the profile.
+/// A search in progress for a crossing between two points of the profile.
 struct Open {
     level: usize,
     direction: f64,
     side: Side,
 }
 
-/// Finds the crossings of [`LEVELS`] nearest to the best fit, on both sides of it.
+/// Finds the crossings of [`LEVELS`] that are nearest to the best fit, one below and one above it for each
+/// level.
 ///
 /// # Errors
 /// [`Stop::Lower`] if a conditional fit ends below the minimum; [`Stop::Error`] if the device fails.
@@ -70,8 +71,8 @@ pub(super) fn crossings(
         }
     }
     while !open.is_empty() && !analysis.is_cancelled() {
-        // Each step makes one fit with a search. In models of up to medium size it also descends from either
-        // end of the bracket, so that it finds the lower of the minima at these ends.
+        // Each step makes one fit from the predicted point. In models of up to medium size, further fits
+        // descend from both ends of the bracket, and the lowest of these fits is used.
         let requests: Vec<Vec<FitRequest>> =
             open.iter().map(|search| requests(analysis, centre, index, best, &known, search)).collect();
         let sizes: Vec<usize> = requests.iter().map(Vec::len).collect();
@@ -126,8 +127,9 @@ pub(super) fn crossings(
     Ok(intervals)
 }
 
-/// Returns the crossing that one Newton step predicts from a conditional minimum whose rise differs from the
-/// level by `miss`; `None` if it is out of bounds, as for a flat profile.
+/// Makes one Newton step from a conditional minimum at `x` and returns the crossing that it predicts. `miss`
+/// is the difference between the rise there and the level. Returns `None` if the crossing is out of bounds, as
+/// for a flat profile.
 fn newton(
     analysis: &Analysis<'_>,
     index: usize,
@@ -143,8 +145,8 @@ fn newton(
     Ok(crossing.filter(inside))
 }
 
-/// Returns all known points of the profile in ascending order: the best fit and the converged points of the
-/// scan.
+/// Returns the points of the profile in ascending order: the best fit, and the points of the scan whose fits
+/// converged.
 fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<ProfilePoint> {
     let of_fit = |(k, fit): (usize, &Fitted)| {
         let fit = fit.as_ref().ok().filter(|fit| fit.converged())?;
@@ -160,7 +162,8 @@ fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<Prof
     known
 }
 
-/// Creates the search for a level on one side of the best fit, or returns why the scan does not cross it.
+/// Creates the search for a level on one side of the best fit, or returns the reason why the scan does not
+/// cross it.
 fn bracket(
     analysis: &Analysis<'_>,
     grid: &Grid,
@@ -192,8 +195,8 @@ fn bracket(
     let probe =
         |p: &ProfilePoint| Probe { distance: (p.x - best).abs(), rise: p.rise, point: p.point.clone() };
     let (inner, outer) = (probe(inner), probe(outer));
-    // As a function of the signed square root of the rise, the position on a parabola is a straight line. It
-    // is interpolated through the points on both sides of the best fit.
+    // For a parabolic profile, the position is a linear function of the signed square root of the rise. This
+    // function is interpolated through the points on both sides of the best fit.
     let root = |p: &ProfilePoint| (p.rise.sqrt().copysign(p.x - best), p.x);
     let curve: Vec<(f64, f64)> = known.iter().map(root).collect();
     let straight = |p: &Probe| (direction * p.rise.sqrt(), best + direction * p.distance);
@@ -233,7 +236,8 @@ fn requests(
     requests
 }
 
-/// Returns the lowest of several fits of one point; converged fits take precedence.
+/// Returns the lowest of several fits at the same point, and counts them. Converged fits take precedence over
+/// others.
 fn lowest(fits: Vec<Fitted>, tally: &mut Tally) -> Fitted {
     for fit in fits.iter().flatten() {
         tally.count(fit);

@@ -9,7 +9,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Creates the line of a parameter: sorts the values and drops repetitions.
+    /// Creates the line of the parameter with the given index: sorts the values and drops repetitions.
     pub(super) fn new(index: usize, values: &[f64]) -> Self {
         let mut values = values.to_vec();
         // -0 becomes 0, so that both are the same point.
@@ -19,7 +19,7 @@ impl Line {
         Self { index, values }
     }
 
-    /// Returns the index of a value among those of the line, or `None` if it is not there.
+    /// Returns the index of a value in `values`; `None` if it is not one of them.
     pub(super) fn position(&self, value: f64) -> Option<usize> {
         self.values.binary_search_by(|x| x.total_cmp(&value)).ok()
     }
@@ -33,8 +33,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Returns the numbers of values of the first and the second parameter; the latter is 1 if there is no
-    /// second one.
+    /// Returns how many values the first and the second parameter have; 1 for the second if there is none.
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.first.values.len(), self.second.as_ref().map_or(1, |line| line.values.len()))
     }
@@ -54,7 +53,8 @@ impl Grid {
         first.into_iter().chain(second).collect()
     }
 
-    /// Returns the value at point `k` of the parameter that varies in a direction; NaN if there is none.
+    /// Returns the value at point `k` of the parameter that varies along a direction; NaN if there is no such
+    /// value.
     pub(super) fn x(&self, k: usize, along: Along) -> f64 {
         let n1 = self.first.values.len().max(1);
         let (line, i) = match along {
@@ -64,8 +64,8 @@ impl Grid {
         line.and_then(|line| line.values.get(i)).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the position of point `k` on its line in a direction, the number of points on the line, and
-    /// the step of the index along it.
+    /// Describes the line of points through point `k` along a direction. Returns the position of `k` on this
+    /// line, the number of points on it, and the difference of the indices of neighbouring points.
     fn place(&self, k: usize, along: Along) -> (usize, usize, usize) {
         let (n1, n2) = self.shape();
         match along {
@@ -74,13 +74,13 @@ impl Grid {
         }
     }
 
-    /// Returns the points on the line through `k` in a direction, in ascending order.
+    /// Returns the points on the line through `k` along a direction, in ascending order and including `k`.
     pub(super) fn line(&self, k: usize, along: Along) -> impl Iterator<Item = usize> {
         let (i, n, step) = self.place(k, along);
         (0..n).map(move |j| k - i * step + j * step)
     }
 
-    /// Returns the points below and above `k` on its line in a direction, nearest first.
+    /// Returns the points below and those above `k` on the line through `k` along a direction, nearest first.
     pub(super) fn sides(
         &self,
         k: usize,

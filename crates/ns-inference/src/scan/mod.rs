@@ -23,8 +23,8 @@ use crossings::crossings;
 use grid::{Grid, Line};
 use profile::{Centre, profile, starting_at};
 
-/// Largest number of points of a scan, over both parameters. It is far more than useful; with more points,
-/// memory would run out.
+/// Largest number of points of a scan. In two parameters, this is the number of values of the first parameter
+/// times that of the second. It is far more than useful; with more points, memory would run out.
 const MOST_POINTS: usize = 10_000_000;
 
 /// Default range of a scan on either side of the best fit, in uncertainties: for scans in one and in two
@@ -33,9 +33,10 @@ const REACH: [f64; 2] = [3.0, 2.5];
 
 /// Scans the profile likelihood: at every point the scanned parameters are fixed, and all others are fitted.
 ///
-/// The scan makes one free fit with its covariance, then the conditional fits in a fixed order, each started
-/// at an interpolation of neighbouring fits. If one of them ends below the free fit, the scan is restarted
-/// from this lower minimum. So `twice_delta_nll` is the difference from the lowest point found.
+/// The scan makes one free fit with its covariance, then the conditional fits in a fixed order. Each of these
+/// starts at an interpolation between neighbouring fits. If a conditional fit ends below the free fit, the
+/// scan is restarted from this lower minimum. So `twice_delta_nll` is the difference from the lowest point
+/// found.
 ///
 /// A point whose fit fails or does not converge has a reason in [`ScanResult::reasons`]. Points that were not
 /// reached when the caller stopped the work are `None`.
@@ -125,7 +126,7 @@ pub fn scan(
     }
 }
 
-/// Numbers of fits and iterations of a scan, and its warnings so far.
+/// Warnings of a scan, and how many iterations and fits it has made so far.
 struct Tally {
     notes: Vec<String>,
     n_iter: usize,
@@ -139,7 +140,7 @@ impl Tally {
     }
 }
 
-/// The points of a scan: the grid of fitted points, and the values in the order of the request.
+/// The points of a scan: the grid of the fitted points, and the values of each parameter as requested.
 struct Shape<'a> {
     first: &'a Scanned,
     second: Option<&'a Scanned>,
@@ -161,7 +162,7 @@ impl Shape<'_> {
         rows.iter().flat_map(|j| columns.iter().map(move |i| j * n1 + i)).collect()
     }
 
-    /// Formats the scanned parameters of a grid point for messages: `mu = 1.5` or `mu = 1.5, alpha = 0.2`.
+    /// Formats the values of the scanned parameters at grid point `k`: `mu = 1.5` or `mu = 1.5, alpha = 0.2`.
     fn place_name(&self, k: usize) -> String {
         let names = [Some(self.first), self.second].into_iter().flatten().map(|scanned| &scanned.name);
         let named = names.zip(self.grid.held(k));
@@ -280,8 +281,8 @@ fn inactive(parent: &FitOutcome, scanned: &Scanned) -> &'static str {
     }
 }
 
-/// Returns one warning each for points without a value, without convergence, and not reached, with the first
-/// reason.
+/// Returns up to three warnings, each with the number of points, their names and the first reason: for points
+/// without a value, for points whose fit did not converge, and for points that were not reached.
 fn problems(model: &Model, shape: &Shape<'_>, fits: &[Fitted]) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut say = |what: &str, wanted: &dyn Fn(&Fitted) -> bool| {

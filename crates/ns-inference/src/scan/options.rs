@@ -11,15 +11,15 @@ use crate::{FitOptions, options};
 pub struct ScanAxis {
     /// Full name of the parameter; the parameter of interest if `None`.
     pub param: Option<String>,
-    /// First point; if `None`, the default number of uncertainties below the best fit, but not below the
-    /// lower bound.
+    /// First point. If `None`, it is 3 uncertainties below the best fit (2.5 in a scan in two parameters), but
+    /// not below the lower bound.
     pub start: Option<f64>,
-    /// Last point; if `None`, the default number of uncertainties above the best fit, but not above the upper
-    /// bound.
+    /// Last point. If `None`, it is 3 uncertainties above the best fit (2.5 in a scan in two parameters), but
+    /// not above the upper bound.
     pub stop: Option<f64>,
     /// Number of equidistant points from `start` to `stop`.
     pub points: usize,
-    /// Explicit points, in any order, which replace the range.
+    /// Explicit points, in any order. If given, `start`, `stop` and `points` are ignored.
     pub values: Option<Vec<f64>>,
 }
 
@@ -40,14 +40,14 @@ impl ScanAxis {
         Self { param: Some(name.into()), ..Self::default() }
     }
 
-    /// Sets the first and the last point; `None` selects the default for that end.
+    /// Sets the first and the last point. `None` selects the default of the point.
     #[must_use]
     pub fn range(mut self, start: impl Into<Option<f64>>, stop: impl Into<Option<f64>>) -> Self {
         (self.start, self.stop) = (start.into(), stop.into());
         self
     }
 
-    /// Sets explicit points, which replace the range.
+    /// Sets explicit points, so that `start`, `stop` and `points` are ignored.
     #[must_use]
     pub fn values(mut self, values: Vec<f64>) -> Self {
         self.values = Some(values);
@@ -67,13 +67,14 @@ impl ScanAxis {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScanOptions {
-    /// Options of the free fit that the scan varies: data, fixed parameters, starting point, search.
+    /// Options of the free fit: data, fixed parameters, starting point, search. The conditional fits use them
+    /// too.
     pub fit: FitOptions,
-    /// Axis of the only or the first scanned parameter.
+    /// Axis of the first or only scanned parameter.
     pub first: ScanAxis,
     /// Axis of the second scanned parameter; `None` for a scan in one parameter.
     pub second: Option<ScanAxis>,
-    /// Whether to find the crossings of 1 and 4 by `twice_delta_nll` of a scan in one parameter.
+    /// Whether to find the values at which `twice_delta_nll` crosses 1 and 4, for a scan in one parameter.
     pub intervals: bool,
 }
 

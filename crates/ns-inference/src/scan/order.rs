@@ -1,11 +1,12 @@
 //! The order in which the points of a scan are fitted: from coarse to fine.
 //!
-//! The ends come first. Then each round halves all intervals between fitted points. So every later fit starts
-//! from an interpolation, which is far better than an extrapolation. The points of one wave are independent,
-//! so threads share them. An interrupted scan has points over its whole range. The order depends only on the
-//! numbers of points.
+//! The ends of the range come first. Then each round halves all intervals between fitted points. So every
+//! later fit starts from an interpolation, which is far better than an extrapolation. A wave is a set of
+//! points that are fitted together. Their starting points depend only on earlier waves, so that the fits of a
+//! wave are independent and threads share them. An interrupted scan has points over its whole range. The order
+//! depends only on how many values each parameter has.
 
-/// Direction on the grid in which a starting point is interpolated.
+/// Direction on the grid along which the starting point of a fit is interpolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Along {
     /// No interpolation: there are no fitted points yet.
@@ -16,7 +17,7 @@ pub(super) enum Along {
     Second,
 }
 
-/// Returns, for each of the `n` points of a line, the round of bisection that reaches it; 0 for the ends.
+/// Returns for each of `n` values in a row the round of bisection in which it is fitted; 0 for the two ends.
 fn levels(n: usize) -> Vec<usize> {
     let mut level = vec![0; n];
     let mut open = vec![(0, n.saturating_sub(1), 1)];
@@ -34,8 +35,8 @@ fn levels(n: usize) -> Vec<usize> {
     level
 }
 
-/// Returns the waves of points `(index, along)` of a grid of `n1 x n2` points. In the index, the first
-/// parameter runs fastest.
+/// Returns the waves of a grid of `n1 x n2` points. Each point is given by its grid index, in which the first
+/// parameter runs fastest, and by the direction along which its starting point is interpolated.
 pub(super) fn waves(n1: usize, n2: usize) -> Vec<Vec<(usize, Along)>> {
     let (level1, level2) = (levels(n1), levels(n2));
     let deepest = level1.iter().chain(&level2).copied().max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Predicts a conditional minimum by interpolation between neighbouring ones.
+//! Predicts the minimum of a conditional fit by interpolation between neighbouring conditional fits.
 
 /// Largest number of fitted points that an interpolation uses.
 pub(super) const MOST: usize = 6;
@@ -10,16 +10,19 @@ pub(super) struct Node<'a> {
     pub(super) x: f64,
     /// Values of all parameters.
     pub(super) point: &'a [f64],
-    /// Change of all parameters per unit of the scanned one, if known (from the covariance of the best fit).
+    /// Change of all parameters per unit of the scanned parameter; only the best fit has it, from its
+    /// covariance.
     pub(super) slope: Option<&'a [f64]>,
 }
 
-/// Predicts all parameters for the value `x` of the scanned one, by the polynomial through the nearest nodes
-/// and Newton's divided differences. A node with a slope counts twice. Returns `None` without nodes.
+/// Predicts all parameters for the value `x` of the scanned parameter by the polynomial through the nearest
+/// nodes (Newton's divided differences). A node with a slope counts as two. Returns `None` if there are no
+/// nodes.
 pub(super) fn interpolate(nodes: &[Node<'_>], x: f64) -> Option<Vec<f64>> {
     let near = nearest(nodes, x);
     let width = near.first()?.point.len();
-    // Each knot has its position, the index of its node, and whether it stands for the slope of this node.
+    // The polynomial has one or two knots per node: position, index of the node, whether the knot is the
+    // node's slope.
     let mut knots: Vec<(f64, usize, bool)> = Vec::with_capacity(2 * near.len());
     for (i, node) in near.iter().enumerate() {
         knots.push((node.x, i, false));
@@ -48,7 +51,8 @@ pub(super) fn interpolate(nodes: &[Node<'_>], x: f64) -> Option<Vec<f64>> {
     sum.iter().all(|s| s.is_finite()).then_some(sum)
 }
 
-/// Interpolates one number at `x` from `(position, number)` pairs, in the same way; `None` without pairs.
+/// Interpolates a single number at `x` from pairs `(position, number)`, as [`interpolate`] does; `None`
+/// without pairs.
 pub(super) fn interpolate_value(pairs: &[(f64, f64)], x: f64) -> Option<f64> {
     let values: Vec<[f64; 1]> = pairs.iter().map(|p| [p.1]).collect();
     let nodes: Vec<Node<'_>> =
@@ -56,8 +60,8 @@ pub(super) fn interpolate_value(pairs: &[(f64, f64)], x: f64) -> Option<f64> {
     interpolate(&nodes, x)?.first().copied()
 }
 
-/// Returns up to [`MOST`] nodes near `x`, nearest first and only one per position. Of two nodes at one
-/// position, the one with a slope is kept.
+/// Returns up to [`MOST`] nodes near `x`, nearest first. If two nodes have the same position, only one is
+/// returned: the one with a slope.
 fn nearest<'a>(nodes: &[Node<'a>], x: f64) -> Vec<Node<'a>> {
     let mut sorted = nodes.to_vec();
     sorted.sort_by(|a, b| {
@@ -73,8 +77,8 @@ fn nearest<'a>(nodes: &[Node<'a>], x: f64) -> Vec<Node<'a>> {
     near
 }
 
-/// Evaluates Newton's interpolation polynomial at `x`. `given` has a value and a slope for each position; the
-/// slope is used where a position is repeated.
+/// Evaluates Newton's interpolation polynomial at `x`. `given` has a value and a slope for each position.
+/// Where a position is repeated, the polynomial has this slope.
 fn newton(positions: &[f64], given: &[(f64, f64)], x: f64) -> f64 {
     let mut c: Vec<f64> = given.iter().map(|g| g.0).collect();
     for order in 1..c.len() {

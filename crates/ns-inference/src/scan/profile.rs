@@ -1,5 +1,5 @@
-//! The conditional fits of a scan, wave after wave from coarse to fine. Afterwards points are fitted again
-//! from the minima of their neighbours, which may lead to a lower minimum.
+//! The conditional fits of a scan, made in waves (sets of independent fits) from coarse to fine. Afterwards
+//! some points are fitted again from the minima of their neighbours, which may lead to a lower minimum.
 
 use ns_core::{EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Start};
 
@@ -11,18 +11,18 @@ use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::lowest::Stop;
 
-/// The free fit around which a scan is made.
+/// The free fit around which a scan is made, with what its conditional fits need.
 pub(super) struct Centre<'a> {
     pub(super) fit: &'a FitOutcome,
-    /// Change of all parameters per unit of the scanned one, from the covariance; only for a scan in one
-    /// parameter.
+    /// Change of all parameters per unit of the scanned parameter, from the covariance of the free fit; `None`
+    /// in two parameters.
     pub(super) slope: Option<Vec<f64>>,
-    /// Depth below the free fit, in `twice_nll`, from which a conditional fit counts as another minimum.
+    /// How far below the free fit, in `twice_nll`, a conditional fit must end to count as a lower minimum.
     pub(super) tolerance: f64,
 }
 
 impl<'a> Centre<'a> {
-    /// Creates the centre of a scan over `grid`.
+    /// Creates the centre of a scan over `grid` from the free fit.
     pub(super) fn new(fit: &'a FitOutcome, grid: &Grid, tolerance: f64) -> Self {
         let index = grid.first.index;
         let slope = fit.covariance.as_ref().filter(|_| grid.second.is_none()).and_then(|c| {
@@ -33,7 +33,7 @@ impl<'a> Centre<'a> {
         Self { fit, slope, tolerance }
     }
 
-    /// Returns the rise of `twice_nll` above the minimum for a value of `-ln L`.
+    /// Returns the rise of `twice_nll` above the minimum of the free fit for a value of `-ln L`.
     pub(super) fn rise(&self, nll: f64) -> f64 {
         2.0 * (nll - self.fit.nll)
     }
@@ -67,8 +67,8 @@ pub(super) fn profile(
         analysis.expect(left);
         left -= wave.len();
         let starts = fits.starts(analysis, &wave)?;
-        // At the ends, far from the best fit, the fits also search for other minima. A lower minimum found
-        // there is the start of the interpolation for the points between.
+        // The fits at the ends of the scan, far from the best fit, search for the global minimum. If they find
+        // a lower minimum there, the starting points of all fits between are interpolated from it.
         let search = if round == 0 { analysis.base.search } else { analysis.variation_search() };
         let tasks: Vec<(usize, FitRequest)> = wave
             .iter()
@@ -86,13 +86,13 @@ pub(super) fn profile(
 }
 
 impl Fits<'_> {
-    /// Returns the fit at point `k`, if it converged.
+    /// Returns the fit at point `k`; `None` if it did not converge.
     fn good(&self, k: usize) -> Option<&FitOutcome> {
         self.done.get(k)?.as_ref()?.as_ref().ok().filter(|fit| fit.converged())
     }
 
-    /// Returns interpolation nodes in ascending order: the converged ones of some points, with their grid
-    /// indices, and in one dimension the best fit.
+    /// Returns the nodes of an interpolation in ascending order, with their grid indices. They are those of
+    /// `points` whose fits converged; in one parameter also the best fit, which has no grid index.
     fn nodes(&self, points: impl Iterator<Item = usize>, along: Along) -> Vec<(Option<usize>, Node<'_>)> {
         let node = |k: usize| {
             let point = &self.good(k)?.parameters;
@@ -109,7 +109,7 @@ impl Fits<'_> {
         nodes
     }
 
-    /// Returns the converged points nearest to `k` on either side, as many as an interpolation may use.
+    /// Returns the converged points nearest to `k` on both sides, up to [`MOST`] on each side.
     fn near(&self, k: usize, along: Along) -> Vec<Node<'_>> {
         let (before, after) = self.grid.sides(k, along);
         let fitted = |k: &usize| self.good(*k).is_some();
@@ -117,9 +117,9 @@ impl Fits<'_> {
         self.nodes(points, along).into_iter().map(|(_, node)| node).collect()
     }
 
-    /// Returns the starting points of a wave: each the interpolation through several neighbours. If it
-    /// differs much from the line through the nearest two, the point with the lower `-ln L` is taken. Depends
-    /// only on the centre and on earlier waves.
+    /// Returns the starting points of the fits of a wave. Each is an interpolation through several neighbours.
+    /// If it differs much from the line through the two nearest ones, the lower one in `-ln L` of
+    /// interpolation and line is taken. The starting points depend only on the centre and on earlier waves.
     fn starts(
         &self,
         analysis: &Analysis<'_>,
@@ -168,7 +168,8 @@ impl Fits<'_> {
         Ok(best.into_iter().map(|best| best.map_or_else(Vec::new, |(_, point)| point)).collect())
     }
 
-    /// Runs fits and keeps the better of the old and the new fit of each point. Returns the changed points.
+    /// Makes fits and keeps the better one of the old and the new fit of each point. Returns the points whose
+    /// fit was replaced.
     fn run(
         &mut self,
         analysis: &mut Analysis<'_>,
@@ -193,8 +194,8 @@ impl Fits<'_> {
         Ok(changed)
     }
 
-    /// Repeats fits of a wave that failed or did not converge, from the starting point of the free fit. In
-    /// models with kinks this start may lead to a lower minimum, so every fit is repeated.
+    /// Repeats the fits of a wave that failed or did not converge; the new fits start at the starting point of
+    /// the free fit. In models with kinks this start may lead to a lower minimum, so every fit is repeated.
     fn repeat_from_scratch(
         &mut self,
         analysis: &mut Analysis<'_>,
@@ -223,7 +224,8 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Returns [`Stop::Lower`] with the lowest point if it lies below the free fit.
+    /// Returns [`Stop::Lower`] with the lowest fit of the scan if it lies below the free fit by more than the
+    /// tolerance.
     fn lower(&self) -> Result<(), Stop> {
         let fits = self.done.iter().flatten().flatten();
         let Some(lowest) = fits.min_by(|a, b| a.nll.total_cmp(&b.nll)) else { return Ok(()) };
@@ -234,10 +236,10 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Repeats fits from the results of their neighbours where the other parameters do not change smoothly
-    /// from point to point, because such fits may belong to different minima. The neighbours of a fit that
-    /// becomes lower are repeated in turn. In models of up to medium size ([`Analysis::is_middling`]) a
-    /// slight curvature is enough.
+    /// Repeats fits from the minima of their neighbours where the other parameters do not change smoothly from
+    /// point to point, because neighbouring fits may then belong to different minima. If a fit becomes lower,
+    /// its neighbours are repeated too. In models of up to medium size ([`Analysis::is_middling`]) a slight
+    /// curvature is enough.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
         let smooth = if analysis.is_middling() { SMOOTHER } else { SMOOTH };
         let mut pairs = self.rough_pairs(analysis, smooth);
@@ -265,7 +267,8 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Returns the pairs `(neighbour, Some(k))` for all neighbours of `k` on the grid.
+    /// Returns a pair `(neighbour, Some(k))` for each neighbour of `k` on the grid: fit to repeat, and where
+    /// to start.
     fn around(&self, k: usize) -> Vec<(usize, Option<usize>)> {
         let mut pairs = Vec::with_capacity(4);
         for along in [Along::First, Along::Second] {
@@ -275,8 +278,9 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns pairs `(to, from)` of neighbours among three points in a row that do not lie on a smooth
-    /// curve; `from` is `None` for the best fit.
+    /// Returns pairs `(to, from)` of neighbouring points: the fit at `to` is to be repeated from the minimum
+    /// at `from`, which is `None` for the best fit. The pairs come from all triples of points in a row that do
+    /// not lie on a smooth curve.
     fn rough_pairs(&self, analysis: &Analysis<'_>, smooth: f64) -> Vec<(usize, Option<usize>)> {
         let (n1, n2) = self.grid.shape();
         let rows = (0..n2).map(|j| (j * n1, Along::First));
@@ -298,8 +302,8 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns the distance of the middle one of three points from the line through the outer two, in
-    /// uncertainties of the parameter that deviates most.
+    /// Returns how far the middle one of three points lies from the line through the outer two, in
+    /// uncertainties of the parameter for which this distance is largest.
     fn bend(&self, analysis: &Analysis<'_>, [a, b, c]: [Node<'_>; 3]) -> f64 {
         let width = c.x - a.x;
         if !(width > 0.0) {
@@ -310,7 +314,8 @@ impl Fits<'_> {
         self.distance(analysis, b.point, &chord)
     }
 
-    /// Returns the distance between two points, in uncertainties of the parameter that differs most.
+    /// Returns the distance between two points, in uncertainties of the parameter for which this distance is
+    /// largest.
     fn distance(&self, analysis: &Analysis<'_>, a: &[f64], b: &[f64]) -> f64 {
         let far = |(j, (a, b)): (usize, (&f64, &f64))| {
             let sigma = self.centre.fit.uncertainties.get(j).copied().flatten();
@@ -322,14 +327,16 @@ impl Fits<'_> {
     }
 }
 
-/// Largest deviation from a line, in uncertainties, up to which neighbouring fits are taken to belong to one
-/// minimum.
+/// Largest deviation from a straight line, in uncertainties, up to which neighbouring fits are assumed to
+/// belong to the same minimum.
 const SMOOTH: f64 = 0.25;
 
-/// Replaces [`SMOOTH`] when neighbours are compared in models of up to medium size, in which a fit is cheap.
+/// Deviation used instead of [`SMOOTH`] when neighbouring fits are compared in models of up to medium size, in
+/// which fits are cheap.
 const SMOOTHER: f64 = 0.02;
 
-/// Returns whether a new fit of a point replaces the old one.
+/// Returns whether a new fit of a point replaces the old one. It must be lower by more than the tolerance; if
+/// only the new one converged, it must not be higher by more than the tolerance.
 fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
     match (new, old) {
         (_, None) => true,
@@ -347,7 +354,7 @@ fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
     }
 }
 
-/// Returns a request with its start at a point, as a single descent.
+/// Returns the request of a single descent from `point`, with everything else as in `request`.
 pub(super) fn starting_at(request: &FitRequest, point: Vec<f64>) -> FitRequest {
     FitRequest { start: Start::At(point.into()), search: Search::Local, ..request.clone() }
 }

@@ -86,29 +86,30 @@ pub struct SecondAxis {
     pub uncertainty: Option<f64>,
 }
 
-/// A profile likelihood scan. Serialises to the JSON of `nextstat scan`; a number that does not exist is
-/// `null`, and a warning says why.
+/// A profile likelihood scan. Serialises to the JSON of `nextstat scan`. A number that does not exist is
+/// `null` there, and a warning gives the reason.
 ///
-/// Numbers per point are in flat lists: point `k` has value number `k % n` of the first parameter and value
-/// number `k / n` of the second, where `n` is the number of values of the first. In JSON, a scan in two
-/// parameters has one row per value of the second.
+/// The lists with one number per point are flat: point `k` has value number `k % n` of the first parameter and
+/// value number `k / n` of the second, where `n` is how many values the first has. In the JSON of a scan in
+/// two parameters, they are lists of rows, one for each value of the second parameter.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ScanResult {
-    /// Full name of the (first) scanned parameter.
+    /// Full name of the first or only scanned parameter.
     pub param: String,
-    /// Scanned values of the (first) parameter, in the order of the request.
+    /// Scanned values of the first parameter, in the order of the request.
     pub mu_values: Vec<f64>,
     /// The second scanned parameter, if there is one.
     pub second: Option<SecondAxis>,
     /// Profile per point: `twice_nll`, minimised over all other parameters, minus `twice_nll` at the best
     /// fit.
     pub twice_delta_nll: Vec<Option<f64>>,
-    /// One-sided test statistic per point: 0 at values below the best fit. Empty in two parameters.
+    /// One-sided test statistic per point: `twice_delta_nll`, but 0 at values below the best fit. Empty in two
+    /// parameters.
     pub q_mu_values: Vec<Option<f64>>,
-    /// Best-fit value of the (first) parameter.
+    /// Best-fit value of the first parameter.
     pub mu_hat: f64,
-    /// Uncertainty of the (first) parameter, from the Hessian at the best fit.
+    /// Uncertainty of the first parameter, from the Hessian at the best fit.
     pub uncertainty: Option<f64>,
     /// `twice_nll` at the best fit.
     pub twice_nll: f64,
@@ -118,7 +119,7 @@ pub struct ScanResult {
     pub bestfit_converged: bool,
     /// Reason why the fit failed or did not converge, per point.
     pub reasons: Vec<Option<String>>,
-    /// Intervals at the levels 1 and 4; empty in two parameters, for a single point, or if not asked for.
+    /// Intervals at the levels 1 and 4. Empty in two parameters, for a single point, and if not asked for.
     pub intervals: Vec<ScanInterval>,
     /// Number of iterations of all fits.
     pub n_iter: usize,
@@ -131,8 +132,8 @@ pub struct ScanResult {
 }
 
 impl ScanResult {
-    /// Returns the number of points in a row of a scan in two parameters. A scan in one parameter has a
-    /// single row.
+    /// Returns the number of points in each row of a scan in two parameters. All points of a scan in one
+    /// parameter are in one row.
     #[must_use]
     pub fn row_length(&self) -> usize {
         self.mu_values.len().max(1)

@@ -1,5 +1,5 @@
-//! Invented inputs of pictures: some look like those of real analyses, others are hard to draw. The tests use
-//! them too.
+//! Invented inputs of pictures, for the gallery and for tests. Some look like those of real analyses, others
+//! are hard to draw.
 
 use ns_viz::{
     ChannelYields, Contour, Correlation, Drawing, Limit, PictureError, PullRow, Pulls, Ranking, RankingRow,
@@ -241,7 +241,7 @@ pub(crate) fn yields_page() -> Yields {
     Yields { title: "Pre-fit".into(), channels, ..Yields::default() }
 }
 
-/// Returns a channel with more bins than its panel has pixels.
+/// Returns the yields of a channel that has more bins than its panel has pixels.
 pub(crate) fn huge() -> Yields {
     Yields { channels: vec![channel("SR_unbinned", 20_000, 4e6, 3)], ..Yields::default() }
 }

@@ -1,7 +1,7 @@
 //! Draws all pictures from invented inputs: `cargo run -p ns-viz --example gallery -- FOLDER`.
 //!
-//! The typical pictures are written as SVG, PNG and PDF (`docs/plots` contains the SVG and PNG files), the
-//! pictures that are hard to draw as SVG and PNG.
+//! The typical pictures are written as SVG, PNG and PDF; `docs/plots` contains the SVG and PNG files. The
+//! pictures that are hard to draw are written as SVG and PNG.
 
 mod inputs;
 
