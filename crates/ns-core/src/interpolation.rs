@@ -39,7 +39,7 @@ macro_rules! codes {
         }
 
         impl $code {
-            /// All codes, in the order in which kernels number them.
+            /// All codes, in the order of their numbers in the GPU kernels.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// Returns the name of the code, for example `code4`.
@@ -50,7 +50,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns whether the slope of an asymmetric effect jumps at 0.
+            /// Returns whether the slope of an asymmetric effect jumps at the parameter value 0.
             #[must_use]
             pub const fn has_kink(self) -> bool {
                 match self {
