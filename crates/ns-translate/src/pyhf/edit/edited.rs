@@ -1,4 +1,4 @@
-//! The result of an operation on a workspace, and the last check of it.
+//! The result of an operation on workspaces, and the check of this result.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::super::rules;
 use super::super::settings::resolve;
 use super::super::workspace::Workspace;
 
-/// A new workspace, with its differences from the input.
+/// A new workspace, with the changes that an operation made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edited {
     /// The resulting workspace.
@@ -25,7 +25,7 @@ pub struct Edited {
 /// One change that an operation made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// JSON pointer to the place in the input; empty for the whole document.
+    /// JSON pointer to the changed item in the input; empty for the whole document.
     pub path: String,
     /// Description of the changed item, without a verb: the name of the operation says what was done to it.
     pub message: String,
@@ -40,7 +40,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// An operation on whole workspaces.
+/// An operation that makes a new workspace from one or two workspaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// The operation [`Workspace::prune`].
@@ -107,8 +107,8 @@ impl Log {
     /// Numbers the elements of the new document, checks that a valid input did not become invalid, and
     /// returns the result.
     ///
-    /// A workspace that had errors before may still have some: to remove its faulty parts is a way of
-    /// repairing it, which may take several steps.
+    /// A workspace that had errors before the operation may still have some: it can be repaired by removing
+    /// its faulty parts, which may take several operations.
     pub(super) fn finish(
         mut self,
         operation: Operation,
