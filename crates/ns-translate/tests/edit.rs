@@ -83,7 +83,7 @@ fn a_pruned_channel_takes_its_observation_along() {
     let value = edited.workspace.to_value();
     assert_eq!(value["observations"].as_array().unwrap().len(), 1);
     assert!(!parameters(&edited.workspace).contains(&"extrapolation".to_owned()));
-    // The result, written and read again, is the same workspace.
+    // If the result is written and read again, it is the same workspace.
     assert_eq!(Workspace::from_value(value).unwrap(), edited.workspace);
 }
 

@@ -194,7 +194,7 @@ impl WorkspaceError {
         }
     }
 
-    /// Adds the names of the applied patches to an error. If there are none, the error is unchanged.
+    /// Adds the names of the applied patches to an error. Without patches, the error is unchanged.
     pub(crate) fn after(self, patches: &[String]) -> Self {
         if patches.is_empty() {
             return self;

@@ -37,8 +37,8 @@ pub(crate) fn read_text(text: &[u8], mut report: Report) -> Result<(Document, Re
     }
 }
 
-/// Reads a JSON tree for which the fast reader failed, or whose text has repeated keys, which are in
-/// `report`.
+/// Reads a JSON tree for which the fast reader failed, or whose text has repeated keys. `report` has the
+/// problems found so far, including repeated keys.
 ///
 /// # Errors
 /// Those of [`read_text`].
