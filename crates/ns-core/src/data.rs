@@ -37,7 +37,8 @@ pub struct Drawn {
 }
 
 impl Data {
-    /// Returns data that stand for the observed data of the model with which the session was opened.
+    /// Returns data of the kind [`Seen::Observed`]: the observed data of the model with which the session was
+    /// opened.
     #[must_use]
     pub fn observed() -> Self {
         Self::from(Seen::Observed)
@@ -59,7 +60,7 @@ impl Data {
     }
 
     /// Returns the counts and auxiliary data that the caller gave. For [`Seen::Observed`], and also for toys,
-    /// it returns the observed data of `model`.
+    /// returns the observed data of `model`.
     #[must_use]
     pub fn counts<'a>(&'a self, model: &'a Model) -> &'a BinnedData {
         match &self.seen {

@@ -135,7 +135,7 @@ pub enum SessionError {
         /// Lowest CUDA version that suffices, in the same form.
         needed: u32,
     },
-    /// There is no CUDA device, or none with this index.
+    /// There is no CUDA device, or no CUDA device with this index.
     #[error(
         "there is no device cuda:{index}: NVIDIA's driver shows {}. {}", show_devices(*count),
         if *count == 0 { "See what nvidia-smi lists and whether CUDA_VISIBLE_DEVICES hides it, or choose the device cpu" }

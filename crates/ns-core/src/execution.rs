@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Device {
-    /// A device that the engine chooses; the result says which one and why.
+    /// A device that the engine chooses. The result names the chosen device and the reason.
     #[default]
     Auto,
     /// The CPU, in double precision.

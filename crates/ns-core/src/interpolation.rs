@@ -127,7 +127,7 @@ pub struct Interpolation {
 impl Interpolation {
     /// The codes code4 and code4p: the default here and in pyhf 0.7.
     pub const SMOOTH: Self = Self { normsys: NormsysCode::Code4, histosys: HistosysCode::Code4p };
-    /// The codes code1 and code0: those of the original HistFactory.
+    /// The codes code1 and code0 of the original HistFactory.
     pub const PIECEWISE: Self = Self { normsys: NormsysCode::Code1, histosys: HistosysCode::Code0 };
 
     /// Returns whether asymmetric effects of normsys or histosys modifiers have a kink at 0.

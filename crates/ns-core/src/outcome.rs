@@ -110,9 +110,9 @@ impl FitOutcome {
     }
 }
 
-/// The results of all fits of one task, in the order of its requests.
+/// The results of all fits of one task for one data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskOutcome {
-    /// One result per request.
+    /// One result per request, in the order of the requests.
     pub fits: Vec<Result<FitOutcome, FitFailure>>,
 }

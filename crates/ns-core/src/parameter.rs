@@ -4,8 +4,8 @@ use std::ops::Range;
 
 /// The auxiliary measurement that constrains a parameter.
 ///
-/// Conventions are pyhf's (`pyhf.constraints`): the auxiliary datum is data, not
-/// part of the model, so toys and Asimov sets replace it.
+/// The conventions are those of pyhf (`pyhf.constraints`): the auxiliary datum belongs to the data, not to
+/// the model, so that toys and Asimov data replace it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Constraint {
     /// No constraint: the parameter of a normfactor or shapefactor is free.

@@ -89,8 +89,8 @@ pub struct FitRequest {
     pub bounds: Vec<(usize, (f64, f64))>,
     /// The effort of the search for the global minimum.
     pub search: Search,
-    /// Covariance of a similar fit, used as the first inverse Hessian. It saves iterations and does not
-    /// change what counts as a minimum; a device may ignore it.
+    /// Covariance of a similar fit, used as the first inverse Hessian. This saves iterations and does not
+    /// change the tolerance for convergence; a device may ignore the covariance.
     pub metric: Option<Arc<Covariance>>,
     /// Condition under which the fit is needed. If it does not hold, the fit is skipped
     /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None`: the fit is always made.

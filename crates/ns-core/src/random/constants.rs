@@ -181,7 +181,7 @@ pub const NORMAL_FAR_DENOMINATOR: [f64; 8] = [
     1.0,
 ];
 
-/// Right shift of a 63-bit integer that gives its cell in the guide of a count table.
+/// Right shift of a 63-bit integer that gives the index of its cell in the guide of a count table.
 pub const GUIDE_SHIFT: u32 = 55;
 
 /// 1/n! for n = 13 down to 2: the series of the exponential. The vector exponential of `ns-compute` uses it

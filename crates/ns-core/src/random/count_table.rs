@@ -42,7 +42,7 @@ pub struct CountTable {
 }
 
 impl CountTable {
-    /// Number of upper bits of a 63-bit integer that select its cell of the guide.
+    /// Number of upper bits of a 63-bit integer that select the integer's cell of the guide.
     pub const GUIDE_BITS: u32 = 63 - GUIDE_SHIFT;
 
     /// Makes the table for a mean from 0 to [`super::Poisson::MAX_TABLE_MEAN`].
@@ -100,8 +100,8 @@ impl CountTable {
         &self.thresholds
     }
 
-    /// Returns the guide: element `c`, from 0 to `1 << GUIDE_BITS`, both included, is the number of
-    /// thresholds that are at most `c << (63 - GUIDE_BITS)`.
+    /// Returns the guide: element `c` (from 0 to `1 << GUIDE_BITS` inclusive) is the number of thresholds
+    /// that are at most `c << (63 - GUIDE_BITS)`.
     #[must_use]
     pub fn guide(&self) -> &[u16] {
         &self.guide
@@ -157,7 +157,7 @@ impl CountTable {
     }
 }
 
-/// Right shift of an integer that gives its cell of the guide.
+/// Right shift of a 63-bit integer that gives the index of its cell in the guide.
 const SHIFT: u32 = GUIDE_SHIFT;
 
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! Logarithm and exponential as fixed sequences of correctly rounded operations.
 //!
-//! A platform's own functions differ in their last bit from library to library and from CPU to GPU. The
+//! The functions of a platform differ in their last bit from library to library and from CPU to GPU. The
 //! functions here are `+ - * /` in a fixed order, and so give the same bits wherever IEEE 754 doubles are
 //! used. The coefficients are those of the Taylor series, each rounded once.
 

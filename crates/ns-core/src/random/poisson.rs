@@ -4,18 +4,18 @@
 //!
 //! **Larger means: transformed rejection**, algorithm PTRS of W. Hörmann, "The transformed rejection method
 //! for generating Poisson random variables", Insurance: Mathematics and Economics 12 (1993) 39,
-//! [doi:10.1016/0167-6687(93)90997-4](https://doi.org/10.1016/0167-6687(93)90997-4). A uniform number `u`
-//! in (-1/2, 1/2) is stretched to `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, and the count `floor(x)` is
+//! [doi:10.1016/0167-6687(93)90997-4](https://doi.org/10.1016/0167-6687(93)90997-4). A uniform number `u` in
+//! (-1/2, 1/2) is stretched to `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, and the count `floor(x)` is
 //! accepted with a probability that is its Poisson probability times `dx/du`, divided by a constant that
-//! keeps the result below 1. A second uniform number `v` decides. In most attempts it is below a bound (the
+//! keeps the result below 1. A second uniform number `v` decides. In most attempts `v` is below a bound (the
 //! *squeeze*) under which the count is accepted without computing the probability. A draw takes 1.13 attempts
 //! on average.
 //!
-//! Two things differ from the method as it is usually implemented. The usual constants let the acceptance
-//! probability exceed 1 by up to 0.6 % (near a mean of 14), and the squeeze accepts up to 0.4 % too much
-//! (near a mean of 31), which distorts the distribution by about 1e-6. Here the constants are changed until
-//! the acceptance probability is below 1 and above the squeeze at every mean from 10. And the Poisson
-//! probability is computed in the saddle-point form (see `probability`).
+//! Two things differ from the usual implementation of the method. First, the usual constants let the
+//! acceptance probability exceed 1 by up to 0.6 % (near a mean of 14), and the squeeze accepts up to 0.4 %
+//! too much (near a mean of 31), which distorts the distribution by about 1e-6. Here the constants are
+//! changed until the acceptance probability is below 1 and above the squeeze at every mean from 10. Second,
+//! the Poisson probability is computed in the saddle-point form (see `probability`).
 
 use std::array::from_fn;
 use std::sync::Arc;
@@ -122,7 +122,8 @@ impl Poisson {
     /// Draws the counts of eight toys at one slot, with the same bits as eight calls of [`Self::draw`].
     ///
     /// Eight attempts of the rejection method are made at once. An approximate probability decides whether an
-    /// attempt is accepted. If its error could change the decision, which is rare, [`Self::draw`] decides.
+    /// attempt is accepted. If the error of this probability could change the decision, which is rare,
+    /// [`Self::draw`] decides.
     #[inline(always)]
     pub(crate) fn draw_eight(&self, streams: &[Stream; 8], slot: u32) -> [f64; 8] {
         let rejection = match &self.method {

@@ -2,7 +2,7 @@
 //! distributions.
 //!
 //! The statistical tests have fixed seeds, so each of them either always passes or always fails. A correct
-//! sampler exceeds their bounds for less than one seed in a thousand.
+//! sampler would fail such a test for less than one seed in a thousand.
 
 #![allow(clippy::unwrap_used)]
 

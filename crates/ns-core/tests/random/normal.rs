@@ -21,7 +21,7 @@ const CENTRE: [(f64, f64); 12] = [
     (0.4990234375, 3.0972690781987844624),
 ];
 
-/// Pairs of `n` and the normal number above which a probability of 2^-n lies.
+/// Pairs of `n` and the number that a standard normal variable exceeds with a probability of 2^-n.
 const TAIL: [(i32, f64); 16] = [
     (10, 3.0972690781987844624),
     (12, 3.4871041041144311068),

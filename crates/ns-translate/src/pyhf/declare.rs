@@ -1,8 +1,8 @@
 //! Determines the parameters that the modifiers of a document use, in pyhf's order.
 //!
-//! pyhf registers parameters by modifier type. Within a type their order is that of first appearance in a
-//! walk through channels, samples and modifiers sorted by name (`pyhf.pdf`), except that staterror parameters
-//! are sorted by name alone (`pyhf.modifiers.staterror`). A name used by modifiers of several types is one
+//! pyhf registers parameters by modifier type. Within a type, a parameter that appears earlier comes earlier,
+//! where channels, samples and modifiers are sorted by name (`pyhf.pdf`). Only staterror parameters are
+//! sorted by name alone (`pyhf.modifiers.staterror`). A name used by modifiers of several types is one
 //! parameter, in the position of the first of these types.
 
 use std::collections::{BTreeMap, HashMap};
@@ -161,7 +161,7 @@ fn sorted_uses(document: &Document) -> Vec<Use<'_>> {
     uses
 }
 
-/// Groups the uses of one modifier type by name, in the order in which the names first appear.
+/// Groups the modifiers of one type by name, in the order in which the names first appear.
 fn group<'a>(uses: &[Use<'a>], kind: ModifierType) -> Vec<(&'a str, Vec<Use<'a>>)> {
     let mut groups: Vec<(&str, Vec<Use<'_>>)> = Vec::new();
     let mut by_name: HashMap<&str, usize> = HashMap::new();

@@ -1,7 +1,8 @@
 //! Applies the parameter settings of a measurement to the declared parameter sets.
 //!
-//! The rules are those of `pyhf.parameters.utils`: a setting replaces the default as a whole, must have one
-//! value per parameter, and is allowed only if the parameter has this property.
+//! The rules are those of `pyhf.parameters.utils`: an array in a setting replaces the whole default array,
+//! must have one value per parameter, and is allowed only if the parameter has this property (`sigmas`, for
+//! example, only with a Gaussian constraint).
 
 use std::collections::HashMap;
 

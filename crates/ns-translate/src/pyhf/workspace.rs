@@ -157,7 +157,7 @@ impl Workspace {
     }
 
     /// Returns the warnings about parts that were corrected or left out when the workspace was read. The
-    /// value of [`Self::to_value`] does not contain them.
+    /// value of [`Self::to_value`] does not contain these warnings.
     #[must_use]
     pub fn reading_warnings(&self) -> &[Problem] {
         &self.notes.problems
@@ -302,7 +302,7 @@ pub fn validate_slice(text: &[u8]) -> Report {
     }
 }
 
-/// Checks the contents of a document, which may have been read only in part, for every measurement.
+/// Checks the contents of a document for every measurement. The document may have been read only in part.
 pub(crate) fn validate_document(document: &Document) -> Report {
     let mut report = Report::default();
     rules::check(document, &mut report);

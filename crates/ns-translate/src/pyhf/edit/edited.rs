@@ -54,7 +54,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns the operation as an infinitive, for messages that it cannot be done.
+    /// Returns the operation as an infinitive, for messages that it cannot be carried out.
     pub(crate) fn infinitive(self) -> &'static str {
         match self {
             Self::Prune => "prune the workspace",
@@ -85,7 +85,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Makes a log that begins with the warnings from reading the workspace, since the result lacks the parts
-    /// that they concern.
+    /// that these warnings concern.
     pub(super) fn of(workspace: &Workspace) -> Self {
         Self { report: workspace.notes.clone(), ..Self::default() }
     }
@@ -107,8 +107,8 @@ impl Log {
     /// Numbers the elements of the new document, checks that a valid input did not become invalid, and
     /// returns the result.
     ///
-    /// A workspace that had errors before the operation may still have some: it can be repaired by removing
-    /// its faulty parts, which may take several operations.
+    /// A workspace that had errors before the operation may still have some: removing its faulty parts is a
+    /// way to repair it, which may take several operations.
     pub(super) fn finish(
         mut self,
         operation: Operation,
@@ -148,7 +148,7 @@ impl Log {
 struct State {
     /// Problems that concern every measurement.
     shared: Report,
-    /// Names of the measurements, each with the problems that concern it alone.
+    /// Names of the measurements, each with the problems that concern only this measurement.
     measurements: Vec<(String, Report)>,
 }
 

@@ -12,7 +12,7 @@ use super::super::names::quoted;
 use super::edited::Log;
 use super::prune::for_each_sample;
 
-/// The largest relative effects with which modifiers are removed.
+/// The largest relative effects for which modifiers are removed.
 pub(super) struct Thresholds {
     pub(super) norm: f64,
     /// Largest shape effect; `None` keeps every histosys.

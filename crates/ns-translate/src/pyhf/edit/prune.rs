@@ -38,10 +38,10 @@ impl Workspace {
     /// Removes the parts that `prune` names, and then the modifiers whose effects are within its thresholds.
     ///
     /// Observations are removed with their channels. If a parameter loses its last modifier because modifiers
-    /// were removed, its settings are removed too, and it is no longer a parameter of interest. If it loses
-    /// the last modifier with a channel or sample, it keeps its settings and stays a parameter of interest,
-    /// with a warning: a signal may be patched in again later. Modifiers of a parameter of interest are never
-    /// removed for a small effect.
+    /// were removed, its settings are removed too, and it is no longer a parameter of interest. If the last
+    /// modifier goes with a removed channel or sample, the parameter keeps its settings and stays a parameter
+    /// of interest, with a warning: a signal may be patched in again later. Modifiers of a parameter of
+    /// interest are never removed for a small effect.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] for names that do not exist, thresholds that are not valid, and if a

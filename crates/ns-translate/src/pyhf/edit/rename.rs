@@ -27,8 +27,8 @@ pub struct Rename {
 impl Workspace {
     /// Renames channels, samples, modifiers and measurements.
     ///
-    /// Channels, measurements and the samples of one channel must keep different names. Two modifiers may get
-    /// the same name: they then share a parameter, and there is a warning.
+    /// Two channels, two measurements or two samples of one channel must not get the same name. Two modifiers
+    /// may: they then share a parameter, and there is a warning.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] for old names that do not exist and new names that are empty or taken;

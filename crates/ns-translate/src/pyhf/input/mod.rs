@@ -1,4 +1,4 @@
-//! Reads plain files, files compressed with gzip, and members of archives.
+//! Reads uncompressed files, files compressed with gzip, and members of archives.
 //!
 //! The first bytes of a file determine its type, not its name. A member of an archive is named
 //! `archive.tar.gz:path/in/archive.json`; HEPData publishes such archives. The result is the text of the

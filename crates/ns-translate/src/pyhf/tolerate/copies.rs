@@ -136,8 +136,8 @@ pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// Returns the kind of a warning about a copy, and the end of its message. It depends on whether the copy
-/// contains a shapesys, of which pyhf refuses copies.
+/// Returns the kind of a warning about a copy, and the end of its message. Both depend on whether the copy
+/// contains a shapesys, since pyhf then refuses it.
 fn compared(shapesys: bool, [without, with]: [&'static str; 2]) -> (&'static str, &'static str) {
     if shapesys { (with, "; pyhf refuses it") } else { (without, ", as in pyhf") }
 }
