@@ -1,21 +1,21 @@
-//! Comparison of a device's results with those of the CPU. Every result from a device contains this
-//! comparison.
+//! Comparison of the fits of a device, such as a GPU, with values that the CPU computes at the same points.
+//! Every result from such a device contains this comparison.
 
-/// The worst of several differences in one quantity, with its tolerance. The tolerance can differ from fit to
-/// fit, so the worst difference is the one with the largest ratio to its tolerance.
+/// The worst difference found so far in one quantity, with its tolerance. The tolerance can differ from fit
+/// to fit, so the worst difference is the one with the largest ratio to its tolerance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     /// Absolute difference between device and CPU.
     pub largest: f64,
-    /// Largest difference that is allowed for the same fit.
+    /// Largest difference that is allowed for the fit in which `largest` was found.
     pub tolerance: f64,
 }
 
 impl Difference {
-    /// The value before any comparison.
+    /// The value before the first comparison.
     pub const NONE: Self = Self { largest: 0.0, tolerance: f64::INFINITY };
 
-    /// Adds a comparison, which replaces the stored one if it is worse.
+    /// Adds the difference found by another comparison, which replaces the stored difference if it is worse.
     pub fn add(&mut self, difference: f64, tolerance: f64) {
         let other = Self { largest: difference.abs(), tolerance };
         // NaN is worse than any ratio.
@@ -32,15 +32,15 @@ impl Difference {
         self.largest / self.tolerance
     }
 
-    /// Returns whether the difference is within the tolerance. NaN is not.
+    /// Returns whether the difference is within the tolerance. A difference of NaN is not.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.largest <= self.tolerance
     }
 }
 
-/// Differences between fits of a device and the CPU, which evaluates some of them again, in double precision,
-/// at the parameters that the device returned.
+/// Differences between a device and the CPU. The CPU evaluates some of the device's fits again, in double
+/// precision, at the parameters that the device returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceCheck {
     /// Number of fits that the device made.
@@ -49,11 +49,12 @@ pub struct DeviceCheck {
     pub n_checked: u64,
     /// Difference of `-ln L`.
     pub nll: Difference,
-    /// Difference of the gradient elements of parameters that the fit does not fix, in units of `1 / width`
-    /// for a Gaussian constraint of this width.
+    /// Difference of the gradient elements of the parameters that the fit does not fix. For a parameter with
+    /// a Gaussian constraint of width `sigma`, the unit is `1 / sigma`.
     pub gradient: Difference,
     /// The CPU's estimate of the distance to the minimum: the sum of `g^2 / (2 m)` over the parameters that
-    /// can move, with the gradient `g` and the diagonal `m` of the Gauss-Newton Hessian.
+    /// are not held (fixed, on a kink, or at a bound beyond which `-ln L` falls), with the gradient `g` and
+    /// the diagonal `m` of the Gauss-Newton Hessian.
     pub edm: Difference,
 }
 

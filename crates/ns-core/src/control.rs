@@ -1,8 +1,8 @@
-//! Progress and cancellation of long work: one mechanism for the terminal, Python and HTTP.
+//! Progress and cancellation of long computations, in the same way for the command line and Python.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Receiver of the progress of a batch. It is called between fits, from any thread.
+/// Receiver of the progress of a batch of fits. It is called between fits, from any thread.
 pub trait Observer: Send + Sync {
     /// Receives the progress: `done` of `total` fits have finished.
     fn progress(&self, done: usize, total: usize);
@@ -13,7 +13,8 @@ pub trait Observer: Send + Sync {
 pub struct Control<'a> {
     /// Receiver of the progress, if any.
     pub observer: Option<&'a dyn Observer>,
-    /// Flag that cancels the batch, checked between fits and between iterations. Finished fits are kept.
+    /// Flag that cancels the batch when it becomes true. It is checked between fits and between iterations.
+    /// Finished fits are kept.
     pub cancel: Option<&'a AtomicBool>,
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::{BinnedData, Model, ToySource};
 
-/// The data of a fit or an evaluation. Analyses pass them on unchanged, and derive other data from them by
-/// [`Data::with`], so that all fields stay together. Only a session asks which kind of data they are.
+/// The data of a fit or an evaluation. An analysis does not look inside: it passes the data on to a session,
+/// or makes other data from them by [`Data::with`]. Only a session asks which kind of data they are.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Data {
@@ -26,7 +26,8 @@ pub enum Seen {
     Drawn(Drawn),
 }
 
-/// A range of toys of one source. A task with such data has one outcome per toy.
+/// A range of toys drawn from the same distributions. A [`crate::FitTask`] with such data has one outcome per
+/// toy.
 #[derive(Debug, Clone)]
 pub struct Drawn {
     /// The distributions that the toys are drawn from.
@@ -36,7 +37,8 @@ pub struct Drawn {
 }
 
 impl Data {
-    /// Returns data that stand for the observed data of the model with which the session was opened.
+    /// Returns data of the kind [`Seen::Observed`]: the observed data of the model with which the session was
+    /// opened.
     #[must_use]
     pub fn observed() -> Self {
         Self::from(Seen::Observed)
@@ -48,7 +50,7 @@ impl Data {
         Self { seen: seen.into() }
     }
 
-    /// Returns the number of data sets: the number of toys, or 1.
+    /// Returns the number of data sets: the number of toys, or 1 for other data.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.seen {
@@ -57,8 +59,8 @@ impl Data {
         }
     }
 
-    /// Returns the counts and auxiliary data of a single data set. For toys, which have many, it returns the
-    /// observed data of `model`.
+    /// Returns the counts and auxiliary data that the caller gave. For [`Seen::Observed`], and also for toys,
+    /// returns the observed data of `model`.
     #[must_use]
     pub fn counts<'a>(&'a self, model: &'a Model) -> &'a BinnedData {
         match &self.seen {

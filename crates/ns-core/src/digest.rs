@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{BinnedData, Constraint, Effect, Model};
 
-/// SHA-256 over names and bit patterns of numbers, shown as hexadecimal text.
+/// A SHA-256 hash of texts, integers and bit patterns of numbers, which are added one after another.
 pub struct Digest(Sha256);
 
 impl Default for Digest {
@@ -41,8 +41,8 @@ impl Digest {
 }
 
 impl Model {
-    /// Returns the fingerprint of everything that determines the likelihood except the data: names, yields,
-    /// modifiers, parameters and interpolation codes.
+    /// Returns a SHA-256 hash, as hexadecimal text, of everything that determines the likelihood except the
+    /// data: names, yields, modifiers, parameters, the parameter of interest and interpolation codes.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut d = Digest::default();
@@ -84,7 +84,7 @@ impl Model {
 }
 
 impl BinnedData {
-    /// Returns the fingerprint of the data.
+    /// Returns a SHA-256 hash of the counts and auxiliary data, as hexadecimal text.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut d = Digest::default();

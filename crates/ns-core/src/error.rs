@@ -1,4 +1,4 @@
-//! Errors of a single fit, and errors that end a whole call.
+//! Errors of a single fit ([`FitFailure`]), and errors of a whole call of a session ([`SessionError`]).
 
 use thiserror::Error;
 
@@ -8,7 +8,7 @@ use crate::{Device, Execution, Precision};
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FitFailure {
-    /// No start point gave a finite likelihood.
+    /// The likelihood of a bin is not finite at any start point.
     #[error(
         "the likelihood is not finite at any start point: bin {bin} expects {expected:e} but {observed} were observed"
     )]
@@ -38,10 +38,10 @@ pub enum FitFailure {
     Cancelled,
 }
 
-/// The field `what` of the [`SessionError::BadNumber`] for an expected yield that is negative or not finite.
+/// Value of the field `what` of [`SessionError::BadNumber`] if an expected yield is negative or not finite.
 pub const EXPECTED: &str = "the expected data";
 
-/// Why a whole call failed.
+/// Why a session could not be opened, or why a whole call of it failed.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -110,7 +110,7 @@ pub enum SessionError {
         device: Device,
         /// Name of the quantity that differs.
         what: &'static str,
-        /// Number of the fit within its launch on the device.
+        /// Index of the fit among those of one kernel launch.
         index: usize,
         /// Absolute difference of the two values.
         difference: f64,
@@ -135,7 +135,7 @@ pub enum SessionError {
         /// Lowest CUDA version that suffices, in the same form.
         needed: u32,
     },
-    /// There is no CUDA device, or none with this index.
+    /// There is no CUDA device, or no CUDA device with this index.
     #[error(
         "there is no device cuda:{index}: NVIDIA's driver shows {}. {}", show_devices(*count),
         if *count == 0 { "See what nvidia-smi lists and whether CUDA_VISIBLE_DEVICES hides it, or choose the device cpu" }
@@ -292,10 +292,10 @@ fn show_devices(count: usize) -> String {
 }
 
 impl Execution {
-    /// Checks that the precision asked for is `available`, the one that `device` computes in.
+    /// Checks that the precision asked for is `available`, the precision that `device` computes in.
     ///
     /// # Errors
-    /// [`SessionError::UnsupportedPrecision`] if the two differ.
+    /// [`SessionError::UnsupportedPrecision`] if the two precisions differ.
     pub fn check_precision(&self, device: Device, available: Precision) -> Result<(), SessionError> {
         if self.precision == available {
             return Ok(());

@@ -7,14 +7,14 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Device {
-    /// A device that the engine chooses; the result says which one and why.
+    /// A device that the engine chooses. The result names the chosen device and the reason.
     #[default]
     Auto,
     /// The CPU, in double precision.
     Cpu,
     /// The NVIDIA GPU with this index, in double precision.
     Cuda(usize),
-    /// All NVIDIA GPUs of the same model as the first one, in double precision. They share the work of a
+    /// All NVIDIA GPUs of the same model as the first one, in double precision. They share the fits of a
     /// batch.
     CudaAll,
     /// An Apple GPU, in mixed precision ([`Precision::Mixed`]).
@@ -93,15 +93,15 @@ pub struct Execution {
     /// Precision of the arithmetic. A session is not opened on a device that computes in another precision.
     pub precision: Precision,
     /// Largest number of bytes that a session may take for the compiled model, the working memory of its
-    /// threads and the batches in progress. It applies to the memory of the host and to that of each GPU.
-    /// Batches are made small enough to stay below it, which changes no result. Work that cannot be made
-    /// small enough is refused (`SessionError::MemoryLimit`). Results that were handed over do not count.
-    /// `None`: no limit.
+    /// threads and the batches in progress. The limit applies to the memory of the host and to that of each
+    /// GPU. Batches are made small enough to stay below it, which changes no result. A batch that cannot be
+    /// made small enough is refused (`SessionError::MemoryLimit`). Outcomes that the caller has received do
+    /// not count. `None`: no limit.
     pub memory_limit: Option<u64>,
 }
 
-/// Largest number of threads on a machine with fewer cores than this. To start ten times as many would take
-/// minutes. No result depends on the number of threads.
+/// Largest number of threads, except on a machine with more cores. Starting ten times as many threads would
+/// take minutes. No result depends on the number of threads.
 const MOST_THREADS: usize = 512;
 
 impl Execution {

@@ -39,7 +39,7 @@ macro_rules! codes {
         }
 
         impl $code {
-            /// All codes, in the order in which kernels number them.
+            /// All codes, in the order of their numbers in the GPU kernels.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// Returns the name of the code, for example `code4`.
@@ -50,7 +50,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns whether the slope of an asymmetric effect jumps at 0.
+            /// Returns whether the slope of an asymmetric effect jumps at the parameter value 0.
             #[must_use]
             pub const fn has_kink(self) -> bool {
                 match self {
@@ -127,7 +127,7 @@ pub struct Interpolation {
 impl Interpolation {
     /// The codes code4 and code4p: the default here and in pyhf 0.7.
     pub const SMOOTH: Self = Self { normsys: NormsysCode::Code4, histosys: HistosysCode::Code4p };
-    /// The codes code1 and code0: those of the original HistFactory.
+    /// The codes code1 and code0 of the original HistFactory.
     pub const PIECEWISE: Self = Self { normsys: NormsysCode::Code1, histosys: HistosysCode::Code0 };
 
     /// Returns whether asymmetric effects of normsys or histosys modifiers have a kink at 0.

@@ -10,9 +10,9 @@ use crate::{BinnedData, Interpolation, Parameter, ParameterSet};
 pub enum Effect {
     /// Adds to the nominal yields a difference that is interpolated between the templates `lo` and `hi`.
     HistoSys {
-        /// Yields at alpha = -1, not relative to the nominal ones.
+        /// Yields at alpha = -1, not differences from the nominal yields.
         lo: Vec<f64>,
-        /// Yields at alpha = +1, not relative to the nominal ones.
+        /// Yields at alpha = +1, not differences from the nominal yields.
         hi: Vec<f64>,
     },
     /// Multiplies the yields by a factor that is interpolated between `lo` and `hi`.
@@ -26,10 +26,11 @@ pub enum Effect {
     NormFactor,
     /// Multiplies the yields by the luminosity parameter, which has a Gaussian constraint.
     Lumi,
-    /// Multiplies the yield in bin `b` by parameter `first + b`, which has a Poisson constraint.
+    /// Multiplies the yield in bin `b` by parameter `first + b` (see [`Modifier::first`]), which has a
+    /// Poisson constraint.
     ShapeSys,
-    /// Multiplies the yield in bin `b` by parameter `first + b`, which has a Gaussian constraint and is
-    /// shared by samples of the channel.
+    /// Multiplies the yield in bin `b` by parameter `first + b`, which has a Gaussian constraint. Samples of
+    /// the channel can share the parameter.
     StatError,
     /// Multiplies the yield in bin `b` by parameter `first + b`, which has no constraint.
     ShapeFactor,
@@ -50,7 +51,7 @@ impl Effect {
         }
     }
 
-    /// Returns whether each bin has a parameter of its own.
+    /// Returns whether the modifier has one parameter per bin.
     #[must_use]
     pub fn per_bin(&self) -> bool {
         matches!(self, Self::ShapeSys | Self::StatError | Self::ShapeFactor)
@@ -62,7 +63,8 @@ impl Effect {
 pub struct Modifier {
     /// Name of the modifier in the workspace.
     pub name: String,
-    /// Index of the parameter; for an effect with one per bin, that of the channel's first bin.
+    /// Index of the parameter. For an effect with one parameter per bin: index of the parameter of the
+    /// channel's first bin.
     pub first: usize,
     /// What the modifier does to the yields of the sample.
     pub effect: Effect,
@@ -102,7 +104,7 @@ pub struct Model {
     pub measurement: String,
     /// Channels, sorted by name.
     pub channels: Vec<Channel>,
-    /// Scalar parameters, set after set.
+    /// Scalar parameters, one parameter set after another.
     pub parameters: Vec<Parameter>,
     /// Groups of consecutive parameters that share a name.
     pub parameter_sets: Vec<ParameterSet>,

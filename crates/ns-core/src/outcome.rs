@@ -38,7 +38,7 @@ pub enum Inactive {
     /// The parameter is at 0, on a kink at which the slopes of both sides vanish, as with Asimov data. The
     /// curvature differs between the sides, and the covariance uses the mean of the two curvatures.
     TwoSided,
-    /// The likelihood does not depend on the parameter, or not on some combination of it with others.
+    /// The likelihood does not depend on the parameter, or on some combination of it with other parameters.
     Flat,
 }
 
@@ -48,18 +48,18 @@ pub struct Certificate {
     /// Estimated distance to the minimum, `g' H^-1 g / 2` with gradient `g` and Hessian `H`, in units of
     /// `-ln L`.
     pub edm: f64,
-    /// Largest absolute product of a parameter's gradient element and uncertainty, or an estimate of it if no
-    /// uncertainties were asked for.
+    /// Largest absolute value, over all parameters, of gradient element times uncertainty. If no
+    /// uncertainties were asked for, this is an estimate.
     pub projected_gradient: f64,
     /// Number of iterations in which the exact Hessian was not positive definite.
     pub indefinite_steps: usize,
-    /// Number of further starts that ended below the lowest minimum found before them (0: the first start was
-    /// best).
+    /// Number of descents from further starting points that ended below the lowest minimum found before them.
+    /// It is 0 if the first descent gave the lowest minimum.
     pub restarts_improved: usize,
 }
 
-/// A full covariance matrix, row-major, `n x n`. It is zero in rows and columns of fixed parameters and of
-/// inactive ones other than [`Inactive::TwoSided`].
+/// A full covariance matrix, row-major, `n x n`. The rows and columns of fixed parameters are zero, and those
+/// of inactive parameters other than [`Inactive::TwoSided`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Covariance {
     /// Number of parameters.
@@ -81,15 +81,15 @@ impl Covariance {
 pub struct FitOutcome {
     /// Whether the fit converged.
     pub status: FitStatus,
-    /// Values of all parameters at the minimum, in the model's order.
+    /// Values of all parameters at the minimum (or the best point found), in the model's order.
     pub parameters: Vec<f64>,
     /// `-ln L` at the minimum, all constants included.
     pub nll: f64,
     /// Numbers that show whether the returned point is a minimum.
     pub certificate: Certificate,
-    /// Number of iterations over all starts.
+    /// Number of iterations of all descents together.
     pub n_iterations: usize,
-    /// Number of evaluations of `-ln L` over all starts.
+    /// Number of evaluations of `-ln L` in all descents together.
     pub n_evaluations: usize,
     /// Indices of the free parameters without a symmetric uncertainty, each with the reason.
     pub inactive: Vec<(usize, Inactive)>,
@@ -110,9 +110,9 @@ impl FitOutcome {
     }
 }
 
-/// The results of all fits of one task, in the order of its requests.
+/// The results of all fits of one task for one data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskOutcome {
-    /// One result per request.
+    /// One result per request, in the order of the requests.
     pub fits: Vec<Result<FitOutcome, FitFailure>>,
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 /// The auxiliary measurement that constrains a parameter.
 ///
-/// Conventions are pyhf's (`pyhf.constraints`): the auxiliary datum is data, not
-/// part of the model, so toys and Asimov sets replace it.
+/// The conventions are those of pyhf (`pyhf.constraints`): the auxiliary datum belongs to the data, not to
+/// the model, so that toys and Asimov data replace it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Constraint {
     /// No constraint: the parameter of a normfactor or shapefactor is free.
@@ -27,7 +27,7 @@ pub enum Constraint {
 }
 
 impl Constraint {
-    /// Returns the index of the auxiliary datum; `None` for a free parameter.
+    /// Returns the index of the auxiliary datum; `None` without a constraint.
     #[must_use]
     pub fn aux(&self) -> Option<usize> {
         match *self {
@@ -36,8 +36,8 @@ impl Constraint {
         }
     }
 
-    /// Returns the uncertainty before the fit: `sigma`, or `1/sqrt(tau)` for a Poisson term; `None` for a
-    /// free parameter.
+    /// Returns the uncertainty before the fit: `sigma`, or `1/sqrt(tau)` for a Poisson term; `None` without a
+    /// constraint.
     #[must_use]
     pub fn prefit_sigma(&self) -> Option<f64> {
         match *self {
@@ -57,7 +57,8 @@ pub struct Parameter {
     pub init: f64,
     /// Lower and upper bound.
     pub bounds: (f64, f64),
-    /// Whether the parameter is fixed at `init` in every fit that does not ask for something else.
+    /// Whether the parameter is fixed at `init` in every fit that does not release it or fix it at another
+    /// value.
     pub fixed: bool,
     /// The auxiliary measurement that constrains the parameter.
     pub constraint: Constraint,
@@ -70,6 +71,6 @@ pub struct ParameterSet {
     pub name: String,
     /// Indices of the set's parameters in [`crate::Model::parameters`].
     pub range: Range<usize>,
-    /// Whether the set is one parameter `name` and not several, `name[i]`.
+    /// Whether the set is a single parameter called `name`. Otherwise its parameters are called `name[i]`.
     pub scalar: bool,
 }

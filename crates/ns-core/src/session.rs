@@ -1,7 +1,7 @@
 //! [`Session`]: a compiled model on a device, and the fits and evaluations that it offers.
 //!
-//! Statistical inference uses a model only through [`Session`]. It does not know on which device the session
-//! runs, nor whether the data are counts or events.
+//! The statistical methods in `ns-inference` use a model only through [`Session`]. So they do not depend on
+//! the device, nor on whether the data are counts or events.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ pub enum Start {
     Init,
     /// A given point: one value for each parameter.
     At(Arc<[f64]>),
-    /// The result of the earlier request with this index in the task. If that fit failed or was unbounded,
-    /// its start point.
+    /// The point at which the earlier fit with this index in the task ended. If that fit failed or was
+    /// unbounded, the point at which it started.
     Earlier(usize),
-    /// The point of [`Start::Earlier`], moved along a direction (one number per parameter) until the first of
-    /// [`FitRequest::fixed`] has its value, and then put inside the bounds. This leads from a free fit to the
-    /// conditional one.
+    /// The point of [`Start::Earlier`] with this index, moved along a direction (one number per parameter)
+    /// until the first parameter in [`FitRequest::fixed`] has its fixed value, and then put inside the
+    /// bounds. A conditional fit can start in this way from the result of the free fit.
     Along(usize, Arc<[f64]>),
 }
 
 /// The effort of the search for the global minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
-    /// One descent from the start point, for fits that start near the minimum of a similar fit. Toys drawn by
-    /// the session also start from further points if the model can have several minima; all toys share these
-    /// points.
+    /// One descent from the start point, for fits that start near the minimum of a similar fit. If the model
+    /// can have several minima, toys drawn by the session also descend from further points, which are the
+    /// same for all toys.
     Local,
-    /// Also descents from the opposite sign of pulled parameters with an asymmetric effect, and from the
-    /// other side of kinks: the default of a single fit.
+    /// The default of a single fit: also descents from other points, for example from the opposite sign of
+    /// pulled parameters with an asymmetric effect, and from the other side of kinks.
     #[default]
     Standard,
     /// Descents from many points, whatever the model.
@@ -63,9 +63,9 @@ impl std::str::FromStr for Search {
     }
 }
 
-/// The condition under which a later fit of a task is needed: an earlier fit failed or did not converge, or
-/// its value of `parameter` lies within `range`, ends included. For example, a test statistic needs no
-/// conditional fit if the best fit of the POI lies beyond the tested value.
+/// The condition under which a later fit of a task is needed. It holds if the earlier fit failed or did not
+/// converge, or if its value of `parameter` lies within `range`, limits included. For example, a test
+/// statistic needs no conditional fit if the best fit of the POI lies beyond the tested value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
     /// Index of the earlier fit within the task.
@@ -89,11 +89,11 @@ pub struct FitRequest {
     pub bounds: Vec<(usize, (f64, f64))>,
     /// The effort of the search for the global minimum.
     pub search: Search,
-    /// Covariance of a similar fit, used as the first inverse Hessian. It saves iterations and does not
-    /// change what counts as a minimum; a device may ignore it.
+    /// Covariance of a similar fit, used as the first inverse Hessian. This saves iterations and does not
+    /// change the tolerance for convergence; a device may ignore the covariance.
     pub metric: Option<Arc<Covariance>>,
-    /// Condition under which the fit is needed; otherwise it is skipped
-    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None`: always.
+    /// Condition under which the fit is needed. If it does not hold, the fit is skipped
+    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None`: the fit is always made.
     pub only_if: Option<Condition>,
 }
 
@@ -117,7 +117,7 @@ pub struct OutcomeParts {
 
 /// Receiver of outcomes, in the order of the tasks. A task with drawn data has one outcome per toy.
 pub trait Sink {
-    /// Receives outcome number `index`.
+    /// Receives the outcome with number `index`, counted from 0 over the whole batch.
     fn accept(&mut self, index: usize, outcome: TaskOutcome);
 }
 
@@ -182,7 +182,8 @@ pub trait Session: Send + Sync {
     fn parameters(&self) -> &ParameterTable;
 
     /// Runs every task and hands the outcomes to `sink` in the order of the tasks. A failed fit is an outcome
-    /// and no error. Of a cancelled batch, the tasks that finished are handed over.
+    /// and no error. If the batch is cancelled, the last outcomes may be missing, and fits in the others can
+    /// be [`FitFailure::Cancelled`](crate::FitFailure::Cancelled).
     ///
     /// Results do not depend on the number of threads, the batch size or the order of the tasks.
     ///
@@ -208,20 +209,20 @@ pub trait Session: Send + Sync {
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError>;
 
-    /// Returns the Asimov data at `parameters`: a copy of `of` with the expected counts and auxiliary data.
+    /// Returns the Asimov data at the point `parameters`: a copy of `of` with the expected counts and
+    /// auxiliary data.
     ///
     /// # Errors
-    /// If the length does not fit, `of` are toys, an expected yield is negative or not finite, or the device
-    /// fails.
+    /// If the length of `parameters` does not fit the model, `of` are toys, an expected yield is negative or
+    /// not finite, or the device fails.
     fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError>;
 
-    /// Returns the distributions from which toys at `parameters` are drawn in place of the counts of `of`.
-    /// `hypothesis` is a number that keeps the random numbers of these toys apart from those of other
-    /// hypotheses.
+    /// Returns the distributions from which toys at the point `parameters` are drawn. The toys replace the
+    /// counts and auxiliary data of `of`. Toys with different numbers `hypothesis` share no random numbers.
     ///
     /// # Errors
-    /// If the length does not fit, `of` are toys, an expected yield is negative or too large, or the device
-    /// fails.
+    /// If the length of `parameters` does not fit the model, `of` are toys, an expected yield is negative or
+    /// too large, or the device fails.
     fn toy_source(
         &self,
         parameters: &[f64],
@@ -230,16 +231,16 @@ pub trait Session: Send + Sync {
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError>;
 
-    /// Computes the variances of linear combinations of the parameters at a minimum: `v' C v` for each
-    /// combination `v` (pairs of parameter index and weight), with `C` the inverse of the exact Hessian over
-    /// the parameters that are `free`. The matrix `C` is never formed as a whole: with one parameter per bin
+    /// Computes the variances of linear combinations of the parameters at the minimum `point`: `v' C v` for
+    /// each combination `v` (pairs of parameter index and weight). `C` is the inverse of the exact Hessian
+    /// over the parameters that are `free`. The full matrix `C` is never formed: with one parameter per bin
     /// it would be the largest array.
     ///
     /// Returns `None` if the Hessian is not positive definite, or if this session cannot compute the
     /// variances.
     ///
     /// # Errors
-    /// If a length or an index does not fit the model, or the device fails.
+    /// If a length or an index does not fit the model, a number is not finite, or the device fails.
     fn combined_variances(
         &self,
         data: &Data,
@@ -253,8 +254,8 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// Returns `-ln L` of the saturated model for `data`, the lowest value that any expectation could give;
-    /// `None` for data without such a value, for example single events.
+    /// Returns `-ln L` of the saturated model for `data`, i.e. the lowest value that any expected data could
+    /// give; `None` for data without such a value, for example single events.
     ///
     /// # Errors
     /// If the data do not fit the model.
@@ -266,8 +267,8 @@ pub trait Session: Send + Sync {
         None
     }
 
-    /// Returns how far the results of the fits since the session was opened are from what the CPU computes at
-    /// the same points; `None` if the CPU itself made them. If a value or gradient differs by more than its
+    /// Returns how far the fits made since the session was opened differ from what the CPU computes at the
+    /// same points; `None` if the CPU itself made the fits. If `-ln L` or a gradient differs by more than its
     /// tolerance, the batch ends with [`SessionError::DeviceDisagrees`].
     fn check(&self) -> Option<DeviceCheck> {
         None

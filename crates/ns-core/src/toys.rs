@@ -3,7 +3,8 @@
 //! A toy is a pure function of its source and its index. The count of each main bin is drawn from
 //! Poisson(expected yield), and the auxiliary datum of *every* constrained parameter, fixed ones included,
 //! from N(theta, sigma) or Poisson(tau theta), as by `pyhf.Model.make_pdf(pars).sample()`. The CPU computes
-//! the means once and copies them unchanged to every device, so that all devices draw the same bits.
+//! the means once and copies them unchanged to every device, so that the toys are the same bit for bit on all
+//! devices.
 
 use crate::BinnedData;
 use crate::random::{Normal, Poisson, Stream};
@@ -18,7 +19,7 @@ pub enum AuxiliarySource {
 }
 
 /// The distributions of all data at one parameter point, with the seed and the hypothesis that select the
-/// random numbers. [`crate::Session::toy_source`] makes it.
+/// random numbers. Made by [`crate::Session::toy_source`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToySource {
     /// The user's seed.
@@ -34,8 +35,9 @@ pub struct ToySource {
 }
 
 impl ToySource {
-    /// Draws toy `index` into `main` and `auxiliary`, which must be as long as those of the source. Slot `b`
-    /// of the toy's stream belongs to main bin `b`, slot `n_bins + a` to auxiliary datum `a`.
+    /// Draws toy `index` into `main` and `auxiliary`, which must be as long as the fields with these names.
+    /// Slot `b` of the toy's random [`Stream`] belongs to main bin `b`, slot `n_bins + a` to auxiliary datum
+    /// `a`.
     pub fn draw_into(&self, index: u64, main: &mut [f64], auxiliary: &mut [f64]) {
         let stream = Stream::new(self.seed, index, self.hypothesis);
         let mut slot = 0;
@@ -53,8 +55,8 @@ impl ToySource {
     }
 
     /// Draws the eight toys from index `first` on, side by side: element `8 b + l` of `main` is bin `b` of
-    /// toy `first + l`, and `auxiliary` is ordered likewise. The bits are those that [`Self::draw_into`]
-    /// draws.
+    /// toy `first + l`, and `auxiliary` is ordered likewise. Each toy is the same, bit for bit, as that of
+    /// [`Self::draw_into`].
     pub fn draw_eight_into(&self, first: u64, main: &mut [f64], auxiliary: &mut [f64]) {
         #[cfg(target_arch = "x86_64")]
         {

@@ -4,8 +4,8 @@
 use ns_core::{Constraint, Model};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Makes the model of two samples that share a staterror, one of which has a shapesys, with some bins without
-/// a yield or an uncertainty.
+/// Makes a model of two samples that share a staterror. One of the samples has a shapesys. Some bins have no
+/// yield or no uncertainty.
 fn model() -> Model {
     let text = r#"{"channels": [{"name": "SR", "samples": [
       {"name": "first", "data": [30.0, 20.0, 0.0, 8.0], "modifiers": [
@@ -23,7 +23,7 @@ fn model() -> Model {
 fn staterrors_add_in_quadrature_over_the_summed_yield() {
     let model = model();
     // The widths are sqrt(3^2 + 4^2) / 50 and sqrt(1 + 0.25) / 25. Without a yield or uncertainty the width
-    // is 1 and the parameter fixed.
+    // is 1 and the parameter is fixed.
     let expected = [(0.1, false), (1.25_f64.sqrt() / 25.0, false), (1.0, true), (1.0, true)];
     for (bin, (width, fixed)) in expected.into_iter().enumerate() {
         let parameter = &model.parameters[model.parameter_index(&format!("stat[{bin}]")).unwrap()];
@@ -38,7 +38,7 @@ fn staterrors_add_in_quadrature_over_the_summed_yield() {
 fn a_shapesys_counts_the_squared_ratio() {
     let model = model();
     // The rates are (30 / 6)^2 and (20 / 5)^2. Without a yield or uncertainty the rate is 1 and the parameter
-    // fixed.
+    // is fixed.
     let expected = [(25.0, false), (16.0, false), (1.0, true), (1.0, true)];
     for (bin, (rate, fixed)) in expected.into_iter().enumerate() {
         let parameter = &model.parameters[model.parameter_index(&format!("gamma[{bin}]")).unwrap()];

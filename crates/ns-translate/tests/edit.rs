@@ -83,7 +83,7 @@ fn a_pruned_channel_takes_its_observation_along() {
     let value = edited.workspace.to_value();
     assert_eq!(value["observations"].as_array().unwrap().len(), 1);
     assert!(!parameters(&edited.workspace).contains(&"extrapolation".to_owned()));
-    // The result, written and read again, is the same workspace.
+    // If the result is written and read again, it is the same workspace.
     assert_eq!(Workspace::from_value(value).unwrap(), edited.workspace);
 }
 
@@ -177,8 +177,8 @@ fn a_faulty_part_can_be_cut_out() {
     assert!(warnings(&edited).contains("still has errors"), "{}", warnings(&edited));
 }
 
-/// Makes a workspace with small and large systematics. The name of each tells what happens to it if both
-/// thresholds are 1 %.
+/// Makes a workspace with small and large systematics. The name of each systematic tells what happens to it
+/// if both thresholds are 1 %.
 fn small_and_large() -> Workspace {
     let normsys =
         |name: &str, lo: f64, hi: f64| json!({"name": name, "type": "normsys", "data": {"lo": lo, "hi": hi}});

@@ -1,5 +1,5 @@
-//! Tests of deviations from pyhf's format that can have only one meaning: the model is that of the plain
-//! workspace, with a warning that gives the place.
+//! Tests of deviations from pyhf's format that can have only one meaning: the model is that of the workspace
+//! without deviations, with a warning that gives the JSON pointer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -23,14 +23,14 @@ fn model(workspace: &Workspace) -> Model {
     workspace.model(&ModelOptions::default()).unwrap()
 }
 
-/// Returns the plain workspace, which the tests write in ways that deviate from the format.
+/// Returns a workspace that follows the format. The tests write it in ways that deviate from the format.
 fn plain() -> Workspace {
     let plain = Workspace::from_value(read("warning_version_missing").to_value()).unwrap();
     assert!(plain.validate().is_empty() && model(&plain).warnings.is_empty());
     plain
 }
 
-/// Checks that each of the files is read as the plain workspace, with warnings.
+/// Checks that each of the files is read as the workspace of [`plain`], with warnings.
 fn the_same_as_plain(names: &[&str]) {
     let plain = plain();
     for name in names {
@@ -102,7 +102,7 @@ fn observations_of_channels_that_do_not_exist_are_a_warning() {
     assert_eq!(workspace.to_value()["observations"].as_array().unwrap().len(), 3);
 }
 
-/// A patch may remove a channel but not its observation, as published ones do.
+/// A patch may remove a channel but not its observation, as published patches do.
 #[test]
 fn a_patch_may_leave_an_observation_behind() {
     let patch = Patch::from_slice(br#"[{"op": "remove", "path": "/channels/1"}]"#, "patch").unwrap();
@@ -228,8 +228,8 @@ fn edited_workspaces_tell_what_is_not_in_them() {
     told(&described.combine(&described, options).unwrap().warnings);
 }
 
-/// Two equal modifiers that get one name by renaming are an error, although two that have it in the file are
-/// not.
+/// Two equal modifiers that get the same name by renaming are an error, although equal modifiers that have
+/// the same name in the file are not.
 #[test]
 fn renaming_two_modifiers_to_one_name_stays_an_error() {
     let mut document = plain().to_value();

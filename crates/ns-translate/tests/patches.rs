@@ -142,7 +142,7 @@ fn copies_cannot_grow_without_bound() {
     let patch = Patch::from_slice(json!(operations).to_string().as_bytes(), "bomb").unwrap();
     let message = patch.apply(&mut json!({})).unwrap_err().to_string();
     assert!(message.contains("127 levels deep") || message.contains("5 million"), "{message}");
-    // Each array has eight copies of the one before.
+    // Each array has eight copies of the array before it.
     let mut operations = vec![json!({"op": "add", "path": "/x0", "value": [1, 2, 3, 4, 5, 6, 7, 8]})];
     for i in 1..40 {
         operations.push(json!({"op": "add", "path": format!("/x{i}"), "value": []}));
@@ -304,7 +304,7 @@ fn a_patch_argument_is_a_file_and_perhaps_a_name() {
     assert_eq!(parse("p.json:a:b"), ("p.json".to_owned(), Some("a:b".to_owned())));
     assert_eq!(parse("-"), ("-".to_owned(), None));
     assert_eq!(parse("-:a:b"), ("-".to_owned(), Some("a:b".to_owned())));
-    // The file is the longest part that exists; any name may follow.
+    // The file is the longest part that is an existing file. Any name may follow it.
     let there = format!("{}/patchset.json", fixtures().display());
     for name in ["a:b", "m/500:x", "C:\\x"] {
         assert_eq!(parse(&format!("{there}:{name}")), (there.clone(), Some(name.to_owned())));

@@ -1,5 +1,5 @@
 //! Compares names, order, start values, bounds, fixed flags and data of published workspaces with those of
-//! pyhf 0.7.6, which are in the folder `NEXTSTAT_REFERENCE_DIR`.
+//! pyhf 0.7.6. The files of both are in the folder `NEXTSTAT_REFERENCE_DIR`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};

@@ -55,9 +55,9 @@ proptest! {
     // The environment variable PROPTEST_CASES can increase the number of cases.
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(1000)))]
 
-    /// Whatever changes are made to a fixture, its text and its JSON tree give the same workspace or the same
-    /// problems, validation agrees with whether the models can be made, and an accepted workspace reads back
-    /// the same.
+    /// For any changes to a fixture, its text and its JSON tree give the same workspace or the same problems.
+    /// Validation agrees with whether the models can be made. An accepted workspace is unchanged if it is
+    /// written and read again.
     #[test]
     fn text_and_tree_agree(
         which in 0usize..100, changes in proptest::collection::vec((any::<usize>(), any::<u8>(), any::<usize>(), -5.0..50.0f64), 0..3),

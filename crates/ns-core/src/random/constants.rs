@@ -1,5 +1,6 @@
 //! Constants of the samplers, which GPUs need too in order to draw the same bits: the C++ header of the
-//! kernels is made from them (`device/header.rs` of `ns-compute`). The functions that use them explain them.
+//! kernels is made from them (`device/header.rs` of `ns-compute`). The functions that use the constants
+//! explain them.
 
 /// Factor by which a round of Philox multiplies counter word 0.
 pub const PHILOX_MULTIPLIER_0: u32 = 0xD251_1F53;
@@ -7,10 +8,12 @@ pub const PHILOX_MULTIPLIER_0: u32 = 0xD251_1F53;
 /// Factor by which a round of Philox multiplies counter word 2.
 pub const PHILOX_MULTIPLIER_2: u32 = 0xCD9E_8D57;
 
-/// Number added to key word 0 after each round of Philox: the fraction of the golden ratio, in 32 bits.
+/// Number added to key word 0 after each round of Philox: the fractional part of the golden ratio, in 32
+/// bits.
 pub const PHILOX_WEYL_0: u32 = 0x9E37_79B9;
 
-/// Number added to key word 1 after each round of Philox: the fraction of the square root of 3, in 32 bits.
+/// Number added to key word 1 after each round of Philox: the fractional part of the square root of 3, in 32
+/// bits.
 pub const PHILOX_WEYL_1: u32 = 0xBB67_AE85;
 
 /// Number of rounds of Philox.
@@ -78,27 +81,29 @@ pub const STIRLING_TERMS: [f64; 5] = [1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0,
 pub const POISSON_DEVIANCE_TERMS: [f64; 8] =
     [1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0];
 
-/// The Poisson deviance is computed by a series if the distance of count and mean is less than this fraction
-/// of their sum.
+/// The Poisson deviance is computed by a series if the difference of count and mean is less than this
+/// fraction of their sum.
 pub const NEAR_THE_MEAN: f64 = 0.1;
 
-/// Largest distance of `u` from the nearer end of its interval for which PTRS rejects at once every larger
-/// `v`.
+/// Quick rejection of PTRS: if the distance of `u` from the nearer end of (-1/2, 1/2) is below this number,
+/// every `v` larger than the distance is rejected at once.
 pub const EDGE: f64 = 0.013;
 
-/// Smallest distance of `u` from the nearer end of its interval for which the squeeze of PTRS may accept.
+/// Smallest distance of `u` from the nearer end of (-1/2, 1/2) for which the squeeze of PTRS may accept a
+/// count.
 pub const SQUEEZE_FROM: f64 = 0.07;
 
 /// Number added to a proposed Poisson count before it is rounded down.
 pub const CENTRE_OF_COUNTS: f64 = 0.43;
 
-/// Largest distance of a probability from 1/2 for which the normal quantile uses its ratio for the centre.
+/// Largest distance of a probability from 1/2 for which the normal quantile uses its ratio of polynomials for
+/// the centre.
 pub const CENTRAL: f64 = 0.425;
 
 /// [`CENTRAL`] squared.
 pub const CENTRAL_SQUARED: f64 = 0.180_625;
 
-/// Largest sqrt(-ln p) for which the normal quantile uses its ratio for the near tail.
+/// Largest sqrt(-ln p) for which the normal quantile uses its ratio of polynomials for the near tail.
 pub const NEAR_TAIL: f64 = 5.0;
 
 /// Number that is subtracted from sqrt(-ln p) in the ratio for the near tail.
@@ -176,7 +181,7 @@ pub const NORMAL_FAR_DENOMINATOR: [f64; 8] = [
     1.0,
 ];
 
-/// Right shift of a 63-bit integer that gives its cell in the guide of a count table.
+/// Right shift of a 63-bit integer that gives the index of its cell in the guide of a count table.
 pub const GUIDE_SHIFT: u32 = 55;
 
 /// 1/n! for n = 13 down to 2: the series of the exponential. The vector exponential of `ns-compute` uses it

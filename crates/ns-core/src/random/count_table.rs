@@ -4,13 +4,14 @@
 //! Threshold `i` of the table is `2^63 P(n <= first + i)`, rounded. The count that belongs to an integer `u`
 //! is `first` plus the number of thresholds that are at most `u`. Only integers are compared, so the same
 //! table gives the same count on any device. A second table, the guide, has one cell for each value of the
-//! upper eight bits of `u`. It holds the number of thresholds that are at most the smallest integer with
-//! these bits. The search starts from this number, and ends for most integers after one or two comparisons.
+//! upper eight bits of `u`. The cell holds the number of thresholds that are at most the smallest integer
+//! with these bits. The search starts from this number and, for most integers, ends after one or two
+//! comparisons.
 //!
 //! The distribution function is exact to about 1e-16, and better where it is near 0 or near 1: the
 //! probabilities are rounded to multiples of 2<sup>-63</sup> and summed as integers from both ends towards
-//! the most probable count, which gets the rest. Counts at the ends whose probability rounds to 0 are not
-//! drawn; their total probability is below 1e-17.
+//! the most probable count, whose probability is what remains. Counts at the ends whose probability rounds to
+//! 0 are not drawn; their total probability is below 1e-17.
 
 use super::constants::GUIDE_SHIFT;
 use super::probability::probability;
@@ -18,7 +19,7 @@ use super::probability::probability;
 /// 2<sup>63</sup>, which stands for a probability of 1.
 const ONE: u64 = 1 << 63;
 
-/// Threshold above every integer that is looked up. [`AHEAD`] of them end the list.
+/// Threshold above every integer that is looked up. The list of thresholds ends with [`AHEAD`] of these.
 const NEVER: u64 = u64::MAX;
 
 /// Number of [`NEVER`] thresholds at the end of the list, so that a look-up may read beyond the last true
@@ -28,8 +29,8 @@ const AHEAD: usize = 3;
 /// Number of cells of the guide.
 const CELLS: usize = 1 << CountTable::GUIDE_BITS;
 
-/// Number of consecutive probabilities in a row. The first is computed directly, and each other one from the
-/// one before, which adds a rounding error of about 2e-16 per step.
+/// Number of consecutive probabilities of which only the first is computed directly. Each of the others is
+/// computed from the probability before it, which adds a rounding error of about 2e-16 each time.
 const ROW: u32 = 16;
 
 /// A table of the Poisson distribution with one mean.
@@ -41,7 +42,7 @@ pub struct CountTable {
 }
 
 impl CountTable {
-    /// Number of upper bits of a 63-bit integer that select its cell of the guide.
+    /// Number of upper bits of a 63-bit integer that select the integer's cell of the guide.
     pub const GUIDE_BITS: u32 = 63 - GUIDE_SHIFT;
 
     /// Makes the table for a mean from 0 to [`super::Poisson::MAX_TABLE_MEAN`].
@@ -71,7 +72,7 @@ impl CountTable {
         Self::index(mode as u64 - below.len() as u64, thresholds)
     }
 
-    /// Makes a table from the thresholds of its counts.
+    /// Makes a table from its smallest count and its thresholds, and computes the guide.
     fn index(first: u64, mut thresholds: Vec<u64>) -> Self {
         let mut guide = Vec::with_capacity(CELLS + 1);
         let mut passed = 0;
@@ -99,8 +100,8 @@ impl CountTable {
         &self.thresholds
     }
 
-    /// Returns the guide: element `c`, from 0 to `1 << GUIDE_BITS`, both included, is the number of
-    /// thresholds that are at most `c << (63 - GUIDE_BITS)`.
+    /// Returns the guide: element `c` (from 0 to `1 << GUIDE_BITS` inclusive) is the number of thresholds
+    /// that are at most `c << (63 - GUIDE_BITS)`.
     #[must_use]
     pub fn guide(&self) -> &[u16] {
         &self.guide
@@ -117,8 +118,8 @@ impl CountTable {
     /// Returns the result of [`Self::count`] for eight toys side by side.
     #[inline(always)]
     pub(super) fn count_eight(&self, low: &[u32; 8], high: &[u32; 8]) -> [f64; 8] {
-        // Each operation is a loop over all eight: closures would not be inlined with the caller's vector
-        // instructions.
+        // Each operation is a loop over all eight toys: closures would not be inlined with the caller's
+        // vector instructions.
         let (mut u, mut place, mut counts) = ([0; 8], [0; 8], [0.0; 8]);
         for l in 0..8 {
             u[l] = bits63(low[l], high[l]);
@@ -132,7 +133,8 @@ impl CountTable {
         counts
     }
 
-    /// Returns the number of thresholds that are at most `u`. At least `place` of them must be.
+    /// Returns the number of thresholds that are at most `u`. At least `place` thresholds must be at most
+    /// `u`.
     #[inline(always)]
     fn search(&self, u: u64, place: usize) -> usize {
         let place = place + usize::from(self.thresholds[place] <= u);
@@ -155,7 +157,7 @@ impl CountTable {
     }
 }
 
-/// Right shift of an integer that gives its cell of the guide.
+/// Right shift of a 63-bit integer that gives the index of its cell in the guide.
 const SHIFT: u32 = GUIDE_SHIFT;
 
 #[inline(always)]
@@ -169,9 +171,9 @@ const fn bits63(low: u32, high: u32) -> u64 {
     (((high as u64) << 32) | low as u64) >> 1
 }
 
-/// Computes `2^63 P(n = k)`, rounded, for the counts on one side of `mode`, from the nearest on until it
-/// is 0. `next` leads from a count to the one farther out; `ratio` is the probability of a count divided by
-/// that of the count before it.
+/// Computes `2^63 P(n = k)`, rounded, for the counts `k` on one side of `mode`, from the nearest count
+/// outwards until the result is 0. `next` returns the next count outwards. `ratio` is the probability of a
+/// count divided by that of the previous count, i.e. its neighbour towards `mode`.
 fn terms(mean: f64, mode: f64, next: impl Fn(f64) -> f64, ratio: impl Fn(f64) -> f64) -> Vec<u64> {
     let mut terms = Vec::with_capacity((10.0 * mean.sqrt()) as usize + 16);
     let mut k = next(mode);
@@ -200,7 +202,8 @@ mod tests {
     use super::*;
 
     /// Returns the distribution function for the mean `numerator / 2^exponent` at the counts 0 to `last`. It
-    /// is computed with integers alone, from probabilities relative to that of the mode with 100 bits.
+    /// is computed with integers alone, from probabilities of 100 bits relative to that of the most probable
+    /// count.
     fn reference(numerator: u128, exponent: u32, last: u128) -> Vec<f64> {
         let mode = numerator >> exponent;
         let mut terms = vec![0; last as usize + 1];

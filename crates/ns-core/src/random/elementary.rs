@@ -1,9 +1,8 @@
 //! Logarithm and exponential as fixed sequences of correctly rounded operations.
 //!
-//! A platform's own functions differ in their last bit from library to library and from CPU to GPU. The
+//! The functions of a platform differ in their last bit from library to library and from CPU to GPU. The
 //! functions here are `+ - * /` in a fixed order, and so give the same bits wherever IEEE 754 doubles are
-//! used. The coefficients are those of the Taylor series, each rounded once, so they need no source but their
-//! formula.
+//! used. The coefficients are those of the Taylor series, each rounded once.
 
 use super::constants::{
     EXP_TERMS, EXPONENT_BIAS, FRACTION_BITS, HALF_ROOT_UPPER, LN_TERMS, LN2_REST, LN2_UPPER,

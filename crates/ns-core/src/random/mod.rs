@@ -3,8 +3,8 @@
 //! There is no generator with a state. A [`Stream`] stands for one toy under one hypothesis, a *slot* for one
 //! number of that toy (of a bin or an auxiliary datum), and an *attempt* counts the trials of a rejection
 //! method. Toy, hypothesis, slot and attempt form the counter of Philox4x32-10, and the user's seed is its
-//! key. A draw uses nothing but the resulting 128 bits. So a toy is the same on any thread, in any batch or
-//! shard, and after a run is resumed.
+//! key. A draw uses nothing but the resulting 128 bits. So a toy is the same on any thread, in any batch, in
+//! any part of a divided run, and after a run is resumed.
 //!
 //! | what | from | method |
 //! |---|---|---|
@@ -17,11 +17,12 @@
 //!
 //! The samplers use integer operations, the IEEE 754 double operations `+ - * /` and `sqrt` rounded to
 //! nearest, comparisons, `floor`, and conversions of integers that are exact. Logarithm and exponential are
-//! [`ln`] and [`exp`] of this module, fixed sequences of those operations, never those of the platform.
-//! Multiplications and additions are never fused: Rust does not contract `a * b + c`, and a device compiler
-//! needs an option for this (in CUDA `-fmad=false`, or `__dmul_rn` and `__dadd_rn`). A fused multiply-add
-//! would be reproducible too, but a CPU without the instruction computes it in software, many times slower,
-//! and the accuracy here does not need it. 32-bit x86 without SSE2 is not supported: it rounds twice.
+//! [`ln`] and [`exp`] of this module, which are fixed sequences of such operations. The platform's functions
+//! are never used. Multiplications and additions are never fused: Rust does not contract `a * b + c`, and a
+//! device compiler needs an option for this (in CUDA `-fmad=false`, or `__dmul_rn` and `__dadd_rn`). A fused
+//! multiply-add would be reproducible too, but a CPU without the instruction computes it in software, many
+//! times slower, and the accuracy here does not need it. 32-bit x86 without SSE2 is not supported: it rounds
+//! twice.
 
 #[doc(hidden)]
 pub mod constants;
@@ -92,9 +93,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Number of attempts with different random bits; larger attempt numbers wrap around.
+    /// Number of attempts with different random bits. Attempt numbers are taken modulo this number.
     ///
-    /// No sampler comes near this number: an attempt of a Poisson draw fails with a probability below 0.26.
+    /// No sampler comes near this number: an attempt of a Poisson draw fails with a probability below 0.13.
     pub const ATTEMPTS: u32 = 1 << 24;
 
     /// Returns the stream of one toy, for the user's seed, the toy's index, and the number of the hypothesis
@@ -122,8 +123,8 @@ impl Stream {
         self.hypothesis
     }
 
-    /// Returns the random bits of one attempt at one slot for eight streams: word `w` of stream `l` is
-    /// `[w][l]`.
+    /// Returns the random bits of one attempt at one slot for eight streams: element `[w][l]` is word `w` of
+    /// stream `l`.
     #[inline(always)]
     pub(crate) fn blocks(streams: &[Self; 8], slot: u32, attempt: u32) -> [[u32; 8]; 4] {
         let place = streams.map(|stream| (u32::from(stream.hypothesis) << 24) | (attempt % Self::ATTEMPTS));

@@ -1,9 +1,9 @@
 //! Philox4x32-10, which turns a counter of 128 bits into 128 random bits, with a key of 64 bits.
 //!
-//! J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-//! SC11 (2011), [doi:10.1145/2063384.2063405](https://doi.org/10.1145/2063384.2063405). The authors report
-//! that it passes TestU01's BigCrush, between streams as well as within one. Seven rounds are the least that
-//! pass; ten leave a margin of three.
+//! J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11
+//! (2011), [doi:10.1145/2063384.2063405](https://doi.org/10.1145/2063384.2063405). The authors report that
+//! the numbers of Philox pass TestU01's BigCrush, within one stream and between streams. Seven rounds are the
+//! least that pass, so ten rounds leave a margin of three.
 //!
 //! One round multiplies two of the four counter words by constants, to products of 64 bits. It combines the
 //! high halves with the other two words and the key by exclusive or. After each round constants are added to
@@ -23,7 +23,7 @@ const fn multiply(a: u32, b: u32) -> (u32, u32) {
 
 /// Computes Philox4x32 with ten rounds: the random block that belongs to `counter` under `key`.
 ///
-/// For a fixed key it is a bijection of the counters. It is not cryptographically secure.
+/// For a fixed key this function is a bijection of the counters. It is not cryptographically secure.
 ///
 /// ```
 /// let block = ns_core::random::philox4x32_10([0; 4], [0; 2]);
@@ -46,12 +46,12 @@ pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [c0, c1, c2, c3]
 }
 
-/// Computes [`philox4x32_10`] for eight counters side by side. In the counters, the keys and the result, word
-/// `w` of block `l` is `[w][l]`.
+/// Computes [`philox4x32_10`] for eight counters side by side. In the counters, the keys and the result,
+/// element `[w][l]` is word `w` of number `l`.
 #[inline(always)]
 pub(super) fn eight(counters: [[u32; 8]; 4], keys: [[u32; 8]; 2]) -> [[u32; 8]; 4] {
-    // The words are kept in 64-bit integers, as their products are, because vector units multiply eight of
-    // these at once.
+    // The words are kept in 64-bit integers, as their products are, because vector units multiply eight
+    // 64-bit integers at once.
     let wide = |words: [u32; 8]| words.map(u64::from);
     let [mut c0, mut c1, mut c2, mut c3] = counters.map(wide);
     let [mut k0, mut k1] = keys;

@@ -4,18 +4,18 @@
 //!
 //! **Larger means: transformed rejection**, algorithm PTRS of W. Hörmann, "The transformed rejection method
 //! for generating Poisson random variables", Insurance: Mathematics and Economics 12 (1993) 39,
-//! [doi:10.1016/0167-6687(93)90997-4](https://doi.org/10.1016/0167-6687(93)90997-4). A uniform number `u`
-//! in (-1/2, 1/2) is stretched to `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, and the count `floor(x)` is
+//! [doi:10.1016/0167-6687(93)90997-4](https://doi.org/10.1016/0167-6687(93)90997-4). A uniform number `u` in
+//! (-1/2, 1/2) is stretched to `x = (2a/(1/2 - |u|) + b) u + mean + 0.43`, and the count `floor(x)` is
 //! accepted with a probability that is its Poisson probability times `dx/du`, divided by a constant that
-//! keeps the result below 1. A second uniform number `v` decides. In most attempts it is below a bound (the
+//! keeps the result below 1. A second uniform number `v` decides. In most attempts `v` is below a bound (the
 //! *squeeze*) under which the count is accepted without computing the probability. A draw takes 1.13 attempts
 //! on average.
 //!
-//! Two things differ from the method as it is usually implemented. The usual constants let the acceptance
-//! probability exceed 1 by up to 0.6 % (near a mean of 14), and the squeeze accepts up to 0.4 % too much
-//! (near 31), which distorts the distribution by about 1e-6. Here the constants are changed until the
-//! acceptance probability is below 1 and above the squeeze at every mean from 10. And the Poisson probability
-//! is computed in the saddle-point form (see `probability`).
+//! Two things differ from the usual implementation of the method. First, the usual constants let the
+//! acceptance probability exceed 1 by up to 0.6 % (near a mean of 14), and the squeeze accepts up to 0.4 %
+//! too much (near a mean of 31), which distorts the distribution by about 1e-6. Here the constants are
+//! changed until the acceptance probability is below 1 and above the squeeze at every mean from 10. Second,
+//! the Poisson probability is computed in the saddle-point form (see `probability`).
 
 use std::array::from_fn;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::probability::{deviance, stirling_error};
 use super::{RandomError, Stream, centred_uniform, ln, open_uniform};
 
 /// A Poisson distribution to draw from. Everything that depends on the mean alone is computed once, and
-/// copies share it.
+/// copies share the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Poisson {
     mean: f64,
@@ -46,8 +46,8 @@ impl Poisson {
     /// exactly.
     pub const MAX_MEAN: f64 = 1e15;
 
-    /// The largest mean for which counts are looked up in a table. Its 2000 numbers take some microseconds to
-    /// compute.
+    /// The largest mean for which counts are looked up in a table. The up to 2000 numbers of a table take
+    /// some microseconds to compute.
     pub const MAX_TABLE_MEAN: f64 = 1e4;
 
     /// Returns the distribution with this mean. With a mean of 0 every count is 0.
@@ -122,8 +122,8 @@ impl Poisson {
     /// Draws the counts of eight toys at one slot, with the same bits as eight calls of [`Self::draw`].
     ///
     /// Eight attempts of the rejection method are made at once. An approximate probability decides whether an
-    /// attempt is accepted, if its error cannot change the decision, which is nearly always the case.
-    /// Otherwise [`Self::draw`] decides.
+    /// attempt is accepted. If the error of this probability could change the decision, which is rare,
+    /// [`Self::draw`] decides.
     #[inline(always)]
     pub(crate) fn draw_eight(&self, streams: &[Stream; 8], slot: u32) -> [f64; 8] {
         let rejection = match &self.method {
@@ -160,22 +160,23 @@ impl Poisson {
 }
 
 impl Rejection {
-    /// Makes one attempt for each of eight toys. Returns the proposed counts and the verdicts: 0 if rejected,
-    /// 1 if accepted, 2 if the exact test must decide.
+    /// Makes one attempt for each of eight toys, with their random words. Returns the proposed counts and the
+    /// verdicts: 0 if rejected, 1 if accepted, 2 if the exact test must decide.
     #[inline(always)]
     fn attempt_eight(&self, words: &[[u32; 8]; 4]) -> ([f64; 8], [u8; 8]) {
-        // Each operation is done on all eight before the next one, so that the compiler uses vector
-        // instructions.
+        // Each operation is done for all eight toys before the next operation, so that the compiler uses
+        // vector instructions.
         let ln_mean = quick_ln([self.mean; 8])[0];
         let u: [f64; 8] = from_fn(|l| centred_uniform(words[0][l], words[1][l]));
         let v: [f64; 8] = from_fn(|l| open_uniform(words[2][l], words[3][l]));
         let edge: [f64; 8] = from_fn(|l| 0.5 - u[l].abs());
         let x: [f64; 8] = from_fn(|l| self.place(u[l], edge[l]));
-        // Rounds to the nearest integer as long as |x| is below 2^51; the next line corrects it to the floor.
+        // Rounds to the nearest integer as long as |x| is below 2^51; the next line corrects the result to
+        // the floor.
         let near: [f64; 8] = from_fn(|l| (x[l] + ROUND) - ROUND);
         let k: [f64; 8] = from_fn(|l| self.whole + if near[l] > x[l] { near[l] - 1.0 } else { near[l] });
-        // The logarithm of the acceptance test, with Stirling's series. Its truncation error is 3e-10 for
-        // k >= 8.
+        // The logarithm of the acceptance test, with Stirling's series, whose truncation error is 3e-10 for
+        // `k >= 8`.
         let safe: [f64; 8] = from_fn(|l| if k[l] >= LEAST_SERIES { k[l] } else { LEAST_SERIES });
         let scaled: [f64; 8] = from_fn(|l| v[l] * self.attempts / self.slope(edge[l]));
         let (ln_k, ln_scaled) = (quick_ln(safe), quick_ln(scaled));
@@ -201,8 +202,8 @@ impl Rejection {
     }
 }
 
-/// Number of attempts that are made for eight toys at once. Toys still without a count are then drawn one by
-/// one.
+/// Largest number of attempts that are made for eight toys at once. Toys without a count after these attempts
+/// are drawn one by one.
 const SIDE_BY_SIDE: u32 = 3;
 
 /// Smallest count that the approximate test may decide on; the exact test decides on smaller ones.
@@ -234,7 +235,8 @@ fn quick_ln(x: [f64; 8]) -> [f64; 8] {
 /// Number (1.5 times 2^52) that rounds a double to an integer when it is added and subtracted again.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// Computes `x.floor()` for |x| below 2^62 by conversions, for which every CPU has an instruction.
+/// Computes `x.floor()` for |x| below 2^62 by conversions to an integer and back, for which every CPU has an
+/// instruction.
 #[inline]
 fn floor(x: f64) -> f64 {
     let whole = x as i64 as f64;
@@ -246,7 +248,7 @@ fn floor(x: f64) -> f64 {
 pub struct Rejection {
     /// The largest integer not above the mean. Proposed counts are computed relative to it.
     pub whole: f64,
-    /// The mean less `whole`.
+    /// The mean minus `whole`.
     pub part: f64,
     /// The mean.
     pub mean: f64,
@@ -299,19 +301,19 @@ impl Rejection {
         accepted.then_some(count)
     }
 
-    /// Returns the proposed count less `whole`.
+    /// Returns the proposed count minus `whole`; `edge` is `1/2 - |u|`.
     #[inline]
     fn offset(&self, u: f64, edge: f64) -> f64 {
         floor(self.place(u, edge))
     }
 
-    /// Returns the proposed count less `whole`, before it is rounded down.
+    /// Returns the proposed count minus `whole`, before it is rounded down; `edge` is `1/2 - |u|`.
     #[inline(always)]
     fn place(&self, u: f64, edge: f64) -> f64 {
         (2.0 * self.a / edge + self.b) * u + (self.part + CENTRE_OF_COUNTS)
     }
 
-    /// Returns the derivative dx/du.
+    /// Returns the derivative dx/du; `edge` is `1/2 - |u|`.
     #[inline]
     fn slope(&self, edge: f64) -> f64 {
         self.a / (edge * edge) + self.b

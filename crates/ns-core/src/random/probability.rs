@@ -19,9 +19,9 @@ pub(super) fn probability(k: f64, mean: f64) -> f64 {
 
 /// Returns the deviance `k ln(k/mean) + mean - k` for k > 0; `difference` is `k - mean`.
 ///
-/// Near the mean it uses `k ln(k/mean) = 2 k atanh(w)`, `w = (k - mean)/(k + mean)`, without the terms that
-/// cancel; the truncation error of the series is 1e-17 of the result. Farther away the absolute error is
-/// 1e-16 of k, and the probability of such a count is negligible unless k is below a few thousand.
+/// Near the mean the function uses `k ln(k/mean) = 2 k atanh(w)`, `w = (k - mean)/(k + mean)`, without the
+/// terms that cancel; the truncation error of the series is 1e-17 of the result. Farther away the absolute
+/// error is 1e-16 of k, and the probability of such a count is negligible unless k is below a few thousand.
 #[inline]
 pub(super) fn deviance(k: f64, difference: f64, mean: f64) -> f64 {
     let w = difference / (k + mean);
@@ -40,7 +40,8 @@ pub(super) fn deviance(k: f64, difference: f64, mean: f64) -> f64 {
 /// Returns the error of Stirling's formula, `ln k! - [(k + 1/2) ln k - k + ln(2 pi)/2]`, for an integer
 /// k > 0.
 ///
-/// A table gives it below 16, Stirling's series to 1/k^9 from there, truncated at 1.1e-16 (absolute, at 16).
+/// For k below 16 the error comes from a table. From 16 on it is Stirling's series up to 1/k^9, with a
+/// truncation error of at most 1.1e-16 (absolute, at 16).
 #[inline]
 pub(super) fn stirling_error(k: f64) -> f64 {
     if let Some(error) = STIRLING_ERRORS.get(k as usize) {

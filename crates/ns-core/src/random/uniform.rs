@@ -1,8 +1,8 @@
-//! Uniform numbers with 53 random bits that never lie on an end of their interval.
+//! Uniform numbers with 53 random bits, which are never equal to an end of their interval.
 //!
-//! Both mappings take two words, 64 bits, and keep the upper 53 as an integer `i` from 0 to
-//! 2<sup>53</sup> - 1. The usual `(i + 1/2) / 2^53` is not used: for large `i` it needs a 54th digit, and
-//! its largest value rounds to 1.
+//! Both functions take two words, 64 bits, and keep the upper 53 bits as an integer `i` from 0 to
+//! 2<sup>53</sup> - 1. The usual `(i + 1/2) / 2^53` is not used: for large `i` it needs a 54th digit, and its
+//! largest value rounds to 1.
 
 use super::constants::UNIFORM_STEP;
 

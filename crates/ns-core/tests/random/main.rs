@@ -2,7 +2,7 @@
 //! distributions.
 //!
 //! The statistical tests have fixed seeds, so each of them either always passes or always fails. A correct
-//! sampler exceeds their bounds for less than one seed in a thousand.
+//! sampler would fail such a test for less than one seed in a thousand.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,8 @@ mod streams;
 mod uniform;
 
 /// Returns the greatest distance between the empirical distribution function of `sample` and `cdf`, times the
-/// square root of the sample's size. By chance it is above 1.95 with a probability of 1e-3 (Kolmogorov).
+/// square root of the sample's size. For a sample of the distribution `cdf`, the result is above 1.95 with a
+/// probability of 1e-3 (Kolmogorov).
 fn kolmogorov(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);
     let n = sample.len() as f64;

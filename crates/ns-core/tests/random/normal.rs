@@ -4,7 +4,8 @@ use ns_core::random::{Normal, RandomError, Stream, normal_quantile};
 
 use crate::{kolmogorov, moments};
 
-/// Pairs of a probability's distance from 1/2 and its quantile, computed by Newton's method with 60 digits.
+/// Pairs of a probability's distance from 1/2 and the normal quantile of the probability, computed by
+/// Newton's method with 60 digits.
 const CENTRE: [(f64, f64); 12] = [
     (5.551115123125783e-17, 1.3914582123358834611e-16),
     (0.0009765625, 0.0024478816191106774544),
@@ -20,7 +21,7 @@ const CENTRE: [(f64, f64); 12] = [
     (0.4990234375, 3.0972690781987844624),
 ];
 
-/// Pairs of `n` and the normal number above which a probability of 2^-n lies.
+/// Pairs of `n` and the number that a standard normal variable exceeds with a probability of 2^-n.
 const TAIL: [(i32, f64); 16] = [
     (10, 3.0972690781987844624),
     (12, 3.4871041041144311068),

@@ -49,7 +49,8 @@ fn probabilities() {
             observed[k as usize] += 1.0;
         }
         let exact = statrs::distribution::Poisson::new(mean).unwrap();
-        // Neighbouring counts are grouped until 20 draws are expected; those left join the last group.
+        // Neighbouring counts are grouped until 20 draws are expected in a group. Counts that are left join
+        // the last group.
         let mut groups: Vec<(f64, f64)> = Vec::new();
         let mut open = (0.0, 0.0);
         for (k, count) in observed.iter().enumerate() {
@@ -122,8 +123,8 @@ const FROZEN: [(f64, [f64; 8]); 9] = [
     ),
 ];
 
-/// Compares the bits of so many draws that they include attempts beyond the first and every way to accept
-/// one.
+/// Compares the bits of so many draws that they include attempts beyond the first and every way to accept an
+/// attempt.
 #[test]
 fn many_bits_are_frozen() {
     let mut digest = ns_core::Digest::default();

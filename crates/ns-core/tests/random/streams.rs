@@ -1,5 +1,5 @@
-//! Tests that a draw depends only on its place (seed, toy, hypothesis, slot and attempt), and that draws at
-//! different places are independent.
+//! Tests that a draw depends only on seed, toy, hypothesis, slot and attempt, and that draws are independent
+//! if one of these differs.
 
 use ns_core::random::{Normal, Poisson, Stream, open_uniform};
 use proptest::prelude::*;
@@ -50,7 +50,7 @@ proptest! {
     }
 }
 
-/// Returns one uniform number from each of 100,000 blocks: that of `place(0)`, `place(1)` and so on.
+/// Returns one uniform number from each of 100,000 random blocks: `place(0)`, `place(1)` and so on.
 fn uniforms(place: impl Fn(u32) -> [u32; 4]) -> Vec<f64> {
     (0..100_000)
         .map(|i| {

@@ -11,7 +11,7 @@ use super::document::{self, Document, Measurement};
 use super::problem::Report;
 use super::settings::{Resolution, ResolvedConstraint};
 
-/// Builds the model. `report` must have no errors; its warnings are copied into the model.
+/// Builds the model of one measurement. `report` must have no errors; its warnings are copied into the model.
 pub(crate) fn build(
     document: &Document,
     measurement: &Measurement,
@@ -62,7 +62,7 @@ struct Parameters {
     auxdata: Vec<f64>,
 }
 
-/// Makes the scalar parameters, set after set, and the auxiliary data, which have the order of the
+/// Makes the scalar parameters, one parameter set after another, and the auxiliary data, in the order of the
 /// constrained parameters.
 fn parameters(declared: &[Declared], resolution: &Resolution) -> Parameters {
     let n = declared.iter().map(|d| d.kind.n()).sum();

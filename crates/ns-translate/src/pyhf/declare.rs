@@ -1,9 +1,9 @@
 //! Determines the parameters that the modifiers of a document use, in pyhf's order.
 //!
-//! pyhf registers parameters by modifier type. Within a type their order is that of first appearance in a
-//! walk through channels, samples and modifiers sorted by name (`pyhf.pdf`), except that staterror parameters
-//! are sorted by name alone (`pyhf.modifiers.staterror`). A name used by several types is one parameter, at
-//! the place of its first type.
+//! pyhf registers parameters by modifier type. Within a type, a parameter that appears earlier comes earlier,
+//! where channels, samples and modifiers are sorted by name (`pyhf.pdf`). Only staterror parameters are
+//! sorted by name alone (`pyhf.modifiers.staterror`). A name used by modifiers of several types is one
+//! parameter, in the position of the first of these types.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,21 +24,22 @@ pub(crate) struct Declared {
 /// applied.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SetKind {
-    /// One parameter with a unit Gaussian constraint around 0, of histosys and normsys modifiers, which may
-    /// share a name.
+    /// One parameter with a Gaussian constraint of mean 0 and width 1. It belongs to histosys and normsys
+    /// modifiers, which may share a name.
     Alpha,
-    /// The luminosity: one parameter with a Gaussian constraint, whose numbers the measurement must give.
+    /// The luminosity: one parameter with a Gaussian constraint. The measurement must give its start value,
+    /// bounds and auxiliary datum.
     Lumi,
-    /// One free parameter.
+    /// One parameter without a constraint.
     NormFactor,
-    /// Free parameters, one per bin.
+    /// Parameters without a constraint, one per bin.
     ShapeFactor { n: usize },
-    /// One parameter per bin with a Poisson constraint; in bins without a positive yield and uncertainty,
-    /// `tau` is 1 and the parameter fixed.
+    /// One parameter per bin with a Poisson constraint. In bins without a positive yield and uncertainty,
+    /// `tau` is 1 and the parameter is fixed.
     ShapeSys { tau: Vec<f64>, fixed: Vec<bool> },
-    /// One parameter per bin with a Gaussian constraint; in bins without a width, `sigma` is 1 and the
-    /// parameter fixed. `offsets` maps a channel's position in the document to its first parameter in the
-    /// set.
+    /// One parameter per bin with a Gaussian constraint. In bins without a yield or uncertainty, `sigma` is 1
+    /// and the parameter is fixed. `offsets` maps a channel's index in the document to its first parameter in
+    /// the set.
     StatError { sigma: Vec<f64>, fixed: Vec<bool>, offsets: HashMap<usize, usize> },
 }
 
@@ -53,7 +54,8 @@ impl SetKind {
         }
     }
 
-    /// Returns whether the set is one parameter `name` and not several, `name[i]`.
+    /// Returns whether the set is a single parameter called `name`. Otherwise its parameters are called
+    /// `name[i]`.
     pub(crate) fn scalar(&self) -> bool {
         matches!(self, Self::Alpha | Self::Lumi | Self::NormFactor)
     }
@@ -159,7 +161,7 @@ fn sorted_uses(document: &Document) -> Vec<Use<'_>> {
     uses
 }
 
-/// Groups the uses of one modifier type by name, in the order in which the names first appear.
+/// Groups the modifiers of one type by name, in the order in which the names first appear.
 fn group<'a>(uses: &[Use<'a>], kind: ModifierType) -> Vec<(&'a str, Vec<Use<'a>>)> {
     let mut groups: Vec<(&str, Vec<Use<'_>>)> = Vec::new();
     let mut by_name: HashMap<&str, usize> = HashMap::new();

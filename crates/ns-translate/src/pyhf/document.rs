@@ -1,13 +1,13 @@
 //! The contents of a workspace file: one Rust type for each kind of object in it.
 //!
-//! The field `at` is the position of an element in its array of the file, so that messages about a sorted or
-//! partly read document still give the right place.
+//! The field `at` of an element is its index in the array of the file, so that messages about a sorted or
+//! partly read document still give the right JSON pointer.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A whole workspace file.
+/// The contents of a workspace file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Document {
     pub(crate) channels: Vec<Channel>,
@@ -61,7 +61,7 @@ pub(crate) struct Modifier {
 }
 
 /// The type of a modifier and its data. In a partly read document, a number that could not be read is NaN and
-/// an array that could not be read is empty; the rules skip both.
+/// an array that could not be read is empty; the checks of the contents skip both.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
     HistoSys { lo: Vec<f64>, hi: Vec<f64> },
@@ -211,7 +211,7 @@ pub(crate) struct Setting {
 }
 
 impl Document {
-    /// Sets the field `at` of every element to its present position.
+    /// Sets the field `at` of every element to its present index.
     pub(crate) fn number(&mut self) {
         for (c, channel) in self.channels.iter_mut().enumerate() {
             channel.at = c;

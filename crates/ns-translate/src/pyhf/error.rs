@@ -48,7 +48,7 @@ pub enum WorkspaceError {
         /// Whether a member can be named on the command line. This is not possible for standard input, nor
         /// for an archive within another one.
         nameable: bool,
-        /// Names of the members; if some of them are JSON files, only their names.
+        /// Names of the members. If some members are JSON files, only the names of these.
         members: Vec<String>,
     },
     /// A member was named, but the file is not an archive.
@@ -194,7 +194,7 @@ impl WorkspaceError {
         }
     }
 
-    /// Adds the names of the applied patches to an error. If there are none, the error is unchanged.
+    /// Adds the names of the applied patches to an error. Without patches, the error is unchanged.
     pub(crate) fn after(self, patches: &[String]) -> Self {
         if patches.is_empty() {
             return self;

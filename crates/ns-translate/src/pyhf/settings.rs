@@ -1,7 +1,8 @@
 //! Applies the parameter settings of a measurement to the declared parameter sets.
 //!
-//! The rules are those of `pyhf.parameters.utils`: a setting replaces the default as a whole, must have one
-//! value per parameter, and is allowed only if the parameter has this property.
+//! The rules are those of `pyhf.parameters.utils`: an array in a setting replaces the whole default array,
+//! must have one value per parameter, and is allowed only if the parameter has this property (`sigmas`, for
+//! example, only with a Gaussian constraint).
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use super::names::{nearest, quoted, show};
 use super::problem::Report;
 use super::rules::values;
 
-/// One parameter set with all its numbers. Arrays have one element per scalar parameter.
+/// The values of one parameter set. Arrays have one element per scalar parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Resolved {
     pub(crate) inits: Vec<f64>,
@@ -21,7 +22,7 @@ pub(crate) struct Resolved {
     pub(crate) constraint: ResolvedConstraint,
 }
 
-/// The constraint terms of a set.
+/// The constraint terms of a parameter set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ResolvedConstraint {
     None,
@@ -29,7 +30,7 @@ pub(crate) enum ResolvedConstraint {
     Poisson { auxdata: Vec<f64>, factors: Vec<f64> },
 }
 
-/// The parameter sets of a document with the numbers of one measurement.
+/// The parameter sets of a document with the values for one measurement.
 pub(crate) struct Resolution {
     /// The parameter sets, in the order of the declared sets.
     pub(crate) sets: Vec<Resolved>,
@@ -37,7 +38,7 @@ pub(crate) struct Resolution {
     pub(crate) poi: Option<usize>,
 }
 
-/// Determines the numbers of every declared set for `measurement`, and the parameter of interest.
+/// Determines the values of every declared set for `measurement`, and the parameter of interest.
 pub(crate) fn resolve(
     document: &Document,
     measurement: &Measurement,
@@ -106,7 +107,8 @@ fn settings_by_name<'a>(
     settings
 }
 
-/// Returns the numbers of one set: the defaults, replaced by those of its setting, if there is one.
+/// Returns the values of one set: those of `setting`, and the default values for everything that it does not
+/// give.
 fn resolve_set(
     document: &Document,
     measurement: &Measurement,
@@ -191,7 +193,8 @@ fn defaults(kind: &SetKind) -> Resolved {
     Resolved { inits: vec![init; n], bounds: vec![bounds; n], fixed, constraint }
 }
 
-/// Reports numbers of the luminosity that the measurement does not give: pyhf has no defaults for them.
+/// Reports an error if the measurement lacks the start value, bounds or auxiliary datum of the luminosity,
+/// for which pyhf has no defaults. Missing sigmas give a warning.
 fn require_lumi(measurement: &Measurement, set: &Declared, setting: Option<&Setting>, report: &mut Report) {
     const EXAMPLE: &str =
         r#"{"name": "lumi", "inits": [1.0], "bounds": [[0.5, 1.5]], "auxdata": [1.0], "sigmas": [0.02]}"#;

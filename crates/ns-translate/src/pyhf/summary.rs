@@ -18,7 +18,7 @@ pub struct Summary {
     pub samples: Vec<String>,
     /// Parameter sets in the model's order.
     pub parameters: Vec<ParameterSummary>,
-    /// Number of modifiers per type, counted once per sample that they are applied to.
+    /// Number of modifiers of each type. A modifier counts once for each sample that it is applied to.
     pub modifier_counts: BTreeMap<&'static str, usize>,
     /// Measurements in the order of the file.
     pub measurements: Vec<MeasurementSummary>,

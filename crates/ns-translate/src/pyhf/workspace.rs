@@ -26,7 +26,7 @@ pub struct ModelOptions {
     pub measurement: Option<String>,
     /// Interpolation codes; the smooth ones by default.
     pub interpolation: Interpolation,
-    /// Name of a parameter of interest that replaces the one of the measurement.
+    /// Name of the parameter of interest; if `None`, that of the measurement is used.
     pub poi: Option<String>,
 }
 
@@ -41,8 +41,8 @@ pub struct Workspace {
     pub(crate) patches: Vec<String>,
 }
 
-/// Workspaces are equal if their contents are equal. Positions in the file and the patches applied do not
-/// matter.
+/// Workspaces are equal if their contents are equal. Positions in the file, warnings and applied patches do
+/// not matter.
 impl PartialEq for Workspace {
     fn eq(&self, other: &Self) -> bool {
         let (mut a, mut b) = (self.document.clone(), other.document.clone());
@@ -52,7 +52,7 @@ impl PartialEq for Workspace {
     }
 }
 
-/// Writes the workspace in pyhf's format, with the keys in their usual order.
+/// Writes the workspace in pyhf's format, with the keys in a fixed order.
 impl serde::Serialize for Workspace {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.document.serialize(serializer)
@@ -65,18 +65,18 @@ impl Workspace {
         Self { document, notes: Report::default(), patches: Vec::new() }
     }
 
-    /// Makes a workspace from a document that was read. Of equal items with the same name only the first is
-    /// kept.
+    /// Makes a workspace from a document that was read. Of several equal items with the same name, only the
+    /// first is kept.
     fn read((mut document, mut notes): (Document, Report)) -> Self {
         remove_copies(&mut document, &mut notes);
         Self { document, notes, patches: Vec::new() }
     }
 
-    /// Reads a plain or compressed file, or a member of an archive, as described for [`read_file`].
+    /// Reads a file, which may be compressed, or a member of an archive, as described for [`read_file`].
     ///
     /// # Errors
-    /// If the file cannot be read, is not JSON, or does not have the structure of a workspace. All problems
-    /// are reported, including those of the contents.
+    /// If the file cannot be read, is not JSON, or does not have the structure of a workspace. The error
+    /// lists all problems, including those of the contents.
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
         Self::from_slice(&read_file(path.as_ref())?)
     }
@@ -157,7 +157,7 @@ impl Workspace {
     }
 
     /// Returns the warnings about parts that were corrected or left out when the workspace was read. The
-    /// value of [`Self::to_value`] does not contain them.
+    /// value of [`Self::to_value`] does not contain these warnings.
     #[must_use]
     pub fn reading_warnings(&self) -> &[Problem] {
         &self.notes.problems
@@ -302,7 +302,7 @@ pub fn validate_slice(text: &[u8]) -> Report {
     }
 }
 
-/// Checks the contents of a document, which may have been read only in part, for every measurement.
+/// Checks the contents of a document for every measurement. The document may have been read only in part.
 pub(crate) fn validate_document(document: &Document) -> Report {
     let mut report = Report::default();
     rules::check(document, &mut report);

@@ -14,7 +14,7 @@ use super::workspace::{ModelOptions, Workspace};
 /// A workspace with every number as it is written in the file: `50` differs from `50.0`, as it does for a
 /// digest.
 ///
-/// It has the structure of a workspace. Serialisation writes the keys in their usual order.
+/// The JSON value has the structure of a workspace. Serialisation writes the keys in a fixed order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenWorkspace {
     value: Value,
@@ -68,9 +68,9 @@ impl WrittenWorkspace {
         first.map_or(Ok(()), Err)
     }
 
-    /// Sorts channels, samples, modifiers, measurements, their settings and observations by name, modifiers
-    /// by name and type, as `pyhf.Workspace.sorted` does. Models stay the same, but another measurement may
-    /// be the first one.
+    /// Sorts channels, samples, measurements, parameter settings and observations by name, and modifiers by
+    /// name and type, as `pyhf.Workspace.sorted` does. Models stay the same, but another measurement may be
+    /// the first one.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         for channel in sort_by(self.value.get_mut("channels"), &["name"]) {
@@ -131,7 +131,7 @@ fn sort_by<'a>(list: Option<&'a mut Value>, keys: &[&str]) -> &'a mut [Value] {
     items
 }
 
-/// Known keys in their usual order. Other keys follow them, and the version comes last.
+/// Keys in the order in which they are written. Other keys follow them, and `version` comes last.
 const USUAL: [&str; 11] = [
     "name",
     "type",
@@ -146,7 +146,7 @@ const USUAL: [&str; 11] = [
     "samples",
 ];
 
-/// Returns the position of a key in the usual order.
+/// Returns the position of a key in the order of [`USUAL`].
 fn rank(key: &str) -> usize {
     let known = USUAL.iter().position(|usual| *usual == key);
     known.unwrap_or(if key == "version" { USUAL.len() + 1 } else { USUAL.len() })
@@ -158,7 +158,7 @@ impl Serialize for WrittenWorkspace {
     }
 }
 
-/// Serialises a value with the keys of its objects in the usual order.
+/// Serialises a value with the keys of its objects in the order of [`USUAL`].
 struct Ordered<'a>(&'a Value);
 
 impl Serialize for Ordered<'_> {

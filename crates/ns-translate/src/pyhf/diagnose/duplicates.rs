@@ -1,4 +1,4 @@
-//! Finds keys that occur twice in one object, of which a JSON tree silently keeps the last one.
+//! Finds keys that occur twice in one object. A JSON tree would silently keep only the last value.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl KeyVisitor<'_> {
         result
     }
 
-    /// Reports a key that has occurred before, with the same value or not.
+    /// Reports a key that has occurred before. `same` says whether its value was the same.
     fn repeated(&mut self, key: &str, token: &str, same: bool) {
         let path = format!("{}/{token}", self.path);
         if same {

@@ -23,7 +23,7 @@ impl ValueLocation {
     }
 }
 
-/// Returns the type of a value with its article, for messages.
+/// Returns the type of a value with an article, for messages.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -121,7 +121,7 @@ fn how_to_add(key: &str) -> &'static str {
     }
 }
 
-/// Returns an array of the elements that `of` describes; reports any other value.
+/// Returns the elements of an array. Reports any other value; `of` describes the elements in the message.
 pub(crate) fn array<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -145,7 +145,7 @@ pub(crate) fn array<'a>(
     None
 }
 
-/// Returns an array with at least one element; reports any other value.
+/// Returns the elements of an array if it has at least one. Reports any other value.
 pub(crate) fn non_empty<'a>(
     value: &'a Value,
     place: &ValueLocation,

@@ -3,8 +3,8 @@
 //! The text is read as a JSON tree. Deviations that have only one meaning are corrected (`tolerate`). If the
 //! fast reader then accepts the tree, the result is a workspace with warnings. Otherwise [`read`] compares
 //! the tree with the structure of a workspace and keeps all parts that it can read as a [`Document`], whose
-//! contents are then checked by the ordinary rules. So a wrong type at one place does not hide a wrong length
-//! at another.
+//! contents are then checked as usual (`rules`, `declare`, `settings`). So a wrong type in one part of the
+//! file does not hide a wrong length in another.
 
 mod duplicates;
 pub(crate) mod expect;
@@ -37,8 +37,8 @@ pub(crate) fn read_text(text: &[u8], mut report: Report) -> Result<(Document, Re
     }
 }
 
-/// Reads a JSON tree for which the fast reader failed, or whose text has repeated keys, which are in
-/// `report`.
+/// Reads a JSON tree for which the fast reader failed, or whose text has repeated keys. `report` has the
+/// problems found so far, including repeated keys.
 ///
 /// # Errors
 /// Those of [`read_text`].

@@ -12,7 +12,7 @@ use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::parse::VERSION;
 use crate::pyhf::problem::Report;
 
-/// Reads a whole workspace, as far as possible.
+/// Reads all parts of a workspace that can be read.
 pub(crate) fn document(value: &Value, report: &mut Report) -> Document {
     let place = ValueLocation::new("", "The workspace");
     let mut document = Document::default();
@@ -89,7 +89,8 @@ fn check_version(version: &Value, report: &mut Report) {
     }
 }
 
-/// Reads a non-empty array of named objects. Returns whether all of it could be read.
+/// Reads the non-empty array under `key`, with `item` for each element. Returns whether all elements could be
+/// read.
 fn read_list(
     map: &Map<String, Value>,
     key: &str,
@@ -383,7 +384,7 @@ fn setting(value: &Value, at: usize, list: &ValueLocation, report: &mut Report) 
     Some(setting)
 }
 
-/// Reads an array of pairs of numbers; `None` if any of it cannot be read.
+/// Reads an array of pairs of numbers; `None` if any pair cannot be read.
 fn bounds(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<Vec<(f64, f64)>> {
     let items = non_empty(value, place, "[lower, upper] pairs", report)?;
     if let [lo, hi] = items

@@ -193,8 +193,8 @@ enum Open {
     Object(Option<String>),
 }
 
-/// Returns the JSON pointer of the value at byte `at`, from a simple scan of the text before it; empty if it
-/// is nested too deeply.
+/// Returns the JSON pointer of the value at byte `at`, from a simple scan of the text before this byte; empty
+/// if the value is nested too deeply.
 fn path_at(text: &[u8], at: usize) -> String {
     // Larger than the depth of any workspace; it limits the memory of the scan for hostile text.
     const DEEPEST: usize = 20;

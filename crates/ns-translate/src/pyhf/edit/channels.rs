@@ -35,10 +35,10 @@ impl Workspace {
 
     /// Returns a workspace with only the selected channels.
     ///
-    /// Parameters that only the other channels use are removed with their settings. If the parameter of
-    /// interest is one of them, the model has no parameter of interest but a warning, as for a
-    /// background-only workspace. Unlike after [`Workspace::prune`], messages about the result give places in
-    /// the file that was read, and errors in the channels left out do not matter.
+    /// Parameters that only the removed channels use are removed with their settings. If the parameter of
+    /// interest is removed, the model has none, and a warning says so, as for a background-only workspace.
+    /// Unlike after [`Workspace::prune`], messages about the result give JSON pointers to the file that was
+    /// read, and errors in the removed channels do not matter.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is both kept and left out, or if no
@@ -71,7 +71,7 @@ impl Workspace {
         let mut document = self.document.clone();
         document.channels.retain(|c| stays(&c.name));
         let channels = NameKind::Channel.names(&self.document);
-        // An observation without a channel stays, and with it the warning about it.
+        // An observation without a channel stays, so that the warning about it stays too.
         document.observations.retain(|o| stays(&o.name) || !channels.contains(o.name.as_str()));
         let before = NameKind::Modifier.names(&self.document);
         let after =

@@ -72,7 +72,7 @@ pub struct Combine {
     pub merge_channels: bool,
 }
 
-/// The two input documents, in the order of their items in the result.
+/// The two input documents, in the order in which their items stand in the result.
 struct Pair<'a> {
     first: &'a Document,
     second: &'a Document,
@@ -106,7 +106,8 @@ impl Workspace {
             );
             log.check(OPERATION)?;
         }
-        // Positions as in a file, so that messages give the right places and equal items compare equal.
+        // Numbers the elements as in a file, so that messages give the right JSON pointers and equal items
+        // compare equal.
         let (mut a, mut b) = (self.document.clone(), right.document.clone());
         a.number();
         b.number();
@@ -127,7 +128,8 @@ impl Workspace {
 }
 
 impl Pair<'_> {
-    /// Joins two lists. `kind` compares and describes items; `merge` merges the second of two into the first.
+    /// Joins two lists. `kind` compares and describes items; `merge` merges the second of two items into the
+    /// first.
     fn join<T: Clone>(
         &self,
         lists: [&[T]; 2],
@@ -299,7 +301,7 @@ struct Named<T> {
     what: &'static str,
     name: fn(&T) -> &str,
     path: fn(&T) -> String,
-    /// Whether two items are equal apart from their position.
+    /// Whether two items are equal, apart from their index in the file.
     same: fn(&T, &T) -> bool,
     /// Describes how two items with the same name differ, as the end of a sentence; may be empty.
     difference: fn(&T, &T) -> String,
@@ -363,7 +365,7 @@ fn merge_settings(measurement: &mut Measurement, other: &Measurement, log: &mut 
     }
 }
 
-/// Returns whether two settings are equal apart from their position.
+/// Returns whether two settings are equal, apart from their index in the file.
 fn equal(a: &Setting, b: &Setting) -> bool {
     let b = Setting { at: a.at, ..b.clone() };
     *a == b

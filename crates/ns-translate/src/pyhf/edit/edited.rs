@@ -1,4 +1,4 @@
-//! The result of an operation on a workspace, and the last check of it.
+//! The result of an operation on workspaces, and the check of this result.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::super::rules;
 use super::super::settings::resolve;
 use super::super::workspace::Workspace;
 
-/// A new workspace, with its differences from the input.
+/// A new workspace, with the changes that an operation made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edited {
     /// The resulting workspace.
@@ -25,7 +25,7 @@ pub struct Edited {
 /// One change that an operation made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// JSON pointer to the place in the input; empty for the whole document.
+    /// JSON pointer to the changed item in the input; empty for the whole document.
     pub path: String,
     /// Description of the changed item, without a verb: the name of the operation says what was done to it.
     pub message: String,
@@ -40,7 +40,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// An operation on whole workspaces.
+/// An operation that makes a new workspace from one or two workspaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// The operation [`Workspace::prune`].
@@ -54,7 +54,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns the operation as an infinitive, for messages that it cannot be done.
+    /// Returns the operation as an infinitive, for messages that it cannot be carried out.
     pub(crate) fn infinitive(self) -> &'static str {
         match self {
             Self::Prune => "prune the workspace",
@@ -85,7 +85,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Makes a log that begins with the warnings from reading the workspace, since the result lacks the parts
-    /// that they concern.
+    /// that these warnings concern.
     pub(super) fn of(workspace: &Workspace) -> Self {
         Self { report: workspace.notes.clone(), ..Self::default() }
     }
@@ -107,8 +107,8 @@ impl Log {
     /// Numbers the elements of the new document, checks that a valid input did not become invalid, and
     /// returns the result.
     ///
-    /// A workspace that had errors before may still have some: to remove its faulty parts is a way of
-    /// repairing it, which may take several steps.
+    /// A workspace that had errors before the operation may still have some: removing its faulty parts is a
+    /// way to repair it, which may take several operations.
     pub(super) fn finish(
         mut self,
         operation: Operation,
@@ -148,7 +148,7 @@ impl Log {
 struct State {
     /// Problems that concern every measurement.
     shared: Report,
-    /// Names of the measurements, each with the problems that concern it alone.
+    /// Names of the measurements, each with the problems that concern only this measurement.
     measurements: Vec<(String, Report)>,
 }
 

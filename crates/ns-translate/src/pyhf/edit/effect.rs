@@ -1,9 +1,9 @@
 //! Removes systematics that hardly change their sample.
 //!
-//! The size of an effect is defined as in TRExFitter's pruning, with normalisation and shape apart, for each
-//! sample of each channel. A normsys changes only the normalisation. The normalisation effect of a histosys
-//! is the relative change of the sum over the bins. Its shape effect in a bin is the relative change of the
-//! bin after the template is scaled back to the nominal sum.
+//! The size of an effect is defined as in TRExFitter's pruning, separately for normalisation and shape, for
+//! each sample of each channel. A normsys changes only the normalisation. The normalisation effect of a
+//! histosys is the relative change of the sum over the bins. Its shape effect in a bin is the relative change
+//! of the bin after the template is scaled back to the nominal sum.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::super::names::quoted;
 use super::edited::Log;
 use super::prune::for_each_sample;
 
-/// The largest relative effects of modifiers that are removed.
+/// The largest relative effects for which modifiers are removed.
 pub(super) struct Thresholds {
     pub(super) norm: f64,
     /// Largest shape effect; `None` keeps every histosys.
@@ -25,8 +25,8 @@ struct Size {
     shape: f64,
 }
 
-/// Removes the modifiers whose effects are within the thresholds. The log gets one change for each of them,
-/// and their number at the end.
+/// Removes the modifiers whose effects are within the thresholds. The log gets one change for each removed
+/// modifier, and their number at the end.
 pub(super) fn prune(document: &mut Document, thresholds: &Thresholds, log: &mut Log) {
     let pois: HashSet<String> = document.measurements.iter().map(|m| m.config.poi.clone()).collect();
     let (mut norm, mut shape) = (Count::default(), Count::default());
@@ -89,8 +89,8 @@ struct Count {
 }
 
 impl Size {
-    /// Computes the effect of a histosys: infinite, so that the modifier is kept, if no relative effect is
-    /// defined.
+    /// Computes the effect of a histosys. If no relative effect is defined, the effect is infinite, so that
+    /// the modifier is kept.
     fn of(nominal: &[f64], lo: &[f64], hi: &[f64]) -> Self {
         let total: f64 = nominal.iter().sum();
         let mut size = Self { norm: 0.0, shape: 0.0 };
@@ -110,7 +110,8 @@ impl Size {
                 } else {
                     (varied / (nominal * scale) - 1.0).abs()
                 };
-                // The relative effect is not defined in a bin whose nominal yield alone is 0.
+                // The relative effect is infinite in a bin in which only the nominal yield is 0. NaN counts
+                // as infinite.
                 size.shape = size.shape.max(if change.is_nan() { f64::INFINITY } else { change });
             }
         }

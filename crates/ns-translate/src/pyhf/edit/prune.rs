@@ -24,12 +24,13 @@ pub struct Prune {
     pub modifier_types: Vec<String>,
     /// Names of measurements to remove.
     pub measurements: Vec<String>,
-    /// Largest relative change of normalisation, up or down, by normsys modifiers to remove: 0.005 is half a
-    /// percent. Each modifier of each sample is considered alone.
+    /// Threshold for normsys modifiers: those that change the normalisation of their sample by at most this
+    /// fraction, up and down, are removed (0.005 is half a percent). Each modifier of each sample is
+    /// considered alone.
     pub norm_threshold: Option<f64>,
-    /// Largest shape effect, in any bin of the sample, of histosys modifiers to remove. Their normalisation
-    /// effect must also be at most `norm_threshold`, which must be given too. The shape effect is the
-    /// relative change of a bin once the change of the sum over all bins is divided out.
+    /// Threshold for histosys modifiers: those with at most this shape effect in every bin are removed, if
+    /// their normalisation effect is at most `norm_threshold`, which must be given too. The shape effect is
+    /// the relative change of a bin once the change of the sum over all bins is divided out.
     pub shape_threshold: Option<f64>,
 }
 
@@ -37,9 +38,10 @@ impl Workspace {
     /// Removes the parts that `prune` names, and then the modifiers whose effects are within its thresholds.
     ///
     /// Observations are removed with their channels. If a parameter loses its last modifier because modifiers
-    /// were removed, its settings are removed too, and it is no longer a parameter of interest. If it does so
-    /// because a channel or sample was removed, the measurement keeps both, with a warning: a signal may be
-    /// patched in again later. Modifiers of a parameter of interest are never removed for a small effect.
+    /// were removed, its settings are removed too, and it is no longer a parameter of interest. If the last
+    /// modifier goes with a removed channel or sample, the parameter keeps its settings and stays a parameter
+    /// of interest, with a warning: a signal may be patched in again later. Modifiers of a parameter of
+    /// interest are never removed for a small effect.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] for names that do not exist, thresholds that are not valid, and if a
@@ -181,7 +183,7 @@ fn prune_modifiers(prune: &Prune, document: &mut Document, log: &mut Log) {
     }
     let names: HashSet<&str> = prune.modifiers.iter().map(String::as_str).collect();
     let types: HashSet<&str> = prune.modifier_types.iter().map(String::as_str).collect();
-    // One change for each name and type, since a systematic can be on many samples.
+    // The log gets one change for each name and type, since a systematic can be on many samples.
     let mut counts: BTreeMap<(String, ModifierType), (String, usize)> = BTreeMap::new();
     for_each_sample(document, |channel, sample| {
         let place = sample.path(channel);
@@ -212,8 +214,8 @@ pub(super) fn for_each_sample(document: &mut Document, mut edit: impl FnMut(&Cha
     }
 }
 
-/// Removes the settings of parameters in `gone` and their role as parameter of interest. Warns about those of
-/// parameters in `unused`, which lost their modifiers with a channel or sample.
+/// Removes the settings of the parameters in `gone`, and removes these parameters as parameters of interest.
+/// Warns about settings of the parameters in `unused`, which lost their modifiers with a channel or sample.
 fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document, log: &mut Log) {
     for measurement in &mut document.measurements {
         let mut kept = Vec::new();
@@ -272,7 +274,7 @@ fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document,
 }
 
 impl Thresholds {
-    /// Returns the thresholds, `None` without a normalisation threshold. Reports invalid ones.
+    /// Returns the thresholds; `None` without a normalisation threshold. Reports invalid thresholds.
     fn of(prune: &Prune, report: &mut Report) -> Option<Self> {
         for (name, value) in [("norm", prune.norm_threshold), ("shape", prune.shape_threshold)] {
             if let Some(value) = value.filter(|x| !(x.is_finite() && *x >= 0.0)) {

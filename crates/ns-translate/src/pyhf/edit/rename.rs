@@ -17,8 +17,8 @@ pub struct Rename {
     pub channels: BTreeMap<String, String>,
     /// New names of samples, in every channel.
     pub samples: BTreeMap<String, String>,
-    /// New names of modifiers of any type, and so of parameters. Settings and parameters of interest change
-    /// too.
+    /// New names of modifiers of any type, and so of their parameters. Settings of these parameters and
+    /// parameters of interest are renamed too.
     pub modifiers: BTreeMap<String, String>,
     /// New names of measurements.
     pub measurements: BTreeMap<String, String>,
@@ -27,8 +27,8 @@ pub struct Rename {
 impl Workspace {
     /// Renames channels, samples, modifiers and measurements.
     ///
-    /// Channels, measurements and the samples of one channel must keep different names. Two modifiers may get
-    /// the same name: they then share a parameter, and there is a warning.
+    /// Two channels, two measurements or two samples of one channel must not get the same name. Two modifiers
+    /// may: they then share a parameter, and there is a warning.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] for old names that do not exist and new names that are empty or taken;
@@ -72,7 +72,7 @@ impl Workspace {
     }
 }
 
-/// Returns the new name, or `name` if it stays.
+/// Returns the new name; if there is none, `name`.
 fn renamed<'a>(map: &'a BTreeMap<String, String>, name: &'a str) -> &'a str {
     map.get(name).map_or(name, String::as_str)
 }
@@ -122,7 +122,7 @@ fn check_lumi(document: &Document, map: &BTreeMap<String, String>, report: &mut 
     }
 }
 
-/// Reports new names that two channels, samples of a channel or measurements would share.
+/// Reports new names that two channels, two samples of a channel or two measurements would share.
 fn check_taken(document: &Document, rename: &Rename, report: &mut Report) {
     let channels = document.channels.iter().map(|c| (c.name.as_str(), format!("{}/name", c.path())));
     taken(
@@ -179,7 +179,7 @@ fn taken<'a>(
     }
 }
 
-/// Reports settings in one measurement that would be two settings of one parameter.
+/// Reports settings of one measurement that would become two settings of the same parameter.
 fn check_settings(measurement: &Measurement, map: &BTreeMap<String, String>, report: &mut Report) {
     let mut seen: HashMap<&str, &str> = HashMap::new();
     for setting in &measurement.config.parameters {

@@ -63,7 +63,8 @@ impl NameKind {
     }
 }
 
-/// Suggests the nearest name, or lists all names.
+/// Suggests the name in `known` that is nearest to `name`. If none is near, lists all of `known` after
+/// `lead`.
 pub(super) fn suggestion(name: &str, known: &BTreeSet<&str>, lead: &str) -> String {
     match nearest(name, known.iter().copied()) {
         Some(near) => format!("Did you mean {}?", quoted(near)),

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 /// Largest numbers of bytes that are read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Largest size of a document. The largest published ones have a tenth of the default.
+    /// Largest size of a document. The largest published documents have a tenth of the default size.
     pub(super) text: u64,
     /// Largest size of an unpacked stream, such as all members of an archive together.
     pub(super) stream: u64,

@@ -1,4 +1,4 @@
-//! Reads plain files, files compressed with gzip, and members of archives.
+//! Reads uncompressed files, files compressed with gzip, and members of archives.
 //!
 //! The first bytes of a file determine its type, not its name. A member of an archive is named
 //! `archive.tar.gz:path/in/archive.json`; HEPData publishes such archives. The result is the text of the
@@ -28,8 +28,8 @@ const GZIP: [u8; 2] = [0x1F, 0x8B];
 /// # Errors
 /// [`WorkspaceError::Io`] if the file cannot be read; [`WorkspaceError::TooLong`] if it is longer than a
 /// workspace can be; [`WorkspaceError::Unpack`] if it is damaged or unpacks to too many bytes;
-/// [`WorkspaceError::Member`] if it is an archive and no member, or one that it does not have, is named;
-/// [`WorkspaceError::NoArchive`] if a member is named and the file is not an archive.
+/// [`WorkspaceError::Member`] if it is an archive and no member is named, or the archive lacks the named
+/// member; [`WorkspaceError::NoArchive`] if a member is named and the file is not an archive.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     let place = FileMember::of(path);
     let file = File::open(place.file()).map_err(|error| place.io(error))?;
@@ -45,7 +45,8 @@ pub fn read_from(reader: impl Read, name: &str) -> Result<Vec<u8>, WorkspaceErro
     text(reader, &FileMember::stream(name), Limits::DEFAULT)
 }
 
-/// Returns the file on disk that a path refers to: if the path names a member of an archive, the archive.
+/// Returns the file on disk that a path refers to. If the path names a member of an archive, this is the
+/// archive.
 #[must_use]
 pub fn file_of(path: &Path) -> &Path {
     FileMember::of(path).file()
@@ -68,7 +69,7 @@ fn text(mut reader: impl Read, place: &FileMember<'_>, limits: Limits) -> Result
     })
 }
 
-/// Whether a stream was compressed, on which the error for a stream that is too long depends.
+/// Whether a stream was compressed. The error for a stream that is too long depends on this.
 #[derive(Clone, Copy)]
 enum Pipe {
     Plain,

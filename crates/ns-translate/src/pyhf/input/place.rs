@@ -1,4 +1,4 @@
-//! A file or a member of an archive, as the user named it, and the errors of reading it.
+//! A file or a member of an archive, as the user named it, and the errors of reading this file or member.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -27,10 +27,10 @@ pub struct PatchArgument {
 impl FromStr for PatchArgument {
     type Err = Infallible;
 
-    /// Parses `FILE` or `FILE:NAME`, both of which may contain colons. The file is the whole text, or else
-    /// the longest part before a colon, that is an existing file or `-` (standard input). If there is none,
-    /// the text is split at the first colon whose rest is not empty and has no slash or backslash, unlike
-    /// `C:\patch.json`.
+    /// Parses `FILE` or `FILE:NAME`. File and name may both contain colons. If the whole text is an existing
+    /// file or `-` (standard input), it is the file. Otherwise the file is the longest part before a colon
+    /// that is an existing file or `-`. If no part is, the text is split at the first colon after which there
+    /// is a name without slash or backslash (so `C:\patch.json` is not split).
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let splits =
             || text.match_indices(':').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
@@ -69,7 +69,7 @@ impl PatchArgument {
         self.file.as_os_str() == STANDARD_INPUT
     }
 
-    /// Reads the patch.
+    /// Reads the patch from the file.
     ///
     /// # Errors
     /// If the file cannot be read or is neither a JSON Patch nor a patchset; if a patchset is given without a

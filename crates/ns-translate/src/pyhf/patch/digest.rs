@@ -74,7 +74,7 @@ pub(crate) fn digest_of(value: &Value, algorithm: DigestAlgorithm) -> String {
         DigestAlgorithm::Sha384 => hash::<Sha384>(value),
         DigestAlgorithm::Sha512 => hash::<Sha512>(value),
     };
-    // To write to a hash cannot fail.
+    // Writing to a hash cannot fail.
     hex.unwrap_or_default()
 }
 
@@ -139,7 +139,7 @@ fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes an integer as it is, and a float as Python's `repr`: with the fewest digits that read back the
-/// same, and without an exponent from -4 to 15.
+/// same, and without an exponent if it would be from -4 to 15.
 fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let Some(x) = number.as_f64().filter(|_| number.is_f64()) else {
         return write!(out, "{number}");

@@ -1,4 +1,4 @@
-//! Patches: JSON Patch files and members of pyhf patchsets, applied to a whole workspace.
+//! Patches: JSON Patch files and members of pyhf patchsets, which are applied to workspaces.
 
 mod apply;
 mod argument;
@@ -29,7 +29,7 @@ pub enum DigestCheck {
 /// A patch that can be applied to a workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patch {
-    /// Origin of the patch for messages: file and, for a patchset, name.
+    /// Origin of the patch for messages: the file and, for a patchset, the name of the patch.
     origin: String,
     operations: json_patch::Patch,
     /// Digests of the workspace that the patch was made for: algorithm and hexadecimal text.
@@ -64,7 +64,7 @@ impl Patch {
         &self.origin
     }
 
-    /// Returns the warnings from reading the file, with its name before each place.
+    /// Returns the warnings from reading the file, with the name of the file before each JSON pointer.
     pub(crate) fn notes(&self) -> &Report {
         &self.notes
     }

@@ -17,7 +17,8 @@ use crate::pyhf::parse::{VERSION, object as typed_object};
 use crate::pyhf::problem::Report;
 use crate::pyhf::tolerate::bring_patchset_into_form;
 
-/// A patchset. Its patches are kept as text until one is chosen, because published patchsets have hundreds.
+/// A patchset. Its patches are kept as text until one is chosen, because published patchsets have hundreds of
+/// them.
 #[derive(Debug, Clone)]
 pub struct Patchset<'a> {
     origin: String,
@@ -129,7 +130,7 @@ impl<'a> Patchset<'a> {
         self.members.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// Returns the labels of a patch's values, which are the same for all patches.
+    /// Returns the labels of the values, which are the same for all patches.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels
@@ -368,8 +369,8 @@ fn check_metadata(value: &Value, place: &ValueLocation, report: &mut Report) {
     }
 }
 
-/// Reports missing keys of the metadata: as an error if an unknown key resembles one, since it may be
-/// misspelt, otherwise as a warning, since no key is needed to find a patch and apply it.
+/// Reports missing keys of the metadata. If an unknown key resembles a missing one, it may be misspelt, which
+/// is an error. Otherwise there is only a warning, since no key is needed to find a patch and apply it.
 fn check_metadata_keys(map: &Map<String, Value>, known: &[&str], place: &ValueLocation, report: &mut Report) {
     let absent: Vec<&str> = known.iter().copied().filter(|key| !map.contains_key(*key)).collect();
     let mut misspelt = false;

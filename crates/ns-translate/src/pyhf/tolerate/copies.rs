@@ -3,7 +3,7 @@
 //! pyhf keeps tables by name and type. So it applies two equal modifiers once, counts two equal samples,
 //! channels and observations once, and reads the first of two measurements. It refuses two shapesys modifiers
 //! or two settings of one name even if they are equal; here they are treated like other copies. If two items
-//! of one name differ, both are kept, and the rules report an error.
+//! of one name differ, both are kept, and the later check of the contents reports an error.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use crate::pyhf::document::{
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
-/// Keeps the first of each group of equal items with the same name. The field `at` of each item stays its
-/// position in the file.
+/// Keeps the first of several equal items with the same name. The field `at` of each item stays its index in
+/// the file.
 pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     let mut gathered = Gathered::default();
     for channel in &mut document.channels {
@@ -136,8 +136,8 @@ pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// Returns the kind of a warning about a copy and the end of its message: pyhf accepts copies, except of a
-/// shapesys.
+/// Returns the kind of a warning about a copy, and the end of its message. Both depend on whether the copy
+/// contains a shapesys, since pyhf then refuses it.
 fn compared(shapesys: bool, [without, with]: [&'static str; 2]) -> (&'static str, &'static str) {
     if shapesys { (with, "; pyhf refuses it") } else { (without, ", as in pyhf") }
 }
@@ -146,8 +146,8 @@ fn has_shapesys(sample: &Sample) -> bool {
     sample.modifiers.iter().any(|m| m.effect.kind() == ModifierType::ShapeSys)
 }
 
-/// Removes items that equal the first item with their name. `tell` is called with each removed item and the
-/// first one.
+/// Removes items that equal the first item with the same name. `tell` is called with each removed item and
+/// that first item.
 fn keep_first<T>(
     list: &mut Vec<T>,
     key: fn(&T) -> (&String, u8),
@@ -181,7 +181,7 @@ fn keep_first<T>(
     });
 }
 
-/// Returns the name and the type of a modifier, which identify it.
+/// Returns the name and the type of a modifier, which identify it within a sample.
 fn modifier_key(modifier: &Modifier) -> (&String, u8) {
     (&modifier.name, modifier.effect.kind() as u8)
 }

@@ -15,8 +15,8 @@ const DESCRIPTIVE: [&str; 4] = ["$schema", "comment", "description", "metadata"]
 const CONTENTS: [&str; 3] = ["channels", "observations", "measurements"];
 
 /// Removes descriptive keys, adds missing values for which there is only one possibility, and puts single
-/// numbers into lists, each with a warning. The reader refuses any other deviation. No element of an array
-/// moves, so paths stay those of the file.
+/// numbers into lists, each with a warning. The reader refuses any other deviation from the format. No
+/// element of an array moves, so paths stay those of the file.
 pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
     let mut gathered = Gathered::default();
     drop_descriptions(document, &mut String::new(), &mut gathered);
@@ -84,8 +84,8 @@ fn drop_descriptions(value: &mut Value, path: &mut String, gathered: &mut Gather
     }
 }
 
-/// Adds a missing version, since there is only one. It adds none if there are unknown keys, because one may
-/// be a misspelt `version`.
+/// Adds a missing version, since the format has only one. If there are unknown keys, nothing is added,
+/// because one of them may be a misspelt `version`.
 fn add_version(document: &mut Value, gathered: &mut Gathered) {
     let Value::Object(map) = document else { return };
     if !has_only(map, &CONTENTS) || map.len() < CONTENTS.len() {
@@ -104,8 +104,8 @@ fn has_only(map: &Map<String, Value>, known: &[&str]) -> bool {
     map.keys().all(|key| known.contains(&key.as_str()))
 }
 
-/// Adds `"data": null` to a modifier that allows nothing else, and puts single numbers in its data into
-/// lists.
+/// Adds a missing `"data": null` to a modifier whose data can only be null. In the data of other modifiers,
+/// puts single numbers into lists.
 fn complete(modifier: &mut Value, path: &str, gathered: &mut Gathered) {
     let Some(kind) = modifier.get("type").and_then(Value::as_str).and_then(ModifierType::from_name) else {
         return;

@@ -19,13 +19,13 @@ struct WarningKind {
     path: String,
     message: String,
     remedy: String,
-    /// Paths of the next places, up to [`NAMED`].
+    /// Paths of the next places, at most [`NAMED`].
     others: Vec<String>,
     n_others: usize,
 }
 
 impl Gathered {
-    /// Adds a place to the warning of this kind. For the first place, `say` provides message and remedy.
+    /// Adds a path to the warning of this kind. For the first path, `say` provides message and remedy.
     pub(crate) fn note(&mut self, kind: &'static str, path: String, say: impl FnOnce() -> (String, String)) {
         if let Some(known) = self.by_name.get(kind).and_then(|&i| self.kinds.get_mut(i)) {
             known.n_others += 1;

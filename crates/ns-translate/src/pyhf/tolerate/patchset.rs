@@ -12,7 +12,7 @@ use crate::pyhf::problem::Report;
 const DESCRIPTIVE: [&str; 3] = ["$schema", "comment", "description"];
 
 /// Removes descriptive keys and adds a missing version, each with a warning. The reader refuses any other
-/// deviation.
+/// deviation from the format.
 pub(crate) fn bring_patchset_into_form(document: &mut Value, report: &mut Report) {
     let mut gathered = Gathered::default();
     let Value::Object(map) = document else { return };
