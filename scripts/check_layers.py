@@ -26,7 +26,7 @@ def code(path: pathlib.Path) -> str:
 
 
 def names(tree: str) -> list[str]:
-    """First names of the paths in what follows `crate::`: `a::b`, `{a, b::{c, d}}`."""
+    """First names of the paths in a text that followed `crate::`, such as `a::b` or `{a, b::{c, d}}`."""
     if not tree.startswith("{"):
         return re.findall(r"\A\w+", tree)
     depth, part, parts = 0, "", []
@@ -43,7 +43,7 @@ def names(tree: str) -> list[str]:
 
 
 def exports(root: str) -> dict[str, str]:
-    """Names that the root of a crate re-exports, and the module of each."""
+    """Names that the root of a crate re-exports, and the module that each name comes from."""
     found = {}
     for module, tree in re.findall(r"\bpub(?:\([^)]*\))? use (?:self::|crate::)?(\w+)::(\{[^;]*\}|[\w:]+)\s*;", root):
         for name in re.findall(r"\w+", tree):
@@ -52,7 +52,7 @@ def exports(root: str) -> dict[str, str]:
 
 
 def dependencies(source: pathlib.Path) -> dict[tuple[str, str], str]:
-    """Pairs of modules, the first of which depends on the second, with a file that says so."""
+    """Pairs of modules, of which the first depends on the second, and a file in which it does."""
     roots = [path for path in (source / "lib.rs", source / "main.rs") if path.exists()]
     root = "\n".join(code(path) for path in roots)
     modules = set(re.findall(r"^\s*(?:pub(?:\([^)]*\))? )?mod (\w+);", root, re.M))
@@ -62,7 +62,7 @@ def dependencies(source: pathlib.Path) -> dict[tuple[str, str], str]:
         parts = list(path.relative_to(source).with_suffix("").parts)
         if path in roots or parts[0] not in modules or "tests" in parts:
             continue
-        # `super` so many times is the crate: a folder's `mod.rs` is the folder.
+        # This many `super::` in a row name the root of the crate. A folder's `mod.rs` counts as the folder.
         depth, text = len(parts) - (parts[-1] == "mod"), code(path)
         starts = [match.end() for match in re.finditer(r"\bcrate::", text)]
         starts += [match.end() for match in re.finditer(r"(?<![\w:])(?:super::){%d}(?!super)" % depth, text)]
@@ -75,7 +75,7 @@ def dependencies(source: pathlib.Path) -> dict[tuple[str, str], str]:
 
 
 def way(graph: dict[str, list[str]], start: str, end: str) -> list[str]:
-    """The shortest way from one module to another, both included; empty if there is none."""
+    """The shortest chain of dependencies from one module to another, both included; empty if there is none."""
     before, queue = {start: start}, deque([start])
     while queue:
         at = queue.popleft()
@@ -92,7 +92,7 @@ def way(graph: dict[str, list[str]], start: str, end: str) -> list[str]:
 
 
 def circles(found: dict[tuple[str, str], str]) -> list[list[str]]:
-    """One shortest circle through each module that is on one and was not named before."""
+    """The shortest circle of dependencies through each module, except those that share a module with a shorter one."""
     graph: dict[str, list[str]] = {}
     for module, target in sorted(found):
         graph.setdefault(module, []).append(target)

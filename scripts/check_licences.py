@@ -64,7 +64,7 @@ def satisfied(expression: str, allowed: set[str]) -> bool:
 
 
 def reachable(metadata) -> set[str]:
-    """Packages that our crates build with: normal and build dependencies, and development ones of ours."""
+    """Packages that our crates are built with: all normal and build dependencies, and our development dependencies."""
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     found, queue = set(metadata["workspace_members"]), list(metadata["workspace_members"])
     ours = set(queue)

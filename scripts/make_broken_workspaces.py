@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes broken workspaces into tests/broken, each a small mutation of a good one.
+"""Writes broken workspaces into tests/broken, most of them a valid one with a small change.
 
-The name of a file says what is wrong with it. A snapshot test holds the message that each
-gets. Plain Python 3, no dependencies, and the same bytes on every run:
+The name of a file says what is wrong with it. A snapshot test contains the message for each
+file. Plain Python 3, no dependencies, and the same bytes on every run:
 
     python3 scripts/make_broken_workspaces.py            # write
     python3 scripts/make_broken_workspaces.py --check    # fail if a committed file differs
@@ -75,7 +75,7 @@ CASES = {}
 
 
 def case(name):
-    """Registers a function that mutates the good workspace in place (or returns bytes)."""
+    """Registers a function that changes the valid workspace `GOOD` in place."""
 
     def register(function):
         assert name not in CASES, name

@@ -69,7 +69,7 @@ def rounded(numbers, digits=4):
 
 
 def scaled(data, *factors):
-    """Bin-by-bin product, with one factor per bin or one for all."""
+    """Bin-by-bin product with one factor per bin, or with a single factor for all bins."""
     if len(factors) == 1:
         factors = factors * len(data)
     return rounded([x * f for x, f in zip(data, factors)])
@@ -79,7 +79,7 @@ def scaled(data, *factors):
 
 
 def simple_workspace():
-    """A search for a bump over a falling background, with a control region for its rate."""
+    """A search for a bump over a falling background, with a control region for the rate of the background."""
     signal = [1.5, 6.0, 9.0, 3.5]
     background = [60.0, 42.0, 25.0, 14.0]
     control = [310.0, 205.0, 120.0]
@@ -155,7 +155,7 @@ def all_modifiers():
 
 
 def several_measurements():
-    """One model, four ways to fit it: other parameters fixed, other parameters of interest."""
+    """Four measurements of the same channels, with different fixed parameters, bounds and parameters of interest."""
     channels = [
         channel(
             "counting",
@@ -179,7 +179,7 @@ def several_measurements():
 
 def background_only():
     """A background-only workspace as published with a patchset: its parameter of interest is
-    that of the signal, which only the patches bring."""
+    the signal strength, which only the patches add."""
     return workspace(
         [
             channel(
@@ -408,7 +408,7 @@ def overrides():
 
 
 def large_counts():
-    """Counts up to 1e8, where a careless sum of logarithms loses digits."""
+    """Counts up to 1e8, for which a simple sum of logarithms loses digits."""
     return workspace(
         [
             channel(
@@ -422,8 +422,8 @@ def large_counts():
     )
 
 
-# Yields and effects of `strongly_bent`: made up so that many asymmetric effects act on the same few bins. Per channel and
-# sample: yields, then for each modifier its name and, of variations, low and high.
+# Yields and modifiers of each channel and sample of `strongly_bent`. They are made up so that many asymmetric effects
+# act on the same few bins. Variations are given as low and high.
 STRONGLY_BENT = {
     "CR_S": {
         "single": ([90.0], [
@@ -616,7 +616,7 @@ def fixtures():
 
 
 def dumps(value, indent=0, width=110):
-    """JSON with what fits on one line on one line."""
+    """JSON text in which every value that fits on one line is on one line."""
     flat = json.dumps(value)
     if len(flat) + indent <= width or not isinstance(value, (dict, list)):
         return flat

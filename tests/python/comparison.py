@@ -52,7 +52,7 @@ class NextstatEngine:
         return 2 * float(self.model.nll(np.asarray(point)))
 
     def fit(self):
-        """Best fit, twice the NLL there, whether it converged."""
+        """Returns the best fit, twice the NLL there, and whether the fit converged."""
         result = self.package.fit(self.model)
         return [float(x) for x in result.bestfit], float(result.twice_nll), bool(result.converged)
 
@@ -74,7 +74,7 @@ def pyhf_model(case: Case):
 
 
 def pyhf_twice_nll(model, point, data) -> float:
-    """``-2 ln L`` by pyhf; not finite where its logarithm is not."""
+    """``-2 ln L`` computed by pyhf. It is not finite where pyhf's `logpdf` is not finite."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return -2 * float(np.asarray(model.logpdf(np.asarray(point, float), np.asarray(data, float)))[0])
@@ -88,7 +88,7 @@ def pyhf_minima(model, data, optimizers=("scipy", "minuit")):
     for name in optimizers:
         pyhf.set_backend("numpy", makers[name]())
         with (
-            contextlib.suppress(Exception),  # pyhf gives up in many ways; we only ask where it does not
+            contextlib.suppress(Exception),  # pyhf raises errors of many types; only its successes are compared
             np.errstate(all="ignore"),
             warnings.catch_warnings(),
         ):
@@ -98,7 +98,7 @@ def pyhf_minima(model, data, optimizers=("scipy", "minuit")):
 
 
 def compare_parameters(case, engine, model):
-    """Names, order, start values, bounds and fixed flags: equal, not close."""
+    """Lists differences of names, order, initial values, bounds and fixed flags, which must be exactly equal."""
     config = model.config
     pairs = [
         ("parameter names", engine.parameter_names(), list(config.par_names)),
@@ -110,7 +110,7 @@ def compare_parameters(case, engine, model):
 
 
 def compare_point(case, engine, model, data, scalar, point):
-    """Expected data and twice_nll at one point, against pyhf and against the scalar model."""
+    """Lists differences of expected data and twice_nll at one point from pyhf and from the scalar model."""
     problems = []
     counts, sizes = scalar.expected_main(point)
     theirs = np.asarray(model.expected_data(point), float)
@@ -140,7 +140,8 @@ def compare_point(case, engine, model, data, scalar, point):
 
 
 def compare_fit(case, engine, model, data, scalar, optimizers=("scipy", "minuit")):
-    """The minimum is real, inside the bounds, and not above any that pyhf finds."""
+    """Lists problems of the fit: its minimum must have the value that pyhf computes there, lie inside the bounds,
+    and not be above any minimum that pyhf finds."""
     point, ours, converged = engine.fit()
     problems = [] if converged else ["the fit did not converge"]
     for name, x, init, (lo, hi), fixed in zip(
@@ -161,12 +162,12 @@ def compare_fit(case, engine, model, data, scalar, optimizers=("scipy", "minuit"
 
 
 def compare_case(case, make_engine=NextstatEngine, n_points=4, optimizers=("scipy", "minuit")):
-    """Every disagreement of one case, in words; an empty list is agreement."""
+    """Lists every disagreement of one case as text. An empty list means that both agree."""
     model, data = pyhf_model(case)
     scalar = case.scalar()
     try:
         engine = make_engine(case)
-    except Exception as error:  # whatever is raised, pyhf accepts this workspace
+    except Exception as error:  # any error is wrong, because pyhf accepts this workspace
         return [f"rejected, while pyhf accepts it: {type(error).__name__}: {error}"]
     problems = compare_parameters(case, engine, model)
     if problems:
@@ -182,10 +183,10 @@ def compare_case(case, make_engine=NextstatEngine, n_points=4, optimizers=("scip
 
 
 def pyhf_rejects(case) -> str | None:
-    """Why pyhf does not take this workspace; ``None`` if it does."""
+    """Returns the reason why pyhf rejects this workspace; ``None`` if pyhf accepts it."""
     try:
         with np.errstate(all="ignore"):
             pyhf_model(case)
-    except Exception as error:  # pyhf has many ways to say no, bare assertions among them
+    except Exception as error:  # pyhf rejects workspaces by errors of many types, even AssertionError
         return f"{type(error).__name__}: {str(error)[:200]}"
     return None

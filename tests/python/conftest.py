@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-# In the background a shell has interrupts ignored, and so would be those of the tests and of their children.
+# A shell that starts the tests in the background makes them and their child processes ignore interrupts. Undo that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # pyhf's schema validator uses a deprecated class of its own dependency.

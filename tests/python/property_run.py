@@ -19,7 +19,7 @@ import time
 import warnings
 from collections import Counter
 
-# Processes share the work here; threads within each would only get in the way.
+# The cases are shared among processes. More threads in each process would only slow them down.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
@@ -39,7 +39,7 @@ def run_valid(job):
     case = draw_case(seed, index)
     try:
         problems = compare_case(case)
-    except Exception as error:  # a fault of the comparison itself is reported with its case
+    except Exception as error:  # an error of the comparison itself is reported together with the case
         problems = [f"the comparison raised {type(error).__name__}: {error}"]
     scalar = case.scalar()
     return case, problems, len(scalar.suggested_init()), len(scalar.main)

@@ -19,13 +19,13 @@ HISTOSYS_CODES = ("code4p", "code0", "code2")
 
 @dataclass
 class Case:
-    """A workspace and how to read it."""
+    """A workspace, and the measurement and interpolation codes to read it with."""
 
     seed: int
     index: int
     spec: dict
     measurement: str | None
-    poi: str | None  # as pyhf's `poi_name`: None where the workspace has no usable one
+    poi: str | None  # the `poi_name` for pyhf: None if the model lacks the parameter of interest
     normsys_code: str
     histosys_code: str
 
@@ -37,7 +37,7 @@ class Case:
 
 
 class _Draw:
-    """The state of one draw."""
+    """The random number generator of one case, and functions that draw from it."""
 
     def __init__(self, seed, index):
         self.rng = np.random.default_rng([seed, index])
@@ -49,7 +49,7 @@ class _Draw:
         return float(self.rng.uniform(a, b))
 
     def integer(self, a, b):
-        """a <= n <= b"""
+        """Draws an integer n with a <= n <= b."""
         return int(self.rng.integers(a, b + 1))
 
     def pick(self, items):
@@ -63,7 +63,7 @@ class _Draw:
         return [items[i] for i in self.rng.permutation(len(items))]
 
     def rounded(self, x):
-        """Half of all numbers as an analysis would write them, half with every digit."""
+        """Rounds a random half of all numbers to four digits, as an analysis would write them."""
         return float(f"{x:.4g}") if self.chance(0.5) else float(x)
 
 
@@ -102,7 +102,7 @@ def _channels(d):
             }
         )
         if len(samples) > 1 and d.chance(0.05):
-            # A bin in which nothing is expected at all.
+            # A bin in which no sample has expected events.
             b = d.integer(0, n - 1)
             for sample in channels[-1]["samples"]:
                 sample["data"][b] = 0.0
@@ -122,7 +122,7 @@ def _shape_variation(d, nominal):
         base = abs(y) if y != 0 else d.pick([0.0, 0.5])
         up, down = size * base * d.between(-0.3, 1.3), size * base * d.between(-0.3, 1.3)
         if d.chance(0.1):
-            down = -down  # both sides the same way
+            down = -down  # the low and the high variation shift the bin in the same direction
         lo.append(d.rounded(y - down))
         hi.append(d.rounded(y + up))
     return {"lo_data": lo, "hi_data": hi}
@@ -130,7 +130,7 @@ def _shape_variation(d, nominal):
 
 def _modifiers(d, channels):
     every = [(c, s) for c in channels for s in c["samples"]]
-    # Scalar, Gaussian: normsys and histosys share names freely.
+    # Parameters with a Gaussian constraint. A normsys and a histosys may share a name, and thus the parameter.
     alphas = d.shuffled(["np_a", "np_b", "JES", "alpha [3]", "θ"])[: d.integer(0, 4)]
     for name in alphas:
         kinds = d.pick([["normsys"], ["histosys"], ["normsys", "histosys"]])
@@ -143,7 +143,7 @@ def _modifiers(d, channels):
                     if d.chance(0.1):
                         lo, hi = hi, lo
                     _add(sample, name, kind, {"lo": d.rounded(lo), "hi": d.rounded(hi)})
-    # Free factors. The signal carries mu in most workspaces.
+    # One factor for all bins: normfactor and lumi. The signal has the normfactor mu in most workspaces.
     for _, sample in every:
         if (sample["name"] == "signal" and d.chance(0.9)) or d.chance(0.05):
             _add(sample, "mu", "normfactor", None)
@@ -153,7 +153,7 @@ def _modifiers(d, channels):
     if d.chance(0.3):
         for _, sample in d.some(every, 1):
             _add(sample, "lumi", "lumi", None)
-    # One gamma per bin.
+    # One parameter per bin: shapesys and staterror.
     for channel, sample in every:
         if d.chance(0.15):
             u = [d.rounded(abs(y) * d.between(0.05, 0.4)) if not d.chance(0.1) else 0.0 for y in sample["data"]]
@@ -167,11 +167,11 @@ def _modifiers(d, channels):
             _staterror(d, f"mcstat_{channel['name']}", d.some(channel["samples"], 1))
     common = [s["name"] for s in channels[0]["samples"] if all(_sample(c, s["name"]) for c in channels[1:])]
     if len(channels) > 1 and common and d.chance(0.15):
-        # One name over several channels: pyhf wants the same samples in each.
+        # One staterror name in several channels: pyhf requires the same samples in each of them.
         for name in d.some(common, 1):
             _staterror(d, "stat_all", [_sample(c, name) for c in channels])
     if d.chance(0.2):
-        # Shared by channels: the first in the alphabet sets the number of bins.
+        # A shapefactor that channels share. The first of them in alphabetical order sets the number of parameters.
         owner = d.pick(channels)
         n = len(owner["samples"][0]["data"])
         for channel in channels:
@@ -197,7 +197,7 @@ def _staterror(d, name, samples):
 
 
 def _settings(d, model, histosys_names, histosys_code):
-    """Parameter settings of a measurement: overrides, and lumi's which must be there."""
+    """Draws the parameter settings of a measurement: optional ones, and those of lumi, which are required."""
     out = []
     for group in model.sets.values():
         n, settings = len(group.init), {"name": group.name}
@@ -230,7 +230,7 @@ def _settings(d, model, histosys_names, histosys_code):
                 settings["sigmas"] = [d.rounded(s * d.between(0.5, 2)) for s in group.sigma]
             if group.kind == "poisson" and d.chance(0.08):
                 settings["factors"] = [d.rounded(t * d.between(0.5, 2)) for t in group.tau]
-            # Beyond 1, pyhf's vectorised code2 is not continuous: compared inside only.
+            # Outside -1 to 1, pyhf's vectorised code2 is not continuous, so it is compared only inside.
             if histosys_code == "code2" and group.name in histosys_names:
                 settings["bounds"] = [[-1.0, 1.0]]
         if len(settings) > 1:
@@ -241,7 +241,7 @@ def _settings(d, model, histosys_names, histosys_code):
 
 
 def random_point(rng, model, spread=1.0):
-    """A point within the bounds, with exact 0, 1 and bounds now and then."""
+    """Draws a point within the bounds. Some values are exactly -1, 0, 1 or a bound."""
     x = []
     for group in model.sets.values():
         for i, (init, (lo, hi)) in enumerate(zip(group.init, group.bounds)):
@@ -262,7 +262,7 @@ def random_point(rng, model, spread=1.0):
 
 
 def _observations(d, model):
-    """Counts drawn at a random point; none where nothing can be expected."""
+    """Draws counts at a random point. Bins without expected events, there or at the initial point, have none."""
     at_init, _ = model.expected_main(model.suggested_init())
     truth, _ = model.expected_main(random_point(d.rng, model, 0.4))
     asimov, start, out = d.chance(0.1), 0, []
@@ -280,7 +280,7 @@ def _observations(d, model):
 
 
 def draw_case(seed: int, index: int) -> Case:
-    """A random valid workspace."""
+    """Draws a random valid workspace."""
     d = _Draw(seed, index)
     normsys_code = d.pick(["code4", "code4", "code1"])
     histosys_code = d.pick(["code4p", "code4p", "code0", "code0", "code2"])
@@ -339,7 +339,7 @@ def _all_modifiers(spec, *kinds):
 
 def _drop_key(d, spec):
     where = d.pick([spec, d.pick(spec["channels"]), d.pick(_all_samples(spec))[1], d.pick(spec["observations"])])
-    del where[d.pick(sorted(where.keys() - {"version"}))]  # there is only one version
+    del where[d.pick(sorted(where.keys() - {"version"}))]  # a missing version is accepted
 
 
 def _drop_modifier_key(d, spec):
@@ -376,7 +376,7 @@ def _wrong_modifier_length(d, spec):
 
 
 def _clash_of_types(d, spec):
-    """One name under constraints that do not agree."""
+    """Gives two modifiers of a sample the same name, but types whose constraints do not agree."""
     channel, sample = d.pick(_all_samples(spec))
     n = len(sample["data"])
     pairs = [
@@ -390,7 +390,7 @@ def _clash_of_types(d, spec):
 
 
 def _shapesys_reused(d, spec):
-    # On a single sample two equal ones would be one.
+    # If there is only one sample, it gets both. They differ, because two equal modifiers would count once.
     for i, (_, sample) in enumerate((_all_samples(spec) * 2)[:2]):
         sample["modifiers"].append({"name": "reused", "type": "shapesys", "data": [1.0 + i] * len(sample["data"])})
 
@@ -478,7 +478,7 @@ def _no_parameters(d, spec):
 
 
 def _staterror_uneven(d, spec):
-    """One staterror name on different samples of different channels."""
+    """Uses one staterror name for different samples in two channels."""
     first, second = copy.deepcopy(spec["channels"][0]), copy.deepcopy(spec["channels"][0])
     first["name"], second["name"] = "uneven 1", "uneven 2"
     for channel, name in ((first, "one"), (second, "two")):
@@ -517,7 +517,7 @@ MUTATIONS = (
 
 
 def draw_broken(seed: int, index: int):
-    """A workspace with one fault, and the fault's name; ``None`` where it does not apply."""
+    """Draws a workspace with one fault. Returns it with the fault's name; ``None`` if the fault is impossible."""
     case = draw_case(seed, index)
     d = _Draw(seed + 1_000_003, index)
     mutation = MUTATIONS[index % len(MUTATIONS)]
@@ -535,10 +535,10 @@ def draw_broken(seed: int, index: int):
 
 
 def to_document(case: Case, problems=()) -> dict:
-    """A case as JSON, for a regression test."""
+    """Returns a case as a dictionary that is written as JSON, for a regression test."""
     return {**{f.name: getattr(case, f.name) for f in fields(Case)}, "problems": list(problems)}
 
 
 def from_document(document: dict) -> Case:
-    """The case that ``to_document`` wrote."""
+    """Returns the case of a dictionary that ``to_document`` returned."""
     return Case(**{f.name: document[f.name] for f in fields(Case)})

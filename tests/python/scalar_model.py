@@ -1,8 +1,8 @@
-"""HistFactory in plain scalar Python: the slow second opinion of the tests.
+"""HistFactory in scalar Python: a slow, independent reference for the tests.
 
 Written from the definitions in ``docs/numerics`` alone, one bin and one term at a
-time, without arrays and without sharing a line with the engine. Every value comes with
-the sums of absolute terms that the accuracy contract is stated in.
+time, without arrays and without any code of the package. Every value comes with the sums
+of absolute terms in which the accuracy contract (``docs/numerics.md``) is stated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 EPS = 2.0**-52
 
-# The types in pyhf's order of parameters.
+# The modifier types, in the order in which pyhf orders their parameters.
 TYPES = ("histosys", "lumi", "normfactor", "normsys", "shapefactor", "shapesys", "staterror")
 
 
@@ -34,16 +34,16 @@ class ParameterSet:
 
 @dataclass
 class Value:
-    """``-2 ln L`` with its parts, and what rounding may do to it."""
+    """``-2 ln L`` with its parts and the errors that rounding may cause."""
 
     twice_nll: float
     main: float
     constraint: float
-    # What the contract allows: 8 eps S + 1e-12, and rounding of the yields passed on.
+    # Error that the contract allows: 8 eps S + 1e-12, and the effect of the rounding of expected yields.
     tolerance: float
-    # What pyhf's textbook form with log-gamma loses in addition.
+    # Additional error of pyhf, which computes the Poisson terms with log-gamma.
     pyhf_tolerance: float
-    # A bin whose expectation is zero within rounding: its sign is not defined.
+    # Whether the expected yield of a bin is zero within rounding, so that its sign is not defined.
     ambiguous: bool
 
 
@@ -64,7 +64,7 @@ def half_deviance(n: float, rate: float) -> float:
         return math.inf
     z = (rate - n) / n
     if abs(z) > 0.05:
-        # Not log1p(z): where the rate is tiny, z = -1 + rate/n has already lost its digits.
+        # Not log1p(z): if the rate is tiny, z = -1 + rate/n has already lost its digits.
         return n * (z - math.log(rate / n))
     total, power = 0.0, -z
     for k in range(2, 40):
@@ -122,7 +122,7 @@ def histosys_shift(code: str, lo: float, nominal: float, hi: float, alpha: float
 
 
 def _names(spec, kind):
-    """Names of one type of modifier by first appearance, in pyhf's walk; staterror by name."""
+    """Uses of one type of modifier by name, in the order in which pyhf meets the names; staterror sorted by name."""
     seen = {}
     channels = sorted(spec["channels"], key=lambda c: c["name"])
     samples = sorted({s["name"] for c in channels for s in c["samples"]})
@@ -137,7 +137,7 @@ def _names(spec, kind):
 
 
 def _staterror(uses):
-    """Relative widths per bin: all channels of the name, one after another."""
+    """Relative widths of one staterror name, for each bin of all channels that use it, one after another."""
     widths = []
     for channel_name in sorted({channel["name"] for channel, _, _ in uses}):
         members = [(s, m) for c, s, m in uses if c["name"] == channel_name]
@@ -182,7 +182,7 @@ def _default_set(name, kind, uses):
 
 
 class ScalarModel:
-    """One measurement of a valid workspace; nothing is checked."""
+    """The model of one measurement of a workspace, which must be valid because nothing is checked."""
 
     def __init__(self, spec, measurement=None, normsys_code="code4", histosys_code="code4p"):
         self.codes = (normsys_code, histosys_code)
@@ -198,7 +198,7 @@ class ScalarModel:
         first = 0
         for group in self.sets.values():
             group.first, first = first, first + len(group.init)
-        # Where each channel's part of a staterror that spans channels begins.
+        # Index of the first parameter of each channel in a staterror that several channels share.
         self.offset, length = {}, {}
         for channel in self.channels:
             here = {m["name"] for s in channel["samples"] for m in s["modifiers"] if m["type"] == "staterror"}
@@ -236,7 +236,7 @@ class ScalarModel:
         return [bool(f) for group in self.sets.values() for f in group.fixed]
 
     def expected_main(self, x):
-        """Expected counts, and per bin the sum of absolute terms they come from."""
+        """Expected counts, and for each bin the sum of the absolute terms of its count."""
         counts, sizes = [], []
         for channel in self.channels:
             for b in range(len(channel["samples"][0]["data"])):

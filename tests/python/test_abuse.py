@@ -1,4 +1,4 @@
-"""What no friend would do to the package: forks, copies, huge requests, names that steer terminals, interrupts."""
+"""Unusual and hostile use: forks, copies, huge requests, names with control characters, interrupts."""
 
 import concurrent.futures
 import copy
@@ -31,7 +31,7 @@ def simple():
 
 
 def results(model):
-    """One of every class of results."""
+    """Results of all classes."""
     fit = nextstat.fit(model, minos=["mu"])
     asimov = nextstat.fit(model, asimov=True, fixed={"lumi": 1.0}, covariance=False)
     scan = nextstat.profile_scan(model, points=5)
@@ -98,7 +98,7 @@ def test_nested_results_can_be_pickled(model):
     back = pickle.loads(pickle.dumps(kept))
     assert back["fits"][0] is back["fits"][1]["again"]
     assert np.array_equal(back["fits"][0].bestfit, fit.bestfit)
-    # Of two results of one model the workspace is kept once.
+    # A pickle of two results of the same model contains the workspace only once.
     assert len(pickle.dumps([fit, nextstat.fit(model)])) < 2 * len(pickle.dumps(fit))
 
 
@@ -204,7 +204,7 @@ def interrupted(work):
 
 
 def test_interrupts_are_obeyed_soon(model):
-    # Promised is a second; the machine may be busy with other tests.
+    # The promise is one second, but the machine may be busy with other tests.
     many = np.tile(model.suggested_init(), (300_000, 1))
     assert interrupted(lambda: [model.hessian(many) for _ in range(50)]) < 5
     assert interrupted(lambda: [model.nll(many) for _ in range(500)]) < 5

@@ -22,7 +22,7 @@ SIMPLE = "simple_workspace.json"
 
 
 def best_fit(model):
-    """In another process too, which imports this module."""
+    """The best fit. Other processes can call this function, because they import this module."""
     return nextstat.fit(model).bestfit.tolist()
 
 
@@ -108,10 +108,10 @@ class TestLoading:
 
 
 class TestArguments:
-    """What is not what it looks like must not be read as something else."""
+    """Arguments of unexpected types, such as NumPy's bools and masked arrays, must not be misread."""
 
     def test_a_numpy_bool_asks_what_a_bool_asks(self, model):
-        # Once read as the numbers 0 and 1: a fit of Asimov data, in silence.
+        # NumPy's bools were once read as the numbers 0 and 1, so that Asimov data were fitted without a message.
         observed, asimov = nextstat.fit(model), nextstat.fit(model, asimov=True)
         assert nextstat.fit(model, asimov=np.bool_(False)).twice_nll == observed.twice_nll
         assert nextstat.fit(model, asimov=np.bool_(True)).twice_nll == asimov.twice_nll
@@ -153,7 +153,7 @@ class TestArguments:
         ],
     )
     def test_whole_numbers_out_of_range_are_named(self, model, call, name, says):
-        # Once an OverflowError about unsigned numbers.
+        # This was once an OverflowError about unsigned numbers.
         with pytest.raises(ValueError, match=re.escape(says)) as caught:
             call(model)
         assert f"'{name}'" in "".join(traceback.format_exception_only(caught.value))
@@ -228,7 +228,7 @@ class TestModel:
         other[:bins] += 3
         expected = -float(np.asarray(theirs.logpdf(point, other))[0])
         assert model.nll(point, data=other) == pytest.approx(expected, rel=1e-12)
-        # Main counts alone take the nominal auxiliary data.
+        # With main counts alone, the observed auxiliary data of the model are used.
         assert model.nll(point, other[:bins]) == model.nll(point, other)
 
     def test_batches_and_shapes_of_expected_data(self, model):
@@ -277,7 +277,7 @@ class TestModel:
 
 
 class TestPickles:
-    """Models go to other processes, as of `multiprocessing` and `joblib`."""
+    """Models can be sent to other processes, for example by `multiprocessing` and `joblib`."""
 
     @pytest.mark.parametrize(
         "options",
@@ -353,7 +353,7 @@ class TestThreads:
         assert len(results) == 8 and all(r == results[0] for r in results)
 
     def test_ctrl_c_ends_a_batch(self, fixtures):
-        # Told by how many fits there was time for: the interrupt is raised after a batch that ran to its end, too.
+        # The time shows whether the batch was stopped: the interrupt is raised after a complete batch, too.
         code = f"""
 import signal, threading, time, numpy as np, nextstat
 m = nextstat.load_workspace({str(fixtures / SIMPLE)!r})

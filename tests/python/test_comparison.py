@@ -1,4 +1,4 @@
-"""The comparison itself: it passes a right engine and notices each kind of wrong one."""
+"""Tests of the comparison itself: a right engine passes, and each kind of wrong engine is noticed."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ SEED = 11
 
 
 class ScalarEngine:
-    """The scalar model as an engine; pyhf finds its minimum."""
+    """The scalar model as an engine. Its minimum is found by pyhf."""
 
     def __init__(self, case):
         self.case, self.model = case, case.scalar()

@@ -1,4 +1,4 @@
-"""Devices: what is there, what `auto` chooses and says, and what is raised where a device is missing."""
+"""Devices: their list, the choice of `auto` with its reason, and the error for a missing device."""
 
 import nextstat
 import pytest
@@ -10,7 +10,7 @@ def model(fixtures):
 
 
 def missing(function):
-    """The error of a function that needs a CUDA GPU, or a skip where there is one."""
+    """The error of a function that needs a CUDA GPU. Skips the test if there is a GPU."""
     if nextstat.has_cuda():
         pytest.skip("this machine has a CUDA GPU; what is raised without one is not compared")
     with pytest.raises(nextstat.DeviceError) as raised:

@@ -1,4 +1,4 @@
-"""Dask: numbers of a cluster are those of one machine; workers that die, points that fail, runs that are stopped."""
+"""Dask: a cluster gives the results of one machine. Workers that die, points that fail, runs that are stopped."""
 
 import copy
 import importlib.util
@@ -31,7 +31,7 @@ else:
 needs_dask = pytest.mark.skipif(not HAS_DASK, reason="Dask is not installed (pip install 'dask[distributed]>=2024.8')")
 
 SIMPLE = "simple_workspace.json"
-# What differs between two runs of one machine, and where they ran.
+# Keys whose values differ between two runs, or between machines.
 OF_THE_RUN = {"wall_s", "toys_per_s", "device", "device_reason", "gpu_check"}
 
 
@@ -52,7 +52,7 @@ def path(fixtures):
 
 
 def numbers(result):
-    """All that may not depend on where a result was made."""
+    """The entries of a result that must not depend on where it was computed."""
     values = result if isinstance(result, dict) else result.to_dict()
     return {key: numbers(v) if isinstance(v, dict) else v for key, v in values.items() if key not in OF_THE_RUN}
 
@@ -139,7 +139,7 @@ def test_a_worker_killed_in_mid_run_changes_nothing(client, path):
         assert total == 30_000
         if done > total // 5 and not killed:
             at_work = {address: keys for address, keys in client.processing().items() if keys}
-            # A worker that has results not fetched yet, and tasks.
+            # A worker with tasks, if possible one whose results are not all fetched yet.
             held = client.has_what()
             address = max(at_work, key=lambda a: (len(held.get(a, ())), len(at_work[a])))
             os.kill(pids[address], signal.SIGKILL)
@@ -185,7 +185,7 @@ class TestCtrlC:
         result = caught.value.result
         assert 3000 < sum(result.n_toys.values()) < 10_000
         assert any(f"of {400_000} toys are here" in w for w in result.warnings)
-        # What is left of the run are the tasks at work.
+        # Of the run only the running tasks are left, until they end.
         until = time.monotonic() + 60
         while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
             assert time.monotonic() < until, "tasks are left on the cluster"
@@ -299,7 +299,7 @@ class TestSignalGrid:
         broken["patches"][1]["patch"][0]["path"] = "/channels/77/samples/0"
         for i, patch in enumerate(([{"op": "add"}], None, [1, 2], "patchset.json:x")):
             broken["patches"].append({"metadata": {"name": f"odd{i}", "values": [i, i]}, "patch": patch})
-        # A point that fails in the analysis, not in the patch.
+        # A point whose analysis fails, although its patch can be applied.
         no_poi = copy.deepcopy(patchset["patches"][0])
         no_poi["metadata"]["name"] = "no signal"
         no_poi["patch"] = []
@@ -322,10 +322,10 @@ class TestSignalGrid:
         for patches in (members, list(members.values()), named):
             rows = nd.signal_grid(client, background, patches)
             assert [row.result.observed for row in rows] == [row.result.observed for row in whole]
-        # The same point twice is one task and two rows.
+        # The same point twice gives one task and two rows.
         twice = nd.signal_grid(client, background, [named[0], named[0]])
         assert [row.result.observed for row in twice] == 2 * [whole[0].result.observed]
-        # Patches of a source come first.
+        # The patches of a `ModelSource` are applied before that of the point.
         source = nd.ModelSource(background, patch=f"{patchset}:gluino_1400_200")
         rename = [{"op": "replace", "path": "/channels/0/samples/0/data/0", "value": 10.0}]
         (row,) = nd.signal_grid(client, source, {"more": rename})
@@ -366,7 +366,7 @@ class TestCluster:
             client.run(pretend, "0.0.9", workers=[odd])
             with pytest.raises(nd.WorkerMismatchError, match=f"has nextstat {here}, but worker {odd} has nextstat 0.0.9"):
                 nd.hypotest_toys(client, 1.0, path, n_toys=10)
-            # As if it had come later: the task itself says so.
+            # Without the check, as for a worker that joins later, the task itself raises the error.
             monkeypatch.setattr("nextstat.distributed._toys.check", lambda client: None)
             with pytest.raises(nd.WorkerMismatchError, match="has nextstat 0.0.9"):
                 nd.hypotest_toys(client, 1.0, path, n_toys=400, chunk=8)

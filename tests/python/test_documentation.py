@@ -1,4 +1,4 @@
-"""The Python examples of the documents run as they stand, block after block."""
+"""The Python examples of the documents run as they are written, one code block after another."""
 
 import pathlib
 import re
@@ -32,7 +32,7 @@ def test_pages_have_examples():
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=name_of)
 def test_examples_run(path, monkeypatch, tmp_path):
-    # What an example writes does not end up in the repository.
+    # Examples run in a temporary folder, so that they write nothing into the repository.
     (tmp_path / "tests").symlink_to(ROOT / "tests", target_is_directory=True)
     monkeypatch.chdir(tmp_path)
     scope = {"__name__": "documentation"}
@@ -50,7 +50,7 @@ def test_every_page_is_in_the_index():
 
 
 def anchors(path):
-    """What a page's headings are called in links."""
+    """The anchors of a page's headings, as links contain them."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -24,7 +24,7 @@ TYPES = ("histosys", "lumi", "normfactor", "normsys", "shapefactor", "shapesys",
 
 
 def theirs(operation, *arguments, **options):
-    """pyhf's result, or ``None`` where it refuses."""
+    """pyhf's result; ``None`` if pyhf refuses."""
     workspaces = [pyhf.Workspace(copy.deepcopy(spec)) for spec in arguments]
     try:
         if operation == "combine":
@@ -35,7 +35,7 @@ def theirs(operation, *arguments, **options):
 
 
 def ours(operation, *arguments, **options):
-    """Our result and its report, or ``None`` and the error where we refuse."""
+    """Our result and its report; ``None`` and the error if we refuse."""
     before = copy.deepcopy(arguments)
     try:
         result = getattr(nextstat, operation)(*arguments, **options, return_report=True)
@@ -47,13 +47,13 @@ def ours(operation, *arguments, **options):
 
 
 def pyhf_model(workspace, measurement):
-    """pyhf's model without a parameter of interest, or ``None`` where there is no model."""
+    """pyhf's model without a parameter of interest, and the data; ``None`` if pyhf cannot build the model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             model = workspace.model(measurement_name=measurement, poi_name=None)
             return model, workspace.data(model)
-        except Exception:  # pyhf fails in many ways, not all of them its own
+        except Exception:  # pyhf raises errors of many types, also those of other packages
             return None
 
 
@@ -82,27 +82,27 @@ def assert_same_model(engine, model, data, rng):
         size = np.abs(expected).max()
         np.testing.assert_allclose(engine.expected_data(point), expected, rtol=EXPECTED_DATA, atol=EXPECTED_DATA * size)
         if np.isfinite(logpdf):
-            # The terms of the sum are much larger than the sum where the counts are.
+            # With large counts the terms of the sum are much larger than the sum.
             terms = np.abs(np.asarray(data)).sum() + np.abs(expected).sum()
             assert abs(engine.nll(point) + logpdf) <= 1e-9 * abs(logpdf) + 1e-13 * terms + 1e-9
 
 
 def assert_agrees(operation, *arguments, rng, **options):
-    """The same models, or a refusal on both sides; true if there was something to compare."""
+    """Asserts that our result has the same models as pyhf's, or that both refuse. Returns whether there were any."""
     expected = theirs(operation, *arguments, **options)
     spec, report = ours(operation, *arguments, **options)
     if expected is None:
         assert spec is None, f"pyhf refuses {operation} {options}"
         return False
-    # A few models that pyhf builds, and cannot evaluate or evaluates wrongly, are refused by our reader.
+    # Our reader refuses a few models that pyhf builds, but cannot evaluate or evaluates wrongly.
     usable = {m["name"]: our_model(dict(expected), m["name"]) is not None for m in expected["measurements"]}
     models = {name: pyhf_model(expected, name) if usable[name] else None for name in usable}
     if spec is None and "would both be those of" in str(report):
-        # Double settings: pyhf finds out when it builds a model, and only in measurements that have them.
+        # Double settings: pyhf notices them only when it builds the model of a measurement that has them.
         assert not all(models.values())
         return False
     if spec is None and "already has the" in str(report):
-        # Two modifiers of a sample become one name: we refuse to make a workspace in which one of them counts for nothing.
+        # Two modifiers of a sample would get the same name. We refuse a workspace in which one of them has no effect.
         return False
     if spec is None:
         assert not any(models.values()), f"{operation} {options} is refused: {report}"
@@ -130,7 +130,7 @@ def names_of(spec):
 
 
 def types_pyhf_knows(spec):
-    """pyhf looks for a type among one type per name: the last in the alphabet."""
+    """Types that pyhf's `prune` finds. pyhf keeps one type per modifier name: the last in alphabetical order."""
     pairs = {(m["name"], m["type"]) for c in spec["channels"] for s in c["samples"] for m in s["modifiers"]}
     return sorted(set(dict(sorted(pairs)).values()))
 
@@ -155,7 +155,7 @@ def draw_rename(d, spec):
             continue
         old = d.shuffled([n for n in names if n != "lumi"])[: d.integer(1, 3)]
         if d.chance(0.2):
-            new = old[1:] + old[:1]  # in a circle
+            new = old[1:] + old[:1]  # each name becomes the next one, the last name the first
         else:
             new = [f"{name} new" for name in old]
         options[what] = dict(zip(old, new))
@@ -167,7 +167,7 @@ def draw_rename(d, spec):
 
 
 def draw_right(d, left, index):
-    """A workspace to combine with: another one, a part of the same, or the same with a change."""
+    """Two workspaces to combine: two parts of `left`, `left` and a changed copy, or `left` and another workspace."""
     choice = d.integer(0, 3)
     if choice == 0 and len(left["channels"]) > 1:
         gone = [d.pick(left["channels"])["name"]]
@@ -198,7 +198,7 @@ def draw_right(d, left, index):
 
 
 class TestAgainstPyhf:
-    """A hundred and more random calls each; most are valid on both sides."""
+    """At least a hundred random calls of each operation. Most of them are valid for both."""
 
     def test_prune(self):
         compared = 0
@@ -224,7 +224,7 @@ class TestAgainstPyhf:
             join = d.pick(["none", "outer", "left outer", "right outer"])
             merge = join != "none" and d.chance(0.4)
             if join == "outer" and merge and samples_differ(left, right):
-                # pyhf takes the left one and says nothing.
+                # pyhf takes the left sample without a message.
                 assert ours("combine", left, right, join=join, merge_channels=merge)[0] is None
                 continue
             compared += assert_agrees("combine", left, right, join=join, merge_channels=merge, rng=d.rng)

@@ -1,4 +1,4 @@
-"""Fits of one and many data sets, against pyhf and against themselves."""
+"""Fits of one data set and of many, compared with pyhf and with each other."""
 
 import json
 import math
@@ -31,7 +31,7 @@ def result(model):
 
 
 def signal_below_zero():
-    """A signal strength that its lower bound stops."""
+    """A workspace whose best-fit signal strength is at its lower bound."""
     return {
         "channels": [
             {

@@ -21,7 +21,7 @@ def broken(name):
 
 
 def in_pyhf(workspace):
-    """pyhf's model and data, whatever the schema says."""
+    """pyhf's model and data, without a check against the schema."""
     workspace = pyhf.Workspace(workspace, validate=False)
     settings = {"normsys": {"interpcode": "code4"}, "histosys": {"interpcode": "code4p"}}
     model = workspace.model(validate=False, modifier_settings=settings)

@@ -74,11 +74,11 @@ def test_values_and_derivatives(name, codes):
         high = model.expected_data(x + np.diag(step))
         low = model.expected_data(x - np.diag(step))
         slope = (np.abs(high - centre) + np.abs(centre - low)) / (2 * step[:, None])
-        # A bin without counts has a slope of 1, also where it expects nothing.
+        # A bin without observed events has a slope of 1, even if nothing is expected in it.
         ratio = np.divide(data[:n_bins], centre[:n_bins], out=np.zeros(n_bins), where=data[:n_bins] > 0)
         main = (slope[:, :n_bins] * (1 + ratio)).sum(axis=1)
-        # Poisson constraints are main bins in this sense. Those of Gaussian ones are bounded by the curvature, which
-        # holds 1 / sigma^2; the Rust test has them term by term.
+        # Poisson constraints are treated like main bins. The terms of Gaussian constraints are bounded by the
+        # curvature, which contains 1 / sigma^2. The Rust test computes all terms.
         with np.errstate(divide="ignore", invalid="ignore"):
             aux = np.nan_to_num(slope[:, n_bins:] * (1 + np.abs(data[n_bins:] / centre[n_bins:])), posinf=0.0).sum(axis=1)
         curvature = np.abs(np.diag(square))

@@ -1,4 +1,4 @@
-"""Hypothesis tests, limits, significance and goodness of fit, against pyhf.infer run live."""
+"""Hypothesis tests, limits, significance and goodness of fit, compared with pyhf.infer, which runs in the tests."""
 
 import copy
 import json
@@ -59,7 +59,7 @@ def counting(n=55, signal=8.0, bounds=None, background=50.0):
 
 @pytest.fixture(autouse=True)
 def exact_minuit():
-    """pyhf with a MINUIT that goes on to where our digits end."""
+    """Lets pyhf use MINUIT with a tolerance that is tight enough to compare with our accuracy."""
     optimizer = pyhf.optimize.minuit_optimizer(tolerance=1e-7, strategy=2, maxiter=1_000_000)
     pyhf.set_backend("numpy", optimizer)
     yield
@@ -77,8 +77,8 @@ def relative(ours, theirs):
 
 
 def same_p_value(ours, theirs, slack=1.0):
-    """Equal within the contract. pyhf's own statistics are exact to some 1e-7, which a p-value in the tail
-    multiplies by the slope of its logarithm."""
+    """Whether both are equal within the accuracy contract. pyhf's statistics are exact to about 1e-7. For a p-value
+    in the tail, this error is multiplied by the slope of the p-value's logarithm."""
     return relative(ours, float(theirs)) < slack * CLS_RELATIVE * max(1.0, -math.log(float(theirs)))
 
 
@@ -114,7 +114,7 @@ def by_hand(mu, data, model, statistic):
 
 
 def compare(spec, mu, statistic, slack=1.0):
-    """Our test against pyhf's: observed and expected."""
+    """Compares our hypothesis test with pyhf's, observed and expected."""
     model, data = pyhf_model(spec)
     tested = 0.0 if statistic == "q0" else mu
     low, high = model.config.suggested_bounds()[model.config.poi_index]
@@ -140,8 +140,8 @@ def compare(spec, mu, statistic, slack=1.0):
 @pytest.mark.parametrize("statistic", STATISTICS)
 @pytest.mark.parametrize("name", SMALL)
 def test_our_workspaces_have_the_cls_of_pyhf(fixtures, name, statistic):
-    # In this model MINUIT finds the background-only fit to 1e-5 of a standard deviation only; the Asimov set
-    # inherits that at first order.
+    # In this model MINUIT finds the background-only fit only to 1e-5 of a standard deviation. The error of the
+    # Asimov data is of the same order.
     slack = 5.0 if name == "asymmetric.json" else 1.0
     compare(json.loads((fixtures / name).read_text()), 1.3, statistic, slack)
 
@@ -155,9 +155,9 @@ def test_our_workspaces_have_the_cls_of_pyhf(fixtures, name, statistic):
         (55, (0.0, 10.0)),
         (90, (0.0, 10.0)),  # an excess beyond the tested value
         (55, (0.5, 10.0)),  # bounds that exclude 0
-        (40, (0.5, 10.0)),  # and hold the free fit
+        (40, (0.5, 10.0)),  # bounds that exclude 0, with the free fit at the lower bound
         (55, (0.0, 1.2)),  # an upper bound that the fit does not meet
-        (90, (0.0, 1.2)),  # and one that it does
+        (90, (0.0, 1.2)),  # an upper bound that the fit meets
     ],
 )
 def test_bounds_of_the_signal_strength_act_as_in_pyhf(n, bounds, statistic):
@@ -170,7 +170,7 @@ def test_a_test_at_the_upper_bound_agrees_with_pyhf(bounds):
 
 
 def test_a_test_without_power_has_a_cls_of_1():
-    # The Asimov set, made at 0, has its best fit at the lower bound: at the tested value itself.
+    # The best fit of the Asimov data, which are those of 0, is at the lower bound, the tested value.
     result = nextstat.hypotest(0.5, counting(60, bounds=(0.5, 10.0)))
     assert (result.cls, result.clsb, result.clb) == (1.0, 0.5, 0.5)
     assert result.expected_set["cls"] == [1.0] * 5
@@ -318,7 +318,7 @@ def test_goodness_of_fit_is_twice_the_difference_to_a_saturated_fit(fixtures, na
     result = nextstat.goodness_of_fit(spec)
     main = np.asarray(data[: model.config.nmaindata])
     saturated = -2 * poisson.logpmf(np.round(main), main).sum()
-    # Constraints at their maxima: what their terms are at the auxiliary data's own values.
+    # The constraint terms at their maxima, where the parameters agree with the auxiliary data.
     best = nextstat.fit(spec)
     assert result.twice_nll == pytest.approx(best.twice_nll, abs=1e-8)
     aux = np.asarray(model.config.auxdata)
@@ -327,7 +327,8 @@ def test_goodness_of_fit_is_twice_the_difference_to_a_saturated_fit(fixtures, na
         if model.config.param_set(name_).constrained:
             at_aux[pars["slice"]] = np.asarray(model.config.param_set(name_).suggested_init)
     constraint = -2 * float(model.constraint_logpdf(aux, at_aux))
-    # What the two terms above need; all these workspaces have it.
+    # The two terms above are right only for integer counts and for auxiliary data that are those expected at the
+    # initial parameters. All these workspaces have them.
     assert np.all(main == np.round(main)) and spec_is_centred(model)
     assert result.twice_nll_saturated == pytest.approx(saturated + constraint, rel=1e-9)
     unconstrained = sum(

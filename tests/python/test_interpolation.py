@@ -1,4 +1,5 @@
-"""Interpolation codes of normsys that pyhf has no modifier for, against its interpolators and against ROOT's formulas."""
+"""Interpolation codes of normsys that pyhf lacks for this modifier, compared with pyhf's interpolators of shifts
+and with the scalar model."""
 
 import nextstat
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scalar_model import ScalarModel
 from scipy.optimize import minimize
 
-# Two samples, of which one has two normsys effects: factors multiply.
+# Two samples. One of them has two normsys modifiers, whose factors are multiplied.
 FACTORS = {"signal": {"a": (0.7, 1.4), "b": (1.1, 1.3)}, "background": {"a": (0.85, 1.05)}}
 NOMINAL = {"signal": [8.0, 3.0], "background": [50.0, 42.0]}
 
@@ -30,7 +31,7 @@ def point(model, values):
     return np.array([values.get(name, 1.0) for name in model.parameter_names()])
 
 
-# What pyhf's interpolators of shifts give for a template of 1 is the factor.
+# pyhf's interpolators return additive shifts. For a nominal yield of 1, the factor is 1 plus the shift.
 @pytest.mark.parametrize(
     ("code", "interpolator"),
     [

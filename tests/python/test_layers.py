@@ -1,4 +1,4 @@
-"""The check for modules that depend on each other in circles finds them, and nothing else."""
+"""`check_layers.py` finds modules that depend on each other in circles, and nothing else."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""Messages that a Python user can follow: no flags of the command, the right culprit."""
+"""Messages for Python users: they name no flags of the command line, and the true cause of the error."""
 
 import json
 

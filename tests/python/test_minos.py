@@ -1,4 +1,4 @@
-"""MINOS intervals against iminuit's, on pyhf's own likelihood."""
+"""MINOS intervals, compared with those of iminuit on pyhf's likelihood."""
 
 import json
 
@@ -11,7 +11,7 @@ import nextstat
 
 
 def iminuit_intervals(spec, names):
-    """iminuit's MINOS on pyhf's `-2 logpdf`, from a tight fit."""
+    """iminuit's MINOS on pyhf's `-2 logpdf`, after a fit with a small tolerance."""
     pyhf.set_backend("numpy")
     workspace = pyhf.Workspace(spec)
     model = workspace.model()
@@ -61,7 +61,7 @@ def test_crossings_are_those_of_iminuit(fixtures, name, parameters):
 
 
 def test_the_level_is_met_exactly(fixtures):
-    """iminuit stops at about a per mille; here the crossing is one to rounding."""
+    """iminuit's crossings are exact to about a per mille; at ours, twice_nll is 1 above its minimum up to rounding."""
     model = nextstat.load_workspace(fixtures / "asymmetric.json")
     names = [p for p in model.parameter_names() if p not in nextstat.fit(model).fixed][:3]
     result = nextstat.fit(model, minos=names)

@@ -1,4 +1,4 @@
-"""Pictures of every result, and the yields behind some of them against pyhf."""
+"""Pictures of every result, and the yields in some of them, compared with pyhf."""
 
 import json
 import pathlib
@@ -28,7 +28,7 @@ def fit(model):
 
 
 def texts(picture):
-    """The words of a picture, as one text."""
+    """All texts of a picture, one per line."""
     import xml.etree.ElementTree as tree
 
     root = tree.fromstring(picture.svg)
@@ -196,7 +196,7 @@ def spread(model, point, sigma, rho):
             moved = np.array(point, float)
             moved[i] = end
             pair.append(np.asarray(model.expected_data(moved, include_auxdata=False)))
-        # cabinetry's half difference, in proportion where a bound cuts the way.
+        # Half the difference of both sides, as in cabinetry. If a bound shortens a side, it is scaled up.
         shifts.append((pair[0] - pair[1]) * width / (ends[0] - ends[1]))
     shifts = np.asarray(shifts)
     bins = np.sqrt(np.einsum("ib,ij,jb->b", shifts, rho, shifts))

@@ -1,6 +1,6 @@
-"""Random workspaces through the package and through pyhf: no disagreement.
+"""Random workspaces, for which the package and pyhf must agree.
 
-`property_run.py` is the long version of the same comparison.
+`property_run.py` makes the same comparison with more workspaces.
 """
 
 import json

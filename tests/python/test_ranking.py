@@ -1,4 +1,4 @@
-"""Rankings of nuisance parameters, against a loop of pyhf fits and against themselves."""
+"""Rankings of nuisance parameters, compared with a loop of pyhf fits, and consistency of the results."""
 
 import json
 import os
@@ -66,7 +66,7 @@ class TestAgainstPyhf:
         loop = Loop(spec)
         assert ranking.mu_hat == pytest.approx(loop.best[loop.model.config.poi_index], abs=1e-4)
         assert ranking.n_failed == 0 and len(ranking) == ranking.n_ranked
-        # Every third parameter: MINUIT takes its time.
+        # Only every third parameter, because MINUIT is slow.
         for entry in ranking.ranking[::3]:
             for side in SIDES:
                 if entry[f"delta_mu_{side}"] is not None:

@@ -62,7 +62,7 @@ def test_points(name, setting):
 
 @pytest.mark.parametrize(("name", "setting"), ROWS)
 def test_minimum(name, setting):
-    """Not above the reference; where it is below, pyhf confirms the value at our point."""
+    """The minimum is not above the reference, and pyhf computes the same value at our best fit."""
     reference, case, engine = load(name, setting)
     fits = reference["settings"][setting].get("fits", {})
     if not fits.get("unconditional", {}).get("twice_nll"):

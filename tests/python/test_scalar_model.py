@@ -1,4 +1,4 @@
-"""The scalar model of these tests against pyhf: an oracle is checked before it judges."""
+"""The scalar model, the reference of other tests, is itself compared with pyhf."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_scalar_model_agrees_with_pyhf(index):
 
 
 def test_the_generator_covers_what_it_promises():
-    """Every modifier, every code, every special case occurs in the normal run."""
+    """The random workspaces contain every modifier type, every interpolation code and every special case."""
     seen = set()
     for index in range(300):
         case = draw_case(1, index)

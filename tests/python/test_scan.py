@@ -1,4 +1,4 @@
-"""Profile likelihood scans, against pyhf and against themselves."""
+"""Profile likelihood scans, compared with pyhf and with single fits."""
 
 import json
 import os
@@ -37,11 +37,11 @@ def result(model):
 
 
 def pyhf_profile(spec, codes, name, values):
-    """twice_nll of pyhf's free fit and of its fits with one parameter held, by MINUIT; NaN where it gives up."""
+    """twice_nll of pyhf's free fit and of its fits with one fixed parameter, by MINUIT; NaN if MINUIT fails."""
     workspace = pyhf.Workspace(spec)
     model = workspace.model(modifier_settings=CODES[codes])
     data = workspace.data(model)
-    # On kinks MINUIT never gets below a tight tolerance.
+    # On kinks MINUIT never reaches a small tolerance.
     tolerance = 1e-4 if codes == "smooth" else 0.1
     pyhf.set_backend("numpy", pyhf.optimize.minuit_optimizer(tolerance=tolerance))
     index = model.config.par_names.index(name)
@@ -78,7 +78,7 @@ class TestAgainstPyhf:
         assert np.isnan(free) or scan.twice_nll <= free + FIT_MINIMUM
         assert (ours[found] <= held[found] + FIT_MINIMUM).all()
         if codes == "smooth":
-            # One minimum everywhere: MINUIT finds it too, to its own accuracy.
+            # There is only one minimum at each point. MINUIT finds it too, with less accuracy.
             assert ours == pytest.approx(held, abs=1e-3)
 
     @pytest.mark.parametrize("param", ["background_norm", "jet_scale", "stat_SR[1]"])
@@ -200,7 +200,7 @@ class TestHardCases:
 
     @pytest.mark.parametrize("name", SMALL)
     def test_every_free_parameter_can_be_scanned(self, fixtures, name):
-        """No point above a thorough fit of its own, kinks and bounds included."""
+        """No point of a scan is above a single fit with the parameter fixed there, even on kinks and at bounds."""
         model = nextstat.load_workspace(fixtures / name, interp_defaults="piecewise")
         fixed = set(nextstat.fit(model).fixed)
         for param in [p for p in model.parameter_names() if p not in fixed][::3]:
@@ -210,8 +210,8 @@ class TestHardCases:
                 assert scan.twice_nll + delta <= held.twice_nll + FIT_MINIMUM, (param, x)
 
     def test_a_point_below_the_free_fit_restarts_the_scan(self, fixtures):
-        # A free fit that starts far off and looks nowhere else may end in a side valley; the scan must not
-        # count from there.
+        # A free fit with one starting point may end in a local minimum. The scan must not take its differences
+        # from there.
         model = nextstat.load_workspace(fixtures / "asymmetric.json", interp_defaults="piecewise")
         lowest = nextstat.fit(model, search="thorough").twice_nll
         scan = nextstat.profile_scan(model, points=11)

@@ -1,4 +1,4 @@
-"""Names and arguments that users of other tools know: the same numbers as by the package's own."""
+"""Names and arguments of other tools give the same results as those of the package and of the tools."""
 
 import copy
 import json
@@ -45,7 +45,7 @@ def test_patch_sort_and_digest_are_those_of_pyhf(tmp_path):
         assert nextstat.digest(nextstat.sort(shuffled), algorithm) == pyhf.utils.digest(theirs, algorithm)
     with pytest.raises(ValueError, match="sha256"):
         nextstat.digest(SIMPLE, "crc32")
-    # Names and paths may have colons, and problems after a patch name it.
+    # Names of patches and paths may have colons. Problems of a patched workspace name the patch.
     renamed = json.loads(Path(PATCHSET).read_text())
     renamed["patches"][0]["metadata"]["name"] = "a:b"
     file = tmp_path / "v1:set.json"
@@ -98,7 +98,7 @@ def test_asimov_data_of_pyhf_and_cabinetry():
     for wrong in ({"params": [1.0]}, {"poi_name": "mu"}, {"params": {"nothing": 1.0}}):
         with pytest.raises(ValueError):
             nextstat.asimov_data(m, **wrong)
-    # The set of a test: the other parameters are fitted.
+    # The Asimov data of a hypothesis test, for which the other parameters are fitted.
     theirs = pyhf.Workspace(spec())
     pdf = theirs.model()
     args = (theirs.data(pdf), pdf, pdf.config.suggested_init(), pdf.config.suggested_bounds(), pdf.config.suggested_fixed())
@@ -137,7 +137,7 @@ def test_from_pyhf_takes_models_workspaces_and_specifications():
     assert made.nll(made.suggested_init()) == pytest.approx(ours.nll(ours.suggested_init()), rel=1e-13)
     main = data[: sum(ours.channels.values())]
     assert nextstat.from_pyhf(pdf, main).nll(made.suggested_init()) == made.nll(made.suggested_init())
-    # Without observations those of the initial parameters, with a warning.
+    # Without observations the data expected at the initial parameters are used, with a warning.
     with pytest.warns(UserWarning, match="no observations"):
         bare = nextstat.from_pyhf(pdf)
     np.testing.assert_allclose(bare.observed_data(), ours.expected_data(ours.suggested_init()), rtol=1e-12)
@@ -187,7 +187,7 @@ def test_bounds_of_the_fits_of_a_batch():
     assert mu > 0.2
     for_all = nextstat.fit_batch(m, data, bounds={"mu": (0.0, mu - 0.1)})
     np.testing.assert_allclose(for_all.bestfit[:, i], mu - 0.1, atol=1e-12)
-    # Wider ones, and those of each fit.
+    # Bounds that are wider than the model's, and different bounds for each fit.
     per_fit = np.array([m.suggested_bounds()] * 2)
     per_fit[0, i] = [mu + 0.1, 20.0]
     each = nextstat.fit_batch(m, data, bounds=per_fit)
@@ -196,7 +196,7 @@ def test_bounds_of_the_fits_of_a_batch():
     np.testing.assert_array_equal(each.bestfit, listed.bestfit)
     low = nextstat.fit_batch(m, [data[0] * 0 + m.expected_data(m.suggested_init())], bounds={"mu": (-5.0, 0.5)})
     assert low.bestfit[0, i] == pytest.approx(0.5)
-    # The older spelling.
+    # The older name of the function.
     spelt = nextstat.fit_toys_from_data_gpu(m, data, bounds=per_fit, device="cpu")
     np.testing.assert_array_equal(spelt.bestfit, each.bestfit)
     workspace = spec()
@@ -225,7 +225,7 @@ def test_toys_of_a_given_expectation():
     nominal = m.observed_data()[n:]
     spread = toys[:, n:].std(axis=0)
     np.testing.assert_allclose((toys[:, n:].mean(axis=0) - nominal) / spread, 0, atol=0.08)
-    # The expectation of a point with its auxiliary data: the toys of that point, bit for bit.
+    # The expected data of a point, including auxiliary data, give the toys of that point, bit for bit.
     point = m.suggested_init()
     np.testing.assert_array_equal(
         m.toy_data(n_toys=20, seed=5, expected=m.expected_data(point)), m.toy_data(point, 20, 5)

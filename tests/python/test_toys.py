@@ -1,4 +1,4 @@
-"""Toys in Python: results, stages, drawn data, the old spellings, interruptions."""
+"""Toys in Python: results, stages (prepare, run, summarise), generated data, older names, interrupts."""
 
 import json
 import signal
@@ -27,7 +27,7 @@ class TestHypotest:
         assert result.n_toys == {"b": 500, "sb": 500} and result.seed == 3
         assert result.n_nonconverged == result.n_error == {"b": 0, "sb": 0}
         assert abs(result.cls - result.clsb / result.clb) < 1e-15
-        # numerics: cls_error = CLs sqrt((1 - CLsb) / (N CLsb) + (1 - CLb) / (N CLb))
+        # From docs/numerics: cls_error = CLs sqrt((1 - CLsb) / (N CLsb) + (1 - CLb) / (N CLb))
         error = result.cls * np.sqrt(
             (1 - result.clsb) / (500 * result.clsb) + (1 - result.clb) / (500 * result.clb)
         )
@@ -150,7 +150,7 @@ def test_goodness_and_limit_with_toys(model):
     known = nextstat.upper_limit(model)
     limit = nextstat.upper_limit(model, toys=2000, seed=1)
     assert limit.observed_asymptotic == known.observed
-    # Small counts: the formula is not exact.
+    # The counts are small, so the asymptotic formula is not exact.
     assert abs(limit.observed - known.observed) < 0.15 * known.observed + 4 * limit.observed_error
     assert len(limit.expected) == 5 and limit.expected == sorted(limit.expected)
     assert limit.n_evaluations == len(limit.points)
@@ -204,14 +204,15 @@ except KeyboardInterrupt as error:
     assert done.stdout.strip() == "kept", done.stderr
 
 
-# Over the whole range of the samplers.
+# Means over the whole range of the Poisson generators.
 MEANS = [1e-8, 1e-3, 0.1, 0.5, 1.0, 3.0, 7.5, 9.99, 10.01, 12.5, 29.0, 31.0, 64.3, 150.0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e9]
 N = 100_000
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Toys of a model with these means, and auxiliary data of both kinds."""
+    """Toys of a model with these means and with Gaussian and Poisson auxiliary data, the expected data, and the
+    means of the Poisson auxiliary data."""
     relative = [0.5, 0.1, 0.02, 0.004]
     workspace = {
         "channels": [
@@ -250,7 +251,7 @@ def drawn():
 
 
 def chi2_p(counts, distribution):
-    """chi2 test of integer counts against a distribution, in bins of at least 50 expected."""
+    """The p-value of a chi2 test of integer counts against a distribution, in bins with more than 50 expected toys."""
     quantiles = np.unique(distribution.ppf(np.linspace(0, 1, 102)[1:-1]))
     edges = np.concatenate([[-np.inf], quantiles, [np.inf]])
     expected = N * np.diff(np.concatenate([[0.0], distribution.cdf(quantiles), [1.0]]))
@@ -277,7 +278,7 @@ class TestDraws:
             if mean >= 1e-3:
                 assert chi2_p(column, stats.poisson(mean)) > 1e-4, mean
             if mean >= 1e6:
-                # So fine a lattice is continuous for all that N draws can tell.
+                # With so large a mean, N toys cannot be told from those of a continuous distribution.
                 assert stats.kstest(column + 0.5, stats.poisson(mean).cdf).pvalue > 1e-4, mean
 
     def test_auxiliary_data(self, drawn):

@@ -1,8 +1,8 @@
-"""Distributions of the test statistic against pyhf's: its toys and its fits, drawn and made the way its
-toy calculator does.
+"""Distributions of the test statistic, compared with those of pyhf, which draws and fits toys as in its
+toy calculator.
 
-pyhf takes minutes for thousands of toys: by default a few hundred are compared, and all with
-NEXTSTAT_PYHF_TOYS=5000. (`ToyCalculator` itself fails with NumPy 2.4 and newer, so its loop is written out here.)
+pyhf takes minutes for thousands of toys: by default 300 are compared, with NEXTSTAT_PYHF_TOYS=5000 it is 5000.
+(`ToyCalculator` itself fails with NumPy 2.4 and newer, so its loop is written out here.)
 """
 
 import copy
@@ -19,7 +19,7 @@ import nextstat
 N_PYHF = int(os.environ.get("NEXTSTAT_PYHF_TOYS", "300"))
 N_OURS = 50_000
 
-# Below this a statistic is one of those that are 0: pyhf's fits are not exact.
+# A statistic below this value counts as 0, because pyhf's fits are not exact.
 ATOM = 1e-3
 
 COUNTING = {
@@ -97,7 +97,7 @@ def test_distributions(case):
     header = json.loads(test.header)
     points = {"b": header["point_b"], "sb": header["point_sb"]}
 
-    # The generating points are pyhf's.
+    # The generating points are the same as pyhf's.
     pyhf.set_backend("numpy", "scipy")
     spec = pyhf.Workspace(workspace)
     model = spec.model()
@@ -119,7 +119,7 @@ def test_distributions(case):
 
 
 def test_expected_band_and_p_values_are_those_of_empirical_distributions():
-    """pyhf's own counting of given samples: p-values, CLs and the expected band."""
+    """Our p-values, CLs and expected band are those that pyhf computes from the same toys."""
     workspace, mu, _ = CASES["counting"]
     model = nextstat.load_workspace(workspace)
     result = nextstat.hypotest_toys(mu, model, n_toys=700, seed=5, expected_set=True)

@@ -1,5 +1,5 @@
-//! Classes of results whose attributes are the keys of a command's JSON, and shared code of the functions
-//! that return results.
+//! Macros that define the Python classes of results, whose attributes are the keys of a command's JSON, and
+//! shared code of the functions that return results.
 
 use std::time::Instant;
 
@@ -28,8 +28,8 @@ pub(crate) struct Record {
     pub(crate) parts: Vec<Part>,
 }
 
-/// Defines a Python class around a [`Record`], with its keys as attributes. The second form adds a field `.1`
-/// of the type `$more` and further methods.
+/// Defines a Python class around a [`Record`], with the given keys as attributes. The second form also adds a
+/// field `.1` of the type `$more` and the methods in `$methods`.
 macro_rules! result_class {
     ($(#[$doc:meta])* $name:ident { $($key:ident)* }) => {
         $(#[$doc])*
@@ -53,8 +53,8 @@ macro_rules! result_class {
 }
 pub(crate) use result_class;
 
-/// Defines the methods of a class of [`result_class`]: attributes for its own keys and for those of
-/// [`ns_inference::report::RunInfo`], and further methods.
+/// Defines the methods of a class that [`result_class`] defines: attributes for the given keys and for those
+/// of [`ns_inference::report::RunInfo`], `to_dict`, the forms as text and HTML, and the methods in `$methods`.
 macro_rules! result_methods {
     ($name:ident { $($key:ident)* }, { $($methods:tt)* }) => {
         $crate::analysis::result_methods! {
@@ -88,9 +88,9 @@ macro_rules! result_methods {
 }
 pub(crate) use result_methods;
 
-/// Defines the methods of a Python class with a field `inner` (a result of the library), a field `ran` (the
-/// [`RunInfo`]) and a method `parts()` (the result as text): attributes for the given keys of `inner` and for
-/// those of `ran`, and further methods.
+/// Defines the methods of a Python class with a field `inner` (a result of `ns_inference`), a field `ran` (the
+/// [`RunInfo`]) and a method `parts()` (the result as text). The methods are attributes for the given keys of
+/// `inner` and for those of `ran`, the forms as text and HTML, and those in `$methods`.
 macro_rules! inner_methods {
     ($name:ident { $($(#[$doc:meta])* $key:ident: $kind:ty,)* }, { $($methods:tt)* }) => {
         #[pymethods]
@@ -107,13 +107,13 @@ macro_rules! inner_methods {
                 self.ran.device.as_deref()
             }
 
-            /// Reason for the choice of the device if it was "auto", else None.
+            /// Reason why "auto" chose the device; None if the device was named.
             #[getter]
             fn device_reason(&self) -> Option<&str> {
                 self.ran.device_reason.as_deref()
             }
 
-            /// Comparison of fits on the GPU with the same fits on the CPU, or None.
+            /// Comparison of fits on the GPU with the same fits on the CPU; None if no GPU was used.
             #[getter]
             fn gpu_check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::plain::plain(py, &self.ran.gpu_check)
@@ -166,14 +166,14 @@ impl Common<'_, '_> {
     /// Returns the options of all fits: data, fixed parameters and starting point.
     ///
     /// # Errors
-    /// For arguments that do not fit the model.
+    /// `ValueError` or `TypeError` for a wrong argument, such as data of a length that the model does not have.
     pub(crate) fn fit_options(&self, model: &Model) -> PyResult<FitOptions> {
         let wanted = options::data(FitOptions::default(), &model.inner, self.data, self.asimov)?;
         options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
     }
 
-    /// Runs an analysis and returns its result as a [`Record`]. From `work`, the description of the work,
-    /// `auto` chooses the device; `parts` returns the result as text.
+    /// Runs an analysis and returns its result as a [`Record`]. `work` describes the fits of the analysis: the
+    /// choice of the device `auto` depends on it. `parts` returns the result as text.
     ///
     /// # Errors
     /// The errors of the analysis, and exceptions that a signal handler or the progress function raised.
@@ -190,8 +190,8 @@ impl Common<'_, '_> {
         record(py, model, result, ran, parts)
     }
 
-    /// Runs an analysis like [`Self::run`], but returns the result of the library and the information about
-    /// the run.
+    /// Runs an analysis like [`Self::run`], but returns the value that `analysis` returned and the information
+    /// about the run.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -217,7 +217,7 @@ impl Common<'_, '_> {
 
     /// Runs an analysis like [`Self::run`], for analyses that return a partial result when they are
     /// interrupted. The exception of the interrupt then has this result as its attribute `result`. `wrap`
-    /// makes the Python class of the result.
+    /// converts a [`Record`] into the Python class of the result.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -287,8 +287,8 @@ impl Record {
         Ok(Self { values: dictionary(py, &report)?.unbind(), parts: report.parts })
     }
 
-    /// Returns what `pickle` and `copy` store of a result of the Python class `class`; `more` is what they
-    /// store of its second field.
+    /// Returns what `pickle` and `copy` store of a result of the Python class `class`. `more` is what they
+    /// store of the second field of that class; `None` if there is no second field.
     ///
     /// # Errors
     /// If a Python object cannot be created.

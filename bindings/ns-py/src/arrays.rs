@@ -11,21 +11,21 @@ use pyo3::prelude::*;
 pub(crate) struct Rows {
     /// The numbers, row after row.
     pub(crate) values: Vec<f64>,
-    /// Number of rows; `None` if a single one was given without a second dimension.
+    /// Number of rows; `None` if the array had one dimension, that is a single row.
     pub(crate) batch: Option<usize>,
     /// Length of a row.
     pub(crate) width: usize,
 }
 
 impl Rows {
-    /// Reads an object that NumPy can convert to an array of numbers with one or two dimensions. `what` names
-    /// it in messages.
+    /// Reads an object that NumPy can convert to an array of numbers with one or two dimensions. `what` is the
+    /// name of the object in messages.
     ///
     /// # Errors
     /// `ValueError` for other shapes, and for objects that are not numbers.
     pub(crate) fn read(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let array = match object.cast::<PyArrayDyn<f64>>() {
-            // Subclasses of arrays contain more than numbers, as masked arrays do.
+            // Subclasses of arrays contain more than numbers. For example, masked arrays contain a mask.
             Ok(array) if array.is_c_contiguous() && object.is_exact_instance_of::<PyUntypedArray>() => {
                 array.clone()
             }
@@ -84,9 +84,9 @@ fn bad(text: String) -> PyErr {
     PyValueError::new_err(text)
 }
 
-/// Reads data sets of a model, and returns them with the number of rows of a batch. A row contains the main
-/// counts, or the main counts followed by the auxiliary data; without auxiliary data the observed ones of the
-/// model are used.
+/// Reads data sets of a model. Returns them and the number of rows, which is `None` for a single data set. A
+/// row contains the main counts, or the main counts followed by the auxiliary data. If it has no auxiliary
+/// data, those of the model's observed data are used.
 ///
 /// # Errors
 /// `ValueError` for another length.

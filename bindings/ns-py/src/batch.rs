@@ -166,7 +166,7 @@ impl BatchResult {
             let column: Vec<f64> = column.filter(|(_, good)| **good).map(|(value, _)| *value).collect();
             let n = column.len() as f64;
             let mean = column.iter().sum::<f64>() / n;
-            // Fewer than two values have no standard deviation; it must not be shown as 0.
+            // Fewer than two values have no standard deviation, so that nothing is shown, not 0.
             let n_free = if column.len() > 1 { n - 1.0 } else { f64::NAN };
             let spread = (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n_free).sqrt();
             let show = |x: f64| if x.is_finite() { significant(x) } else { String::new() };
@@ -184,7 +184,7 @@ impl BatchResult {
     }
 }
 
-/// Appends a row to a column, or `width` times NaN if there is no row.
+/// Appends a row of `width` numbers to the matrix `column`. If there is no row, appends NaN `width` times.
 fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
     let end = column.len() + width;
     column.extend_from_slice(row.unwrap_or_default());

@@ -9,8 +9,8 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::inference_error;
 
-/// Bounds (lower, upper) of all parameters: one list for each fit, or a single list for all fits; empty for
-/// the model's bounds.
+/// Bounds (lower, upper) of all parameters: one list for each fit, or a single list for all fits. If there is
+/// no list, the model's bounds are used.
 type Bounds = Vec<Vec<(f64, f64)>>;
 
 /// Reads `bounds`: an array of shape `(parameters, 2)` for all fits, an array of shape `(fits, parameters,

@@ -1,4 +1,4 @@
-//! `nextstat.devices()`, `has_cuda()` and `has_metal()`, and arguments that select devices and memory.
+//! `nextstat.devices()`, `has_cuda()` and `has_metal()`, and the arguments `device`, `threads` and `memory`.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl DeviceInfo {
     }
 }
 
-/// Lists the devices that fits can run on, and those that cannot be used with the reason.
+/// Lists the devices that fits can run on, and the devices that cannot be used, with the reason.
 #[pyfunction]
 pub(crate) fn devices() -> Vec<DeviceInfo> {
     ns_inference::devices().into_iter().map(DeviceInfo::from).collect()
@@ -66,7 +66,7 @@ pub(crate) fn has_metal() -> bool {
     has("metal")
 }
 
-/// Returns the execution for the arguments `device` and `threads`.
+/// Returns the execution settings for the arguments `device` and `threads`.
 ///
 /// # Errors
 /// `ValueError` for a text that names no device.
@@ -86,7 +86,7 @@ impl Memory {
     /// Returns the memory in bytes.
     ///
     /// # Errors
-    /// `ValueError` for zero bytes, and for text of another form than "500M".
+    /// `ValueError` for less than one byte or too many bytes, and for text of another form than "500M".
     pub(crate) fn bytes(self) -> PyResult<u64> {
         let text = match self {
             Self::Bytes(bytes) => bytes.to_string(),
@@ -96,7 +96,7 @@ impl Memory {
     }
 }
 
-/// An open session, and the reason for the choice of its device if `auto` chose it.
+/// An open session, and the reason why `auto` chose its device; no reason if the device was named.
 pub(crate) struct Opened {
     pub(crate) session: Arc<dyn Session>,
     pub(crate) reason: Option<String>,

@@ -107,8 +107,8 @@ fn read(text: &Text) -> Result<Workspace, WorkspaceError> {
     Workspace::from_slice(&text.bytes()?)
 }
 
-/// Edits a workspace with the interpreter lock released, and returns it as a dictionary, or with the report
-/// if that is asked for. Gives the warnings otherwise.
+/// Runs the edit `work` with the interpreter lock released. Without `return_report`, issues its warnings as
+/// Python warnings and returns the workspace as a dictionary. With it, returns this dictionary and the report.
 fn edit<'py>(
     py: Python<'py>,
     return_report: bool,

@@ -1,4 +1,4 @@
-//! Converts errors of the library to Python exceptions.
+//! Converts errors of the Rust crates to Python exceptions.
 
 use ns_core::{SessionError, plain_lines};
 use ns_inference::InferenceError;

@@ -16,8 +16,8 @@ use crate::work::released;
 /// the interpreter lock.
 const BRIEF: usize = 512;
 
-/// Evaluates the likelihood at one point or at each row of a batch. Returns the values and, for a batch, its
-/// number of rows.
+/// Evaluates the likelihood at one point or at each row of a batch. Returns the values and the number of rows,
+/// which is `None` for one point.
 ///
 /// # Errors
 /// `ValueError` for a wrong shape or numbers that are not finite; the errors of opening the session.
@@ -46,7 +46,8 @@ pub(crate) fn evaluate(
     Ok((result.map_err(|error| of_params(&points).unwrap_or_else(|| session_error(&error)))?, points.batch))
 }
 
-/// Returns the error for the first parameter value that is not finite, with its index in the argument.
+/// Returns the error for the first parameter value that is not finite, with its index in the argument `params`;
+/// `None` if all values are finite.
 fn of_params(points: &Rows) -> Option<PyErr> {
     let index = points.values.iter().position(|x| !x.is_finite())?;
     let (row, column) = (index / points.width, index % points.width);
@@ -58,7 +59,7 @@ fn of_params(points: &Rows) -> Option<PyErr> {
 /// Intended longest time between two checks for Ctrl-C.
 const PORTION: Duration = Duration::from_millis(100);
 
-/// Number of points of the first portion on a GPU, which is slow with few points.
+/// Number of points of the first portion on a GPU. GPUs are slow with few points.
 const MANY: usize = 1024;
 
 /// Evaluates the points in portions with the interpreter lock released, and checks for Ctrl-C in between.
@@ -107,7 +108,8 @@ fn append(all: &mut Evaluation, more: Evaluation) {
     all.samples.extend(more.samples);
 }
 
-/// Returns the shape of an array of results: that for one point (`one`), after the number of rows of a batch.
+/// Returns the shape of an array of results. For one point it is `one`; for a batch, the number of rows
+/// followed by `one`.
 pub(crate) fn shape(batch: Option<usize>, one: &[usize]) -> Vec<usize> {
     batch.into_iter().chain(one.iter().copied()).collect()
 }

@@ -21,8 +21,8 @@ use crate::{load, options};
 /// counts (with or without auxiliary data); `asimov=True` fits the data expected at the initial
 /// parameters, `asimov=1.0` those with the parameter of interest at 1. `fixed` maps names of parameters
 /// to the values that they are fixed at. `init` is the starting point, all values or some by name.
-/// `minos` names the parameters whose asymmetric intervals are found. `search`, the effort to find the
-/// global minimum, is "local", "standard" or "thorough".
+/// `minos` names the parameters whose MINOS (asymmetric) intervals are found. `search`, the effort to find
+/// the global minimum, is "local", "standard" or "thorough".
 ///
 /// A fit that does not converge is returned with `converged = False` and the reasons in `warnings`;
 /// `strict=True` raises `ConvergenceError` instead. If the likelihood is finite at no starting point,

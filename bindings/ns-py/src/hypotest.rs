@@ -40,7 +40,7 @@ pub(crate) fn statistic(name: &str) -> PyResult<TestStatistic> {
     name.parse().map_err(PyValueError::new_err)
 }
 
-/// Reads the first argument of a test, the tested value of the parameter of interest.
+/// Reads the first argument of a hypothesis test, the tested value of the parameter of interest.
 ///
 /// # Errors
 /// `TypeError` if it is no number. If it is the model, the message gives the order of the arguments.

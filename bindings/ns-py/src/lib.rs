@@ -1,5 +1,5 @@
-//! The native module of the `nextstat` Python package. Its functions convert their arguments, call the
-//! library and convert the results to Python.
+//! The native module of the `nextstat` Python package. Its functions convert their arguments, call the other
+//! Rust crates and convert the results to Python.
 
 mod analysis;
 mod arrays;

@@ -24,8 +24,8 @@ use crate::whole::{perhaps_whole, whole};
 use crate::work::{Progress, run};
 
 result_class! {
-    /// The result of an upper limit. Attributes are the keys of `nextstat upper-limit`'s JSON. None stands
-    /// for a limit that does not exist because CLs does not cross its level; `warnings` says why.
+    /// The result of an upper limit. Attributes are the keys of `nextstat upper-limit`'s JSON. A limit is
+    /// None if CLs does not cross `1 - cl` within the bounds; `warnings` says why.
     LimitResult {
         param cl test_stat observed expected nsigma_order cls_at_limit mu_hat n_evaluations scan converged
         warnings
@@ -57,7 +57,7 @@ result_class! {
     }
 }
 
-/// The data for the picture of a limit, and for a new computation with a scan.
+/// The data for the picture of a limit, or for the computation of the limit with a scan that it needs.
 pub(crate) struct Drawn {
     /// The picture, if the result has a scan.
     limit: Option<Limit>,

@@ -52,7 +52,7 @@ pub(crate) fn load_workspace(
     built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory)
 }
 
-/// Builds the model of a workspace, compiled for its first call.
+/// Builds the model of a workspace and compiles it, so that its first fit is fast.
 ///
 /// # Errors
 /// As [`load_workspace`].
@@ -103,7 +103,7 @@ pub(crate) fn _restored(
     ready(py, model)
 }
 
-/// Compiles the model and computes its digest, so that its first call is fast.
+/// Compiles the model and computes its digest, so that its first fit or evaluation is fast.
 fn ready(py: Python<'_>, model: Result<Model, WorkspaceError>) -> PyResult<Model> {
     let model = model.map_err(|error| workspace_error(py, &error))?;
     // The digest and the session are stored in the model.
@@ -131,14 +131,14 @@ impl Names {
     }
 }
 
-/// JSON text, or the path of a file with it.
+/// JSON text, or the path of a file that contains it.
 pub(crate) enum Text {
     Path(PathBuf),
     Json(String),
 }
 
 impl Text {
-    /// Reads an argument that is a path, a dictionary or a list; JSON text is a `TypeError`.
+    /// Reads an argument that is a path, a dictionary or a list. Raises `TypeError` for JSON text.
     pub(crate) fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if source.is_instance_of::<PyDict>() || source.is_instance_of::<PyList>() {
             return Ok(Self::Json(dumps(source)?));
@@ -193,7 +193,7 @@ fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
     py.import("json")?.call_method("dumps", (data,), Some(&options))?.extract()
 }
 
-/// A patch that is not read yet: a path, or operations as JSON text.
+/// A patch that is not read yet: a path (with the name of a patch in a patchset), or operations as JSON text.
 pub(crate) enum PatchSource {
     Argument(PatchArgument),
     Operations(String),
@@ -208,7 +208,8 @@ impl PatchSource {
     }
 }
 
-/// Reads the `patch` argument: a path, a list of operations, or a list of either.
+/// Reads the `patch` argument: a path, such as `"patchset.json:name"`, a list of operations, or a list of
+/// paths and lists of operations.
 pub(crate) fn patches(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PatchSource>> {
     let Some(object) = object else { return Ok(Vec::new()) };
     if let Ok(list) = object.cast::<PyList>() {

@@ -225,9 +225,9 @@ impl Model {
     /// model, `params`, `seed` and this number. These are the toys of `fit_toys`; with `hypothesis` "b" or
     /// "sb" they are those of a hypothesis test.
     ///
-    /// Instead of `params`, `expected` may give the expected data themselves: the expected main counts, or
-    /// these followed by the expected auxiliary data (by default the observed ones). The auxiliary data are
-    /// generated with the widths of the constraints.
+    /// Instead of `params`, `expected` may give the expected data themselves: the expected main counts,
+    /// optionally followed by the expected auxiliary data (by default the observed auxiliary data). The
+    /// auxiliary data are generated with the widths of the constraints.
     #[pyo3(signature = (params = None, n_toys = 1, seed = 0, *, first = 0, hypothesis = None, include_auxdata = true,
                         expected = None))]
     fn toy_data<'py>(

@@ -1,5 +1,5 @@
-//! `nextstat.Model`: a compiled measurement of a workspace with its sessions. Its Python methods are in
-//! `methods`.
+//! `nextstat.Model`: the compiled model of a measurement, with its sessions. The Python methods of this class
+//! are in `methods`.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -27,13 +27,13 @@ pub(crate) struct Model {
     /// Digest of the likelihood. It is computed once, because hashing a large model takes a large part of the
     /// time of a fit.
     digest: OnceLock<String>,
-    /// The model compiled for the CPU. All numbers of threads share it, and so do results that compute more
-    /// later.
+    /// The model compiled for the CPU. CPU sessions of any number of threads share it, and so do results that
+    /// make further computations, for example for their pictures.
     compiled: Arc<OnceLock<CpuSession>>,
     /// The open sessions, one per device and number of threads.
     sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
-    /// Largest memory, in bytes, that each session may use on the host and on each GPU; no limit if none.
-    /// Pickles do not contain it, because it depends on the machine.
+    /// Largest memory, in bytes, that each session may use on the host and on each GPU; no limit if `None`.
+    /// Pickles do not contain this limit, because it depends on the machine.
     memory: Option<u64>,
 }
 
@@ -41,13 +41,13 @@ pub(crate) struct Model {
 pub(crate) struct Origin {
     workspace: Workspace,
     options: ModelOptions,
-    /// The workspace as text, after the first request. Pickles of several results of one model then contain
-    /// it only once.
+    /// The workspace as text, once it was pickled. All results of the model share this object, so that a pickle
+    /// of several of them contains it only once.
     text: OnceLock<Py<PyBytes>>,
 }
 
 /// What `pickle` stores of a model: the workspace as text, the measurement, the interpolation codes, the
-/// parameter of interest and the notes.
+/// parameter of interest and the warnings from reading the workspace.
 pub(crate) type Pickled<'py> =
     (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>, Vec<Note>);
 
@@ -55,8 +55,8 @@ pub(crate) type Pickled<'py> =
 pub(crate) type PickledParts<'py> =
     (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
 
-/// A warning from reading the workspace (path, message, remedy). It is stored because the workspace written
-/// as text no longer shows its cause.
+/// A warning from reading the workspace (path, message, remedy). It is stored in pickles, because the workspace
+/// that is written there as text no longer contains the cause of the warning.
 pub(crate) type Note = (String, String, String);
 
 impl Origin {
@@ -64,7 +64,7 @@ impl Origin {
         Self { workspace, options, text: OnceLock::new() }
     }
 
-    /// Returns the arguments of the function that restores the model.
+    /// Returns the values from which [`Self::restored`] restores the workspace and options.
     pub(crate) fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
         let options = &self.options;
         let text = match self.text.get() {
@@ -114,7 +114,7 @@ impl Origin {
     }
 }
 
-/// The model of a result, for computations that the result does later.
+/// The model of a result, for computations that the result makes later, such as those of its pictures.
 #[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) model: Arc<CoreModel>,
@@ -144,8 +144,8 @@ impl Question {
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })
     }
 
-    /// Opens a session for later computations of the result. On the CPU it uses the model that is compiled
-    /// already.
+    /// Opens a session for later computations of the result. On the CPU the session uses the model that is
+    /// compiled already.
     ///
     /// # Errors
     /// As [`ns_inference::open_session`].
@@ -172,7 +172,7 @@ impl Model {
         Self { memory, ..self }
     }
 
-    /// Returns the parts of the model that a result stores for later computations.
+    /// Returns what a result stores of the model for later computations.
     pub(crate) fn question(&self) -> Question {
         let (model, origin) = (Arc::clone(&self.inner), Arc::clone(&self.origin));
         Question { model, origin, compiled: Arc::clone(&self.compiled) }
@@ -189,7 +189,7 @@ impl Model {
         ran.about(&self.inner, self.digest().to_owned())
     }
 
-    /// Returns the session for an execution, and opens it if necessary.
+    /// Returns the session for the device and number of threads of `execution`, and opens it if necessary.
     ///
     /// # Errors
     /// `DeviceError` if the device is not available; `MemoryError` if the model is too large.
@@ -204,8 +204,8 @@ impl Model {
         released(py, || self.kept(execution))?.map_err(|error| session_error(&error))
     }
 
-    /// Returns the session for an execution, and opens it if necessary. For `auto`, the device is chosen from
-    /// the description `work` of the work.
+    /// Returns the session for `execution` like [`Self::session`], but also for the device `auto`, whose choice
+    /// depends on `work`, the description of the fits of the analysis.
     ///
     /// # Errors
     /// As [`Self::session`].
@@ -228,7 +228,7 @@ impl Model {
         Ok(Opened { session, reason: Some(reason) })
     }
 
-    /// Returns the session for an execution from the stored ones, or opens and stores it.
+    /// Returns the stored session for `execution`. If there is none, opens and stores it.
     fn kept(&self, execution: &Execution) -> Result<Arc<dyn Session>, SessionError> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution) {

@@ -91,8 +91,8 @@ pub(crate) fn search(name: &str) -> PyResult<Search> {
     name.parse().map_err(PyValueError::new_err)
 }
 
-/// Returns what `pickle` stores of the options: data, fixed parameters, starting point and search. The
-/// computations for pictures need no others.
+/// Returns what `pickle` stores of the options: data, fixed parameters, starting point and search. A restored
+/// result needs no other options, because it only computes what its pictures need.
 ///
 /// # Errors
 /// If a Python object cannot be created.

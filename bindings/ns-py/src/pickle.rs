@@ -1,5 +1,5 @@
-//! Support for `pickle` and `copy`, which store of an object a function that restores it, and the function's
-//! arguments.
+//! Support for `pickle` and `copy`. They store an object as a function that restores it and the arguments of
+//! that function.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -35,9 +35,9 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> PyResult<T> {
         .map_err(|error| PyValueError::new_err(format!("this is no pickled result of this version: {error}")))
 }
 
-/// Defines a Python class of plain attributes, its conversion to a dictionary, which `pickle` and `copy`
-/// store, and the function that restores it. With `from`, also defines the conversion from a type of the
-/// library with the same fields.
+/// Defines a Python class of read-only attributes; its conversion to a dictionary, which `pickle` and `copy`
+/// store; and the function that restores it. With `from`, also defines the conversion from a Rust type with
+/// the same fields.
 macro_rules! attributes {
     ($(#[$doc:meta])* $name:ident, $restore:ident from $library:ty { $($key:ident: $kind:ty,)* }) => {
         $crate::pickle::attributes! { $(#[$doc])* $name, $restore { $($key: $kind,)* } }

@@ -1,4 +1,4 @@
-//! `nextstat.Picture`, the value of `.plot()`.
+//! `nextstat.Picture`, which the method `plot` of results returns.
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ use serde::ser::{self, Serialize};
 /// Converts a value to Python lists, dictionaries, strings and numbers.
 ///
 /// # Errors
-/// If a Python object cannot be created, or the value has a form that no result has.
+/// If a Python object cannot be created, or the value contains a tuple variant of an enum, as no result does.
 pub(crate) fn plain<'py>(py: Python<'py>, value: &(impl Serialize + ?Sized)) -> PyResult<Bound<'py, PyAny>> {
     value.serialize(Plain(py)).map_err(|error| error.0)
 }

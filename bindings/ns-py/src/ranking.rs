@@ -17,13 +17,13 @@ use crate::whole::{perhaps_whole, whole};
 result_class! {
     /// Nuisance parameters in the order of their impact, largest first. Attributes are the keys of the JSON
     /// of `nextstat ranking`. `names` and the arrays `pull`, `constraint` and `delta_mu_*` are in the order
-    /// of the list `ranking`, with NaN for a number that does not exist. `result["name"]` is one entry of the
-    /// list.
+    /// of the list `ranking`, with NaN for a number that does not exist. `result["jet_scale"]` is the entry of
+    /// the parameter `jet_scale` in this list.
     RankingResult {
         param mu_hat mu_uncertainty impacts prefit ranking n_ranked groups breakdown twice_nll converged
         n_fits n_failed interrupted warnings
     }, Ranking, {
-        /// Names of the parameters, in the order of the list.
+        /// Names of the parameters, in the order of the list `ranking`.
         #[getter]
         fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
             self.list(py)?.iter().map(|entry| entry.get_item("name")?.extract()).collect()
@@ -47,26 +47,26 @@ result_class! {
             self.numbers(py, "delta_mu_up", None)
         }
 
-        /// Post-fit impact of the downward variation of each parameter, by the first definition.
+        /// Post-fit impact of the downward variation of each parameter, by the first definition in `impacts`.
         #[getter]
         fn delta_mu_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_down", None)
         }
 
-        /// Pre-fit impact of the upward variation of each parameter, by the first definition.
+        /// Pre-fit impact of the upward variation of each parameter, by the first definition in `impacts`.
         #[getter]
         fn delta_mu_prefit_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_prefit_up", None)
         }
 
-        /// Pre-fit impact of the downward variation of each parameter, by the first definition.
+        /// Pre-fit impact of the downward variation of each parameter, by the first definition in `impacts`.
         #[getter]
         fn delta_mu_prefit_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_prefit_down", None)
         }
 
-        /// Returns the values of a numeric key of the entries as an array. `impact` selects the values of one
-        /// definition ("refit", "covariance" or "global").
+        /// Returns the numbers that the entries of `ranking` have under `key`, as an array. `impact` selects the
+        /// numbers of one definition ("refit", "covariance" or "global").
         #[pyo3(signature = (key, impact = None))]
         fn column<'py>(
             &self,
@@ -81,7 +81,7 @@ result_class! {
             Ok(self.list(py)?.len())
         }
 
-        /// Returns an entry of the list by name or position.
+        /// Returns an entry of the list `ranking` by the name of the parameter or by position.
         fn __getitem__<'py>(&self, py: Python<'py>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
             let list = self.list(py)?;
             if let Ok(name) = which.extract::<String>() {
@@ -103,8 +103,8 @@ result_class! {
             self.0.reduced(py, "RankingResult", crate::pickle::written(&self.1)?)
         }
 
-        /// Draws impacts, pulls and constraints of the `max_rows` parameters of largest impact (None: of
-        /// all), and saves the picture if `path` is given.
+        /// Draws impacts, pulls and constraints of the `max_rows` parameters with the largest impacts (None: of
+        /// all parameters), and saves the picture if `path` is given.
         #[pyo3(signature = (path = None, *, max_rows = Some(30), title = None, subtitle = None))]
         fn plot(
             &self,
@@ -153,8 +153,8 @@ impl RankingResult {
 /// `impact` is one or several definitions of the impact; the first one gives the order. "refit": the
 /// parameter is fixed one uncertainty away from its best fit and all others are refitted. "covariance": the
 /// impact from the covariance matrix, as if the likelihood were a parabola. "global": the auxiliary datum is
-/// moved by its width. `prefit=True` adds pre-fit impacts. `top` keeps so many parameters, those of the
-/// largest impact. `groups` maps names to lists of parameter names or patterns (`*`, `?`).
+/// moved by its width. `prefit=True` adds pre-fit impacts. `top` is the number of parameters to keep, those
+/// with the largest impacts. `groups` maps names to lists of parameter names or patterns (`*`, `?`).
 ///
 /// `data`, `asimov`, `fixed` and `init` are those of `fit`. `progress` is True for a line on standard error,
 /// or a function of `(done, total)`. Ctrl-C stops the ranking and raises `KeyboardInterrupt`.

@@ -1,5 +1,5 @@
-//! Restores results whose attributes are the keys of a command's JSON from what `pickle` and `copy` store of
-//! them.
+//! Restores results from what `pickle` and `copy` store of them, for the classes whose attributes are the keys
+//! of a command's JSON.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

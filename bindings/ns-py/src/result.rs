@@ -62,12 +62,12 @@ impl Interval {
 /// exist (None in `to_dict()`), and `warnings` says why.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct FitResult {
-    /// The result of the library without its covariance, which is stored as a NumPy array.
+    /// The result of `ns_inference::fit` without its covariance, which is stored as a NumPy array.
     inner: ns_inference::FitResult,
     bestfit: Py<PyArray1<f64>>,
     uncertainties: Py<PyArray1<f64>>,
     covariance: Option<Py<PyArrayDyn<f64>>>,
-    /// The model, for the computations of pictures.
+    /// The model, for pictures that need further computations.
     question: Question,
     options: FitOptions,
     ran: RunInfo,
@@ -105,7 +105,7 @@ impl FitResult {
         self.inner.index(name).ok_or_else(|| PyKeyError::new_err(format!("no parameter '{name}'")))
     }
 
-    /// Returns the result of the library with its covariance.
+    /// Returns the result of `ns_inference::fit`, including its covariance.
     pub(crate) fn whole(&self, py: Python<'_>) -> PyResult<ns_inference::FitResult> {
         let mut whole = self.inner.clone();
         if let Some(matrix) = &self.covariance {
@@ -144,7 +144,7 @@ inner_methods! { FitResult {
     twice_nll: f64,
     /// Index of the parameter of interest, or None.
     poi_index: Option<usize>,
-    /// Whether the fit converged: the certificate of a minimum holds.
+    /// Whether the fit converged, that is whether `edm` is below its tolerance at the best fit.
     converged: bool,
     /// Estimated distance to the minimum: by how much `nll` is expected to lie above its minimum.
     edm: Option<f64>,
@@ -154,8 +154,8 @@ inner_methods! { FitResult {
     at_bound: Vec<String>,
     /// Names of the parameters whose best fit is at the kink of a piecewise interpolation.
     at_kink: Vec<String>,
-    /// Names of the parameters along flat directions of the likelihood: the data do not determine them, or
-    /// only in combination with others.
+    /// Names of the parameters along flat directions of the likelihood: the data do not determine these
+    /// parameters, or only in combination with others.
     flat: Vec<String>,
     /// Names of the fixed parameters.
     fixed: Vec<String>,
@@ -177,20 +177,20 @@ inner_methods! { FitResult {
         self.uncertainties.clone_ref(py)
     }
 
-    /// Covariance matrix, for fixed values of the parameters that are fixed, at a bound or at a kink; None if
-    /// not asked for.
+    /// Covariance matrix; None if not asked for. Rows of parameters that are fixed, at a bound or held by a
+    /// kink are 0, and the other elements hold at the values of these parameters. Rows of flat parameters are NaN.
     #[getter]
     fn covariance(&self, py: Python<'_>) -> Option<Py<PyArrayDyn<f64>>> {
         self.covariance.as_ref().map(|c| c.clone_ref(py))
     }
 
-    /// MINOS intervals of the parameters named by `minos`, by name.
+    /// MINOS intervals, by the name of the parameter, of the parameters that the argument `minos` named.
     #[getter]
     fn minos<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         intervals(py, &self.inner.minos)
     }
 
-    /// Intervals of the parameters at a bound or at a kink, by name.
+    /// Intervals of the parameters at a bound or at a kink, by the name of the parameter.
     #[getter]
     fn crossings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         intervals(py, &self.inner.crossings)
@@ -202,7 +202,7 @@ inner_methods! { FitResult {
         self.inner.bestfit.get(index).copied().ok_or_else(|| PyKeyError::new_err(name.to_owned()))
     }
 
-    /// Returns the uncertainty of a parameter by name, or None.
+    /// Returns the uncertainty of a parameter by name; None if it has no uncertainty.
     fn uncertainty(&self, name: &str) -> PyResult<Option<f64>> {
         Ok(self.inner.uncertainties.get(self.index(name)?).copied().flatten())
     }

@@ -113,7 +113,7 @@ inner_methods! { ScanResult {
     uncertainty: Option<f64>,
     /// `-2 ln L` at the best fit.
     twice_nll: f64,
-    /// Whether the best fit converged: the certificate of a minimum holds.
+    /// Whether the best fit converged.
     bestfit_converged: bool,
     /// Number of iterations, summed over all fits.
     n_iter: usize,
@@ -171,21 +171,21 @@ inner_methods! { ScanResult {
         self.inner.second.as_ref().map(|_| ContourLevel::usual().map(pair).to_vec())
     }
 
-    /// Values at which `twice_delta_nll` crosses 1 and 4. Empty in a scan in two parameters, or if not asked
-    /// for.
+    /// Intervals between the values at which `twice_delta_nll` crosses 1 and 4. Empty in a scan in two
+    /// parameters, or if not asked for.
     #[getter]
     fn intervals(&self) -> Vec<ScanInterval> {
         self.inner.intervals.iter().cloned().map(ScanInterval::from).collect()
     }
 
-    /// Whether the fit at each point converged: the certificate of a minimum holds.
+    /// Whether the fit at each point converged.
     #[getter]
     fn converged(&self, py: Python<'_>) -> Py<PyArrayDyn<bool>> {
         self.converged.clone_ref(py)
     }
 
-    /// For each point, the reason why it has no value or did not converge, or None. In a scan in two
-    /// parameters, a list of rows.
+    /// For each point, the reason why it has no value or its fit did not converge, or None. In a scan in two
+    /// parameters, a list with one row per value of the second parameter.
     #[getter]
     fn reasons(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let reasons = &self.inner.reasons;
@@ -216,7 +216,7 @@ inner_methods! { ScanResult {
         match &mut scanned {
             Scanned::Line(scan) => {
                 if let Some(levels) = levels {
-                    // The crossings that were found by fits belong to the usual levels only.
+                    // The crossings were found by fits for the default levels only.
                     (scan.levels, scan.crossings) = (levels, Vec::new());
                 }
                 scan.y_max = y_max;
@@ -250,8 +250,8 @@ inner_methods! { ScanResult {
 /// At each of `mu_values` the parameter `param` (by default the parameter of interest) is fixed and the
 /// likelihood is maximised in all other parameters. Without `mu_values`, `points` values are scanned, from
 /// three uncertainties (2.5 in a scan in two parameters) below the best fit to as many above it, within the
-/// bounds. `param2` with `mu2_values` (or `points2`) makes it a scan in two parameters. `intervals=False`
-/// does not search for the values at which `twice_delta_nll` is 1 and 4.
+/// bounds. With `param2` and `mu2_values` (or `points2`) the scan is in two parameters. With `intervals=False`
+/// the values at which `twice_delta_nll` is 1 and 4 are not searched for.
 ///
 /// `data`, `asimov`, `fixed`, `init` and `search` are those of `fit`. `progress` is True for a line on
 /// standard error, or a function of `(done, total)`. Ctrl-C stops the scan and raises

@@ -25,7 +25,7 @@ use crate::whole::whole;
 use crate::work::{Progress, run};
 
 /// A toy-based test after the fits of the observed data. `header` is JSON text from which `toys_from_header`
-/// makes the same test in another process. Its toys have the same bits there.
+/// makes the same test in another process. The toys of both tests are the same to the last bit.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct ToyTest {
     question: Question,
@@ -70,15 +70,16 @@ impl ToyTest {
         to_json(self.plan.header())
     }
 
-    /// Number of toys of each hypothesis in the whole run.
+    /// Number of toys of each hypothesis, in all shards together.
     #[getter]
     fn n_toys(&self) -> u64 {
         self.plan.header().origin.n_toys
     }
 
     /// Runs toys `start` to `stop - 1` of hypothesis "b" or "sb". Returns arrays of index, test statistic,
-    /// best-fit value and status (0 converged, 1 not converged, 2 failed), with NaN where a number does not
-    /// exist, and a dictionary of the reasons for toys that did not converge or failed, by index.
+    /// best-fit value of the parameter of interest and status (0 converged, 1 not converged, 2 failed), with NaN
+    /// for numbers that do not exist, and a dictionary from index to reason for toys that did not converge or
+    /// failed.
     #[pyo3(signature = (hypothesis, start, stop, *, progress = None))]
     fn run<'py>(
         &self,
@@ -217,8 +218,8 @@ pub(crate) fn _toy_test(
 
 /// Computes the result of a test from toys that `ToyTest.run` returned. `parts` are tuples `(hypothesis,
 /// index, statistic, mu_hat, status)` in any order; a sixth entry, the reasons, is ignored. A toy that occurs
-/// twice is an error; `warnings` says if toys are missing. `wall_s`, the time of the run in seconds, gives
-/// the rate of toys.
+/// twice is an error; `warnings` says if toys are missing. From `wall_s`, the time of the run in seconds, the
+/// number of toys per second is computed.
 #[pyfunction]
 #[pyo3(signature = (header, parts, *, expected_set = false, wall_s = None))]
 pub(crate) fn toys_summarise(

@@ -94,9 +94,9 @@ pub(crate) fn fit_toys(
 /// Approximate number of data values that are drawn between two checks for Ctrl-C.
 const PORTION: usize = 1 << 21;
 
-/// The origin of toys.
+/// What toys are generated from.
 pub(crate) enum Origin {
-    /// A parameter point, and the number of the hypothesis, which selects the random numbers.
+    /// A parameter point, and the number of a hypothesis, which selects the random numbers.
     Point(Vec<f64>, u8),
     /// The expected data.
     Expectation(Arc<BinnedData>),
@@ -148,7 +148,7 @@ impl Origin {
         Ok(Self::Point(rows.values, number))
     }
 
-    /// Returns the distributions that toys are drawn from.
+    /// Returns the distributions from which toys are drawn.
     fn source(
         &self,
         model: &ns_core::Model,

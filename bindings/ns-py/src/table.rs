@@ -6,7 +6,7 @@ use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// Returns a result as plain text. Names come from files, so they are escaped for terminals.
+/// Returns a result as plain text. Control characters are escaped, because names come from files.
 pub(crate) fn text(parts: &[Part]) -> String {
     let shown = parts.iter().map(|part| match part {
         Part::Text(lines) => plain_lines(lines).into_owned(),
@@ -62,7 +62,7 @@ pub(crate) fn escape(text: &str) -> String {
 /// Converts a matrix to a list of lists, with None for NaN.
 ///
 /// # Errors
-/// If the array is not contiguous, because the user has reshaped it.
+/// If the array is not contiguous. Arrays of results are contiguous unless the user changes them.
 pub(crate) fn rows<'py>(
     py: Python<'py>,
     matrix: &Bound<'py, PyArrayDyn<f64>>,

@@ -30,12 +30,12 @@ result_class! {
     }
 }
 
-/// Reads the argument `shard`, "K/N"; None is the whole run.
+/// Reads the argument `shard`, "K/N" (part K of N of the toys); None means all toys.
 pub(crate) fn shard(text: Option<&str>) -> PyResult<Shard> {
     text.map_or(Ok(Shard::WHOLE), |text| text.parse().map_err(|error| inference_error(&error)))
 }
 
-/// Describes the work of a toy-based test, from which `auto` chooses the device.
+/// Returns the description of the fits of a toy-based test, on which the choice of the device `auto` depends.
 pub(crate) fn work(options: &HypotestToysOptions) -> Work {
     let range = options.shard.range(options.n_toys);
     Work::Toys { toys: range.end.saturating_sub(range.start).saturating_mul(2), fits: 2 }

@@ -1,4 +1,5 @@
-//! Runs long work with the interpreter lock released. Meanwhile Ctrl-C stops the work, and progress is shown.
+//! Runs long computations with the interpreter lock released. Meanwhile Ctrl-C stops the computation, and
+//! progress is shown.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 /// Interval between two checks for Ctrl-C, at which progress is also shown.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Stores the latest report of progress: the finished fits and all fits.
+/// Stores the latest report of progress: the number of finished fits and the number of all fits.
 #[derive(Default)]
 struct Counter {
     done: AtomicUsize,
@@ -67,8 +68,8 @@ impl Progress {
 /// Runs `work` on a separate thread with the interpreter lock released.
 ///
 /// # Errors
-/// The exception that a signal handler or the progress function raised, after the work has stopped; or an
-/// error if the work panicked.
+/// The exception that a signal handler or the progress function raised, once `work` has stopped, or
+/// `RuntimeError` if `work` panicked.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     progress: &Progress,
@@ -81,8 +82,8 @@ pub(crate) fn run<T: Send>(
     }
 }
 
-/// Runs `work` like [`run`], for work that returns a partial result when it is stopped. Returns the exception
-/// that was raised, if any, and the result, unless the work panicked.
+/// Runs `work` like [`run`], for functions that return a partial result when they are stopped. Returns the
+/// exception that was raised, if any, and the result of `work`, unless it panicked.
 pub(crate) fn run_keeping<T: Send>(
     py: Python<'_>,
     progress: &Progress,
@@ -111,7 +112,7 @@ pub(crate) fn run_keeping<T: Send>(
             let (sender, receiver) = channel();
             let control = Control { observer: Some(&counter), cancel: Some(&stop) };
             let worker = scope.spawn(move || {
-                // The receiver waits for the result or for the end of the thread.
+                // `send` cannot fail, because the receiver exists until this thread has ended.
                 let _ = sender.send(work(control));
             });
             let result = loop {
@@ -121,7 +122,7 @@ pub(crate) fn run_keeping<T: Send>(
                     Err(RecvTimeoutError::Disconnected) => break None,
                 }
             };
-            // `join` catches a panic of the worker, which must not propagate from here.
+            // `join` returns a panic of the worker as an error; without `join` the scope would panic too.
             let ended = worker.join();
             look_after(&stop, true);
             result.filter(|_| ended.is_ok())
@@ -130,30 +131,31 @@ pub(crate) fn run_keeping<T: Send>(
     (raised, result)
 }
 
-/// Largest number of parameters for which a fit takes only milliseconds.
+/// Largest number of parameters of models whose fits are run by [`run_short`], because they take milliseconds.
 pub(crate) const SHORT_FIT: usize = 400;
 
-/// Runs `work` that takes a few milliseconds on the calling thread with the interpreter lock released,
-/// because starting another thread would take as long as the work. Ctrl-C has its effect after the work.
+/// Runs `work`, which takes a few milliseconds, on the calling thread with the interpreter lock released,
+/// because starting another thread would take as long as `work`. Ctrl-C takes effect only after `work`.
 ///
 /// # Errors
-/// An error if the work panicked, which is a bug, or the exception that a signal handler raised.
+/// `RuntimeError` if `work` panicked, which is a bug, or the exception that a signal handler raised.
 pub(crate) fn run_short<T: Send>(py: Python<'_>, work: impl FnOnce(Control<'_>) -> T + Send) -> PyResult<T> {
     let result = released(py, || work(Control::default()));
     py.check_signals()?;
     result
 }
 
-/// Runs `work` with the interpreter lock released. A panic, which is a bug, becomes an ordinary exception.
+/// Runs `work` with the interpreter lock released. A panic, which is a bug, becomes a Python exception.
 ///
 /// # Errors
-/// If the work panicked.
+/// `RuntimeError` if `work` panicked.
 pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     // After a panic nothing that the closure borrows is used again.
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|_| without_result())
 }
 
-/// Panics in the kind of run that a test asks for.
+/// Panics in the kind of run that a test asks for: "thread" for [`run`], "short" for [`run_short`], any other
+/// text for [`released`].
 #[cfg(debug_assertions)]
 #[pyfunction]
 pub(crate) fn _panic(py: Python<'_>, place: &str) -> PyResult<()> {

@@ -67,9 +67,9 @@ result_class! {
 /// with the data.
 ///
 /// By default the model is fitted, and the events are predicted at the best fit with uncertainties from its
-/// covariance; `data`, `asimov`, `fixed` and `init` are those of `fit`. With `prefit=True` they are predicted
-/// at the initial parameters with uncertainties from the widths of the constraints; free parameters without a
-/// constraint contribute nothing. `params` is another point: "bestfit", "init", a `FitResult`, whose
+/// covariance; `data`, `asimov`, `fixed` and `init` are those of `fit`. With `prefit=True` the events are
+/// predicted at the initial parameters with uncertainties from the widths of the constraints; free parameters
+/// without a constraint contribute nothing. `params` is another point: "bestfit", "init", a `FitResult`, whose
 /// covariance gives the uncertainties, all values in order, or some by name (the others at their initial
 /// values). For given values the uncertainties come from the widths of the constraints.
 #[pyfunction]

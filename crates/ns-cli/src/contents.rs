@@ -8,7 +8,8 @@ use ns_inference::report::{Part, Table};
 use ns_translate::pyhf::Problem;
 use serde::Serialize;
 
-/// The result of `inspect` and `validate`. What is unknown because the workspace is invalid is null.
+/// The result of `inspect` and `validate`. If the workspace has errors, the fields from `measurement` to
+/// `modifier_counts` are null.
 #[derive(Debug, Serialize)]
 pub(crate) struct Contents {
     pub(crate) measurement: Option<String>,
@@ -25,7 +26,8 @@ pub(crate) struct Contents {
     pub(crate) warnings: Vec<String>,
 }
 
-/// A channel in the result, with the observed and the nominal expected events of all its bins.
+/// A channel in the result. `observed` and `nominal` are the observed and the nominal expected number of
+/// events, summed over its bins.
 #[derive(Debug, Serialize)]
 pub(crate) struct ChannelRow {
     pub(crate) name: String,
@@ -35,7 +37,8 @@ pub(crate) struct ChannelRow {
     pub(crate) samples: Vec<String>,
 }
 
-/// A sample in the result. `nominal` and `n_modifiers` are sums over its channels.
+/// A sample in the result. `nominal`, the nominal expected number of events, and `n_modifiers` are sums over
+/// the channels that contain the sample.
 #[derive(Debug, Serialize)]
 pub(crate) struct SampleRow {
     pub(crate) name: String,
@@ -44,7 +47,8 @@ pub(crate) struct SampleRow {
     pub(crate) n_modifiers: usize,
 }
 
-/// A parameter in the result. `width` is that of its constraint, if it has one.
+/// A parameter in the result. `width` is the width of its constraint; null if the parameter has none.
+/// `modifiers` are the types of the modifiers that use the parameter.
 #[derive(Debug, Serialize)]
 pub(crate) struct ParameterRow {
     pub(crate) name: String,
@@ -56,7 +60,7 @@ pub(crate) struct ParameterRow {
     pub(crate) modifiers: Vec<&'static str>,
 }
 
-/// A problem of the workspace with its path in the file and a remedy.
+/// A problem of the workspace, with its JSON path in the workspace and a remedy.
 #[derive(Debug, Serialize)]
 pub(crate) struct ProblemRow {
     pub(crate) severity: String,
@@ -77,7 +81,7 @@ impl From<&Problem> for ProblemRow {
 }
 
 impl Contents {
-    /// Returns the contents of an invalid workspace, of which only the problems are known.
+    /// Returns the contents of a workspace with errors: only its problems, because it has no model.
     pub(crate) fn broken(problems: Vec<ProblemRow>, problems_omitted: usize) -> Self {
         Self {
             measurement: None,

@@ -1,5 +1,5 @@
-//! Shared code of the commands whose result is a workspace. The workspace is written to standard output, so
-//! that it can be piped, and a report of the changes to standard error.
+//! Shared code of the commands whose result is a workspace. The workspace goes to a file or to standard
+//! output, so that it can be piped. A report of the changes goes to standard error.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ pub(crate) fn read(path: &Path) -> Result<Workspace, CliError> {
     load::read(path).and_then(|text| Workspace::from_slice(&text)).map_err(|source| failed(path, source))
 }
 
-/// Returns the error of the command for an error of the workspace in the file `path`.
+/// Converts an error of the workspace in the file `path` into the error that the command returns.
 pub(crate) fn failed(path: &Path, source: WorkspaceError) -> CliError {
     CliError::Workspace { origin: load::shown(path), source }
 }

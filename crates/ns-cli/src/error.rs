@@ -26,7 +26,8 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// Returns the exit code of an analysis that was interrupted or not, and whose result is good or not.
+    /// Returns the exit code of an analysis. `interrupted` says whether it was interrupted, and `good` whether
+    /// its result is usable, for example whether its fits converged.
     pub(crate) fn of(interrupted: bool, good: bool) -> Self {
         match (interrupted, good) {
             (true, _) => Self::Interrupted,
@@ -93,15 +94,15 @@ pub(crate) enum CliError {
     Json(#[from] serde_json::Error),
 }
 
-/// Returns whether an error of writing a file is wrong usage, such as a missing folder, and not a failure of
-/// the system, such as a full disk.
+/// Returns whether an error that occurred while a file was written comes from wrong usage, such as a missing
+/// folder, and not from a failure of the system, such as a full disk.
 fn wrong_place(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), NotFound | PermissionDenied | IsADirectory | NotADirectory)
 }
 
-/// Returns the end of the message for an unknown name: how to list the names with this program. Empty for
-/// other errors.
+/// Returns the end of the message about an unknown name, which says how to list all names. The text is empty
+/// if the error has another cause.
 fn where_names_are(error: &InferenceError) -> &'static str {
     match error {
         error if !error.is_unknown_name() => "",
@@ -110,7 +111,8 @@ fn where_names_are(error: &InferenceError) -> &'static str {
     }
 }
 
-/// Returns the start of the message: the name of the input, if the error itself names no file.
+/// Returns the start of the message: `origin`, the name of the input. The text is empty if the error itself
+/// names a file.
 fn place(origin: &str, error: &WorkspaceError) -> String {
     match error {
         WorkspaceError::Invalid { .. }

@@ -1,4 +1,4 @@
-//! Reads the expected yields that toys are generated from, the file of `--expected`.
+//! Reads the file of `--expected`: the expected yields from which toys are generated.
 
 use std::path::Path;
 
@@ -24,11 +24,12 @@ struct ChannelTotal {
     total: Vec<f64>,
 }
 
-/// Reads expected yields and auxiliary data for `model`. If the file has no auxiliary data, they are the
-/// observed ones.
+/// Reads expected yields and auxiliary data for `model`. If the file has no auxiliary data, those of the
+/// model's observed data are used.
 ///
 /// # Errors
-/// If the file cannot be read or has another form, or its channels, bins or numbers are not those of the model.
+/// If the file cannot be read or has another form, or its channels or numbers of bins are not those of the
+/// model.
 pub(crate) fn read(path: &Path, model: &Model) -> Result<BinnedData, CliError> {
     let usage = |why: String| CliError::Usage(format!("expectation {}: {why}", path.display()));
     let expected = "a list of numbers, one per bin, or the result of nextstat yields";

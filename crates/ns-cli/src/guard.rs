@@ -1,4 +1,4 @@
-//! Runs the program on a thread of its own. A panic, which is a bug, becomes a message and exit code 1. The
+//! Runs the program on a separate thread. A panic, which is a bug, becomes a message and exit code 1. The
 //! size of the thread's stack does not depend on the limits of the shell.
 
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
@@ -9,7 +9,7 @@ use std::thread::Builder;
 use crate::error::Exit;
 use crate::output::complain;
 
-/// Size of the thread's stack in bytes, the usual limit of shells. Only the part in use takes memory.
+/// Size of the thread's stack in bytes (8 MiB), the usual limit of shells. Only the part in use takes memory.
 const STACK: usize = 8 << 20;
 
 /// Message and location of the first panic.

@@ -1,23 +1,24 @@
-//! Handles Ctrl-C, SIGTERM (from a batch system) and SIGHUP (from a closed terminal). The first signal during
-//! the work asks the work to stop and to write the part that is finished. A second signal, or one before the
-//! work, ends the process at once and removes temporary files, so that no half-written file remains. Signals
-//! that were ignored when the program started (`nohup`, `trap ''`) stay ignored.
+//! Handles Ctrl-C, SIGTERM (from a batch system) and SIGHUP (from a closed terminal). The first signal while
+//! the analysis runs asks it to stop; the command then writes the part that is finished. A second signal, or
+//! a signal before the analysis, removes temporary files and ends the process at once, so that no half-written
+//! file remains. Signals that were ignored when the program started (`nohup`, `trap ''`) stay ignored.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Set by the first signal during the work, which then stops.
+/// Whether a signal has asked the running analysis to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Whether the work has begun, so that the program checks [`STOP`].
+/// Whether the analysis has started. From then on the program checks [`STOP`].
 static WORKING: AtomicBool = AtomicBool::new(false);
 
 /// Temporary files to remove when a signal ends the process. They are moved to their final paths when
 /// complete.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Begins the work: from now on the first signal sets the returned flag instead of ending the process.
+/// Marks the start of the analysis: from now on the first signal sets the returned flag instead of ending the
+/// process.
 pub(crate) fn listen() -> &'static AtomicBool {
     WORKING.store(true, Ordering::SeqCst);
     handle();
@@ -32,8 +33,8 @@ pub(crate) fn remove_at_end(path: PathBuf) {
 
 fn handle() {
     let ignored = ignored::signals();
-    // An error means that the handler is installed already, or that none can be: then Ctrl-C ends the
-    // process.
+    // An error means that the handler is installed already, or that no handler can be installed. In the
+    // second case Ctrl-C ends the process.
     let set = ctrlc::set_handler(|| {
         if !WORKING.load(Ordering::SeqCst) || STOP.swap(true, Ordering::Relaxed) {
             for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -55,11 +56,11 @@ mod ignored {
     /// Signals for which `ctrlc` installs the handler.
     const TAKEN: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-    /// Returns those of the signals that are ignored now.
+    /// Returns the signals among [`TAKEN`] that the process ignores now.
     pub(super) fn signals() -> Vec<c_int> {
         let is_ignored = |signal: &c_int| {
             // SAFETY: all bits zero are a valid `sigaction` structure. Without a new action the call only
-            // copies the old one into that structure.
+            // copies the existing action into that structure.
             let old = unsafe {
                 let mut old: libc::sigaction = std::mem::zeroed();
                 (libc::sigaction(*signal, std::ptr::null(), &raw mut old) == 0).then_some(old)
@@ -69,7 +70,7 @@ mod ignored {
         TAKEN.into_iter().filter(is_ignored).collect()
     }
 
-    /// Sets the signals to be ignored again, after the handler was installed for them.
+    /// Makes the process ignore the signals again, after the handler was installed for them.
     pub(super) fn ignore(signals: &[c_int]) {
         for signal in signals {
             // SAFETY: an ignored signal runs no handler.

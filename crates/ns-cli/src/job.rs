@@ -1,5 +1,5 @@
-//! The steps that all analysis commands have in common. Before the work a command opens output, model and
-//! session; during the work it shows progress and handles Ctrl-C; after the work it writes the result.
+//! What all analysis commands have in common. Before the analysis a command opens output, model and session;
+//! during the analysis it shows progress and handles Ctrl-C; after the analysis it writes the result.
 
 use std::time::Instant;
 
@@ -28,8 +28,9 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Opens output, model and session, so that errors are found before the work; the cheapest check comes
-    /// first. From `work`, the description of the work, `auto` chooses the device.
+    /// Opens the output, the model and the session in this order, from the cheapest to the most expensive, so
+    /// that errors are found before the analysis. `work` describes the fits of the analysis: the choice of the
+    /// device `auto` depends on it.
     ///
     /// # Errors
     /// For an output that cannot be written, an invalid workspace, or a device that is not available.
@@ -44,8 +45,8 @@ impl Job {
         Ok(Self { started, output, quiet, model, session, reason })
     }
 
-    /// Calls the library with a progress bar, which shows the text `what`, and with the flag that the first
-    /// Ctrl-C sets.
+    /// Runs `analysis` with a progress bar, which shows the text `what`, and with the flag that the first Ctrl-C
+    /// sets to stop the analysis.
     ///
     /// # Errors
     /// The errors of the analysis.
@@ -65,7 +66,7 @@ impl Job {
         if let Err(CliError::Inference(InferenceError::NoPoi { .. })) = &result
             && !self.quiet
         {
-            // They say which parameter of interest the workspace names, and which existing one may be meant.
+            // The warnings say which parameter of interest the workspace names, and which one may be meant.
             for warning in &self.model.warnings {
                 complain("warning", warning);
             }

@@ -27,10 +27,10 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Reads a file, a member of an archive, or standard input, and unpacks what is compressed.
+/// Reads a file, a member of an archive, or standard input. Compressed contents are decompressed.
 ///
 /// # Errors
-/// If the text cannot be read or unpacked.
+/// If the contents cannot be read or decompressed.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     if is_stdin(path) { read_from(std::io::stdin().lock(), &shown(path)) } else { read_file(path) }
 }
@@ -38,7 +38,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
 /// Checks that at most one of the input and the patches is standard input.
 ///
 /// # Errors
-/// [`CliError::Usage`] if two of them are.
+/// [`CliError::Usage`] if more than one of them is.
 pub(crate) fn one_reader(input: &Path, patches: &[PatchArgument]) -> Result<(), CliError> {
     let patches = patches.iter().filter(|patch| patch.is_standard_input()).count();
     match (is_stdin(input), patches) {
@@ -80,8 +80,8 @@ pub(crate) fn workspace(args: &ModelArgs) -> Result<Workspace, WorkspaceError> {
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
 }
 
-/// Splits lists of names at commas. A list that is one of the `known` names is not split, because a name may
-/// contain commas.
+/// Splits lists of names at commas. A list that is one of the existing names (`known`) is not split, because a
+/// name may contain commas.
 fn names(lists: &[String], known: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     for list in lists {
@@ -127,7 +127,7 @@ pub(crate) fn options(args: &ModelArgs) -> ModelOptions {
     ModelOptions { measurement: args.measurement.clone(), interpolation: args.interpolation(), poi: None }
 }
 
-/// Reads a small JSON file into a value of type `T`. Messages describe the expected contents by `expected`,
+/// Reads a small JSON file into a value of type `T`. `expected` describes the expected contents in messages,
 /// and `usage` turns a message into an error.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The `nextstat` program: parses flags, calls the library and prints results.
+//! The `nextstat` program: parses flags, calls the library crates and prints results.
 
 mod args;
 mod commands;
@@ -89,8 +89,8 @@ fn main() -> ExitCode {
     guard::run(program)
 }
 
-/// Parses the command line. `-1` after a flag is read as the value of that flag, so that the message for a
-/// wrong value says which values are possible.
+/// Parses the command line. A negative number after a flag is read as the value of that flag, not as another
+/// flag, so that the message for a wrong value says which values are possible.
 fn parsed() -> Cli {
     let values = |arg: Arg| {
         let one = arg.get_action().takes_values() && !arg.is_positional();
@@ -102,8 +102,8 @@ fn parsed() -> Cli {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
 }
 
-/// Adds a tip to the error if an unknown argument is an existing file: the workspace needs the flag
-/// `--input`.
+/// Adds a tip to the error if an unknown argument is an existing file. The tip says that the workspace needs
+/// the flag `--input`.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let stray = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(text)) => !text.starts_with('-') && Path::new(text).is_file(),
@@ -116,7 +116,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Runs the command of the command line, prints its error if it has one, and returns the exit code.
+/// Parses the command line, runs the command, prints its error if it fails, and returns the exit code.
 fn program() -> ExitCode {
     #[cfg(debug_assertions)]
     assert!(std::env::var_os("NEXTSTAT_TEST_PANIC").is_none(), "a panic that a test asked for");

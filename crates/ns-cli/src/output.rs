@@ -31,10 +31,10 @@ enum Target {
 
 /// A file that is written completely or not at all.
 pub(crate) enum PendingFile {
-    /// A regular file: the temporary file in the same folder that is written, the final path that it is moved
-    /// to, and the mode of the file that it replaces.
+    /// A regular file: the temporary file in the same folder, which is written first; the final path, to
+    /// which it is moved; and the permissions of the file that it replaces, if there is one.
     Whole(NamedTempFile, PathBuf, Option<Permissions>),
-    /// A pipe or device, which is written directly, with its path.
+    /// A pipe or device, which is written directly, and its path.
     Stream(File, PathBuf),
 }
 
@@ -145,7 +145,7 @@ impl PendingFile {
                 // If the path is a link, the link stays and its target is replaced.
                 let path = target(path);
                 if found.is_ok() {
-                    // Replacing a file needs no permission to write it, so that permission is checked here.
+                    // Replacing a file does not need the permission to write it. That permission is checked here.
                     File::options().append(true).open(&path).map_err(failed)?;
                 }
                 let mode = found.ok().map(|found| found.permissions());
@@ -208,7 +208,7 @@ const MOST_LINKS: usize = 40;
 /// overwrite the other, or an input. Standard streams, pipes and devices may be named twice.
 ///
 /// # Errors
-/// [`CliError::Usage`] if two flags do.
+/// [`CliError::Usage`] if two flags name the same file.
 pub(crate) fn distinct<'a>(
     flags: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
 ) -> Result<(), CliError> {
@@ -242,20 +242,21 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Returns an error of creating a temporary file in `folder` without the name of the temporary file.
+/// Returns `error`, which occurred when a temporary file was created in `folder`, without the name of that
+/// file.
 fn without_name(error: &io::Error, folder: &Path) -> io::Error {
     if error.kind() == ErrorKind::NotFound && !folder.exists() {
         let why = format!("the folder {} does not exist", folder.display());
         return io::Error::new(ErrorKind::NotFound, why);
     }
-    // The message of the system is kept: the error kind has no text for rare errors ("uncategorized error").
+    // The system's message is kept, because the error kind has no text for rare errors ("uncategorized error").
     let words = error.to_string();
     let words = words.split(" at path ").next().unwrap_or_default();
     io::Error::new(error.kind(), words)
 }
 
-/// Prints a message to standard error, after its kind, such as "warning". If that fails, the error is
-/// ignored.
+/// Prints `kind`, such as "warning", a colon and the message to standard error. If standard error cannot be
+/// written, nothing happens.
 pub(crate) fn complain(kind: &str, message: &str) {
     let _ = writeln!(io::stderr().lock(), "{kind}: {}", plain_lines(message));
 }

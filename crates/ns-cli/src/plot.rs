@@ -9,7 +9,7 @@ use ns_viz::{Drawing, Format, PictureError};
 use crate::error::{CliError, Exit};
 use crate::output::{PendingFile, complain, distinct};
 
-/// Flag of the picture of an analysis.
+/// Flag that asks for a picture of the result of an analysis.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct PlotArgs {
@@ -71,7 +71,8 @@ impl Plots {
         self.files.iter().any(|(known, _)| *known == flag)
     }
 
-    /// Returns a warning if no font has some characters of the model's names, which PNG and PDF then replace.
+    /// Returns a warning if the model's names have characters that no font of this machine contains. PNG and
+    /// PDF files show a replacement character for them. There is no warning if all pictures are SVG files.
     pub(crate) fn font_warning(&self, model: &Model) -> Option<String> {
         if self.files.iter().all(|(_, target)| target.format == Format::Svg) {
             return None;

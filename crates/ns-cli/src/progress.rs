@@ -1,5 +1,5 @@
-//! The progress bar of long work. It shows the number of finished fits, their rate and the time left on
-//! standard error, if that is a terminal.
+//! The progress bar of long analyses. It shows the number of finished fits, their rate and the remaining time
+//! on standard error, if standard error is a terminal.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -54,7 +54,7 @@ impl Observer for Bar {
         }
         self.bar.set_length(total as u64);
         let done = done as u64;
-        // The increments of all threads add up to the largest report, in whatever order the threads get here.
+        // Threads may report in any order. Their increments add up to the largest number reported.
         let before = self.done.fetch_max(done, Ordering::Relaxed);
         if done > before {
             self.bar.inc(done - before);

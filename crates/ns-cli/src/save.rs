@@ -1,4 +1,4 @@
-//! Flags that select and save toys, and the run that writes them to a file.
+//! Flags that select toys and name the file that they are saved in, and the run that writes this file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -54,7 +54,8 @@ impl SaveArgs {
         self.batch
     }
 
-    /// Claims the path of the file of toys, before any work. `result` is the file of `--output`.
+    /// Reserves the file of toys for this run before any fit. Returns `None` without `--save`. `result` is the
+    /// file of `--output`.
     ///
     /// # Errors
     /// If the file cannot be written, another run uses it, or `result` is the same file.
@@ -63,7 +64,8 @@ impl SaveArgs {
         Ok(self.save.as_ref().map(|path| ToyDestination::claim(path, self.resume)).transpose()?)
     }
 
-    /// Runs the missing toys, saves them, and gives all rows to `sink`, including those of an earlier run.
+    /// Runs the missing toys, saves them in the file `place`, if there is one, and gives all rows to `sink`,
+    /// including those of an earlier run.
     ///
     /// # Errors
     /// If the device fails, the file cannot be written, or the run was interrupted before any toy was
@@ -126,7 +128,7 @@ pub(crate) struct Done {
     earlier: u64,
     rows: u64,
     pub(crate) interrupted: bool,
-    /// Toys per second of this run; none if it ran no toy.
+    /// Toys per second of this run; `None` if it ran no toy.
     pub(crate) toys_per_s: Option<f64>,
 }
 
@@ -145,7 +147,7 @@ impl Done {
         list
     }
 
-    /// Returns a line that says how many toys come from an earlier run; none if there are no such toys.
+    /// Returns a line that says how many toys come from an earlier run; `None` if there are no such toys.
     pub(crate) fn about(&self) -> Option<Part> {
         let text = || format!("{} of {} toys from an earlier run", self.earlier, self.rows);
         (self.earlier > 0).then(|| Part::Text(text()))

@@ -14,9 +14,9 @@ pub(crate) fn stdout_is_closed() -> bool {
 mod at_start {
     use super::{CLOSED, Ordering};
 
-    /// Pointer to the function that the loader calls before Rust's own start.
+    /// Pointer to the function that the dynamic loader calls before Rust's run time starts.
     // SAFETY: the section contains addresses of functions with this signature. This function reads the flags
-    // of a file descriptor and stores a flag, which needs nothing of Rust's run time.
+    // of a file descriptor and stores a flag, which does not need Rust's run time.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static LOOK: extern "C" fn() = look;

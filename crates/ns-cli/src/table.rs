@@ -7,14 +7,15 @@ use comfy_table::{
 use ns_core::plain;
 use ns_inference::report::{self, Part};
 
-/// Width, in characters, within which tables are split into blocks if standard output is no terminal.
+/// Largest number of characters of a line if standard output is no terminal. Wider tables that may be split
+/// are split into blocks of columns.
 const WIDTH: usize = 100;
 
-/// Smallest width of a terminal, in characters, that is respected. Terminals that do not know their width
-/// report 0.
+/// Smallest reported width of a terminal, in characters, to which tables are fitted. A smaller width counts as
+/// unknown, because some terminals report 0.
 const NARROWEST: u16 = 20;
 
-/// Smallest width of the first column, in characters, however narrow the terminal.
+/// Smallest width of the first column, in characters, even if the terminal is narrower than the table.
 const LEAST_NAME: usize = 12;
 
 /// Returns the text of a result.
@@ -30,8 +31,8 @@ pub(crate) fn render(parts: &[Part]) -> String {
     rendered.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a table as text. A table that may be split becomes as many blocks of columns, below each other, as
-/// the width requires; each block repeats the first column.
+/// Returns a table as text. A table that may be split, but is too wide, becomes several blocks of columns, one
+/// below the other; each block repeats the first column.
 pub(crate) fn text(table: &report::Table) -> String {
     if !table.splits || table.columns.len() < 2 {
         return arranged(laid_out(table));
@@ -56,8 +57,8 @@ pub(crate) fn text(table: &report::Table) -> String {
     (1..table.columns.len()).step_by(per_block).map(block).collect::<Vec<_>>().join("\n")
 }
 
-/// Creates the table with its style and alignment. Cells are escaped, because their text may come from files,
-/// and columns of numbers are never broken.
+/// Creates the table with its style and alignment. Control characters in cells are escaped, because their text
+/// may come from files. Numbers are never broken into two lines.
 fn laid_out(from: &report::Table) -> Table {
     let safe = |cell: &String| Cell::new(plain(cell));
     let mut table = Table::new();
@@ -102,8 +103,8 @@ fn fits(table: &Table) -> bool {
     limit(table).is_none_or(|width| needed <= usize::from(width))
 }
 
-/// Returns the text of the table without spaces at the ends of lines. In a narrow terminal numbers are never
-/// broken, text is broken between words, and names in the first column are broken only if nothing else helps.
+/// Returns the text of the table without spaces at the ends of lines. If the terminal is too narrow for the
+/// table, text is broken between words, and names in the first column only if the table is still too wide.
 fn arranged(mut table: Table) -> String {
     if let Some(width) = limit(&table) {
         arrange(&mut table, usize::from(width));
@@ -113,8 +114,8 @@ fn arranged(mut table: Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Makes every column of text but the first at least as wide as its longest word, and the first as wide as
-/// its longest name if that fits into `width`.
+/// Sets the smallest widths of the columns of text. The first column becomes as wide as its longest name if the
+/// table then fits into `width`. Every other one becomes at least as wide as its longest word.
 fn arrange(table: &mut Table, width: usize) {
     let contents = table.column_max_content_widths();
     // A cell has two spaces around it, and one space separates two cells.
@@ -137,8 +138,8 @@ fn arrange(table: &mut Table, width: usize) {
         if needed <= width {
             column.set_constraint(ColumnConstraint::ContentWidth);
         } else if needed - names + room > width {
-            // The table is wider than the terminal, which then breaks the lines: still better than one letter
-            // per line.
+            // The table stays wider than the terminal, which breaks its lines. That is better than a column
+            // with one letter per line.
             let least = u16::try_from(room).unwrap_or(u16::MAX).saturating_add(column.padding_width());
             column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(least)));
         }

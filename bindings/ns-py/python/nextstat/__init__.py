@@ -6,7 +6,7 @@
     result = nextstat.fit(model)
     print(result)                    # a table; result.bestfit, result.uncertainties, ...
 
-Arrays are NumPy's, in the order of ``model.parameter_names()``, which is pyhf's.
+Arrays are NumPy arrays in the order of ``model.parameter_names()``, which is pyhf's order.
 """
 
 from ._native import (

@@ -1,4 +1,4 @@
-"""Expected data as data: Asimov sets, spelled as users of pyhf and cabinetry know them."""
+"""Asimov data sets, by functions with the names and arguments of pyhf and cabinetry."""
 
 import numpy as np
 
@@ -40,11 +40,12 @@ def _index(model, name):
 def asimov_data(
     model, params=None, *, poi_value=None, poi_name=None, fit_results=None, include_auxdata=True
 ):
-    """The data expected at given parameters: main counts, followed by auxiliary data unless they are not wanted.
+    """Returns the data expected at given parameters: main counts, and auxiliary data if `include_auxdata` is True.
 
     `params` are all values in order, some by name (the others at their initial values), or a `FitResult`; by default
-    the initial parameters. `poi_value` sets the parameter of interest, or the one that `poi_name` names. `fit_results`
-    is cabinetry's word for a `FitResult`. `fit(model, data=asimov_data(model))` is `fit(model, asimov=True)`.
+    the initial parameters. `poi_value` sets the parameter of interest, or the parameter that `poi_name` names.
+    `fit_results`, cabinetry's name of the argument, is a `FitResult` instead of `params`.
+    `fit(model, data=asimov_data(model))` is the same fit as `fit(model, asimov=True)`.
     """
     model = _model(model)
     if fit_results is not None:
@@ -65,11 +66,11 @@ def asimov_data(
 def generate_asimov_data(
     asimov_mu, model, *, data=None, fixed=None, init=None, return_fitted_pars=False, include_auxdata=True
 ):
-    """The Asimov set of a test, as `pyhf.infer.calculators.generate_asimov_data` makes it.
+    """Returns the Asimov data set of a hypothesis test, like `pyhf.infer.calculators.generate_asimov_data`.
 
-    The parameter of interest is held at `asimov_mu`, the others are fitted to the data, and the result is what is
-    expected there. `data`, `fixed` and `init` are those of `fit`. With `return_fitted_pars` the result is a pair of
-    the data and the parameters. Raises `ConvergenceError` if the fit does not converge.
+    The parameter of interest is fixed at `asimov_mu` and the others are fitted to the data. The result is the data
+    expected at this point. `data`, `fixed` and `init` are those of `fit`. With `return_fitted_pars` the result is a
+    pair of the expected data and the parameters. Raises `ConvergenceError` if the fit does not converge.
     """
     model = _model(model)
     if model.poi_name is None:

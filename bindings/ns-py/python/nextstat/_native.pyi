@@ -93,7 +93,7 @@ class HypotestResult:
 
 @final
 class LimitResult:
-    """A CLs upper limit; None stands for a limit that is not crossed."""
+    """A CLs upper limit; a limit is None if CLs does not cross `1 - cl` within the bounds."""
 
     @property
     def param(self) -> str: ...
@@ -396,7 +396,7 @@ class ToyTest:
         *,
         progress: bool | Callable[[int, int], object] | None = None,
     ) -> tuple[NDArray[np.uint64], Floats, Floats, NDArray[np.uint8], dict[int, str]]:
-        """Index, statistic, best-fit value, status (0 converged, 1 not, 2 failed), reasons by index."""
+        """Index, statistic, best-fit value, status (0 converged, 1 not converged, 2 failed), reasons by index."""
 
 @final
 class YieldsResult:
@@ -536,11 +536,11 @@ class Model:
         include_auxdata: bool = True,
         expected: ArrayLike | None = None,
     ) -> Floats:
-        """Drawn data, one row per toy: main counts, then auxiliary data."""
+        """Generated data, one row per toy: main counts, followed by auxiliary data if `include_auxdata` is True."""
 
 @final
 class Interval:
-    """Crossings at which twice_nll is 1 above its minimum, and their distances from the best fit."""
+    """Values at which twice_nll is 1 above its minimum (crossings), and their distances from the best fit."""
 
     @property
     def parameter(self) -> str: ...
@@ -693,7 +693,7 @@ class ScanInterval:
 
 @final
 class ScanResult:
-    """A profile likelihood scan; in two parameters, arrays of points have one row per value of the second."""
+    """A profile likelihood scan. In two parameters, arrays of points have one row per value of the second one."""
 
     @property
     def param(self) -> str: ...

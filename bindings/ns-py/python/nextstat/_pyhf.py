@@ -1,4 +1,4 @@
-"""Models of pyhf's objects. pyhf itself is not imported: an object is what its attributes are."""
+"""Builds models from pyhf's objects. pyhf is not imported: its objects are recognised by their attributes."""
 
 import warnings
 
@@ -8,12 +8,12 @@ from . import _native
 
 
 def from_pyhf(source, data=None, *, measurement=None, patch=None, poi=None, **options):
-    """A model of what pyhf has: a `pyhf.Workspace`, a `pyhf.Model`, or a specification of either.
+    """Builds the model of a `pyhf.Workspace`, of a `pyhf.Model`, or of the specification (a dictionary) of either.
 
     `source` may also be JSON text or a path. Options are those of `load_workspace`. A `pyhf.Model` keeps its parameter
     of interest and its interpolation codes. It has no observations: `data` gives them, main counts or main counts
-    followed by auxiliary data (which must be the model's). Without them the model observes what it expects at its
-    initial parameters, with a warning; every analysis takes other data by `data=`.
+    followed by auxiliary data (which must be those of the model). Without `data`, the observations are the data
+    expected at the initial parameters, and a warning says so. Every analysis can use other data by `data=`.
     """
     if _is_model(source):
         codes = _codes(source.config)
@@ -24,7 +24,7 @@ def from_pyhf(source, data=None, *, measurement=None, patch=None, poi=None, **op
         return _observed(workspace, data, {"patch": patch, "poi": poi, **codes, **options})
     if isinstance(source, dict) and "channels" in source and "measurements" not in source:
         names = {m["name"] for c in source["channels"] for s in c["samples"] for m in s["modifiers"]}
-        # The name that pyhf looks for when nobody names another.
+        # pyhf's default name of the parameter of interest.
         workspace = _workspace(source, "mu" if "mu" in names else None, measurement or "pyhf")
         return _observed(workspace, data, {"patch": patch, "poi": poi, **options})
     if data is not None:
@@ -45,7 +45,7 @@ def _codes(config):
 
 
 def _workspace(spec, poi, measurement):
-    """A workspace around a specification; it observes the nominal counts."""
+    """Returns a workspace with the channels of a specification. Its observations are the nominal yields."""
     channels = spec["channels"]
     nominal = [np.sum([np.asarray(s["data"], dtype=float) for s in c["samples"]], axis=0) for c in channels]
     return {
@@ -82,7 +82,7 @@ def _observed(workspace, data, options):
                 "the auxiliary data are not those of the model, and a workspace has no place for others; "
                 "give main counts here and all data to the analysis, fit(model, data=...)"
             )
-    # pyhf's data follow the channels in alphabetical order, as the model does.
+    # The data of pyhf and of the model have the channels in alphabetical order.
     counts, first = {}, 0
     for name, n in model.channels.items():
         counts[name] = np.asarray(main[first : first + n]).tolist()

@@ -1,4 +1,4 @@
-"""Names that earlier documents give to models and to toys on a GPU: thin spellings of what the package has."""
+"""Names that earlier documents use for models and for toys on a GPU. They call the functions of this package."""
 
 from . import _native
 

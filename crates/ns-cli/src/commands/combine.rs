@@ -29,7 +29,7 @@ pub(crate) struct CombineArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// If a workspace cannot be read, the workspaces are in conflict, or the result cannot be written.
+/// If a workspace cannot be read, two workspaces cannot be combined, or the result cannot be written.
 pub(crate) fn run(args: &CombineArgs) -> Result<Exit, CliError> {
     let output = args.output.open()?;
     if args.inputs.iter().filter(|path| load::is_stdin(path)).count() > 1 {

@@ -1,5 +1,5 @@
-//! `nextstat devices`: lists the devices that fits can run on, says why the others cannot be used, and which
-//! device `auto` would choose.
+//! `nextstat devices`: lists the devices that fits can run on, and says why the others cannot be used. With
+//! `--explain` it also says which device `auto` would choose.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -37,8 +37,8 @@ pub(crate) struct DevicesArgs {
     output: OutputArgs,
 }
 
-/// Jobs that `--explain` predicts the times of: one fit, a scan, a ranking, and hypothesis tests with few and
-/// with many toys.
+/// Jobs for which `--explain` predicts the times: one fit, a scan, a ranking, and hypothesis tests with few
+/// and with many toys.
 const JOBS: [Work; 5] = [
     Work::Fit,
     Work::Scan { points: 101 },
@@ -108,7 +108,8 @@ fn listed(devices: &[DeviceInfo]) -> Table {
     table
 }
 
-/// Returns a heading, the table of the choices, and the reason for one of them, a GPU if there is one.
+/// Returns a heading, the table of the devices that `auto` chooses, and the reason for one of these choices:
+/// the first one that is a GPU, or the last one if `auto` always chooses the CPU.
 fn explanation(explained: &Explained) -> [Part; 3] {
     let mut table = Table::new(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {

@@ -72,7 +72,8 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
     }
 }
 
-/// Adds warnings about missing toys to a result, and then marks its shard as incomplete.
+/// Adds the warnings `missing` about missing toys to a result. If there are any, the shard of the result
+/// becomes "incomplete".
 fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
     if !missing.is_empty() {
         "incomplete".clone_into(shard);
@@ -80,7 +81,7 @@ fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
     warnings.extend(missing);
 }
 
-/// Returns warnings about missing toys and unfinished runs; none if no toy is missing.
+/// Returns warnings about missing toys and unfinished runs; an empty list if no toy is missing.
 ///
 /// # Errors
 /// If toys are missing and `allowed` is false.

@@ -1,4 +1,4 @@
-//! The commands, one file for each. A command reads its flags, calls the library and writes the result.
+//! The commands, one file for each. A command reads its flags, calls the library crates and writes the result.
 
 pub(crate) mod combine;
 pub(crate) mod devices;

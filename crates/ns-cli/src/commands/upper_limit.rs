@@ -66,8 +66,8 @@ impl UpperLimitArgs {
     }
 }
 
-/// Runs the command. A limit is null, with a warning, if CLs does not cross its level within the bounds of
-/// the parameter of interest. If a fit did not converge, or no limit was found, the command ends with
+/// Runs the command. A limit is null, with a warning, if CLs does not cross 1 - CL within the bounds of the
+/// parameter of interest. If a fit did not converge, or no limit was found, the command ends with
 /// [`Exit::Failed`].
 ///
 /// # Errors
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
     let exit = Exit::of(result.interrupted, result.converged && found);
     job.finish(&result, &result.warnings, result.parts(&options))?;
-    // An interrupted run has no scan. The empty picture then gives the error.
+    // An interrupted run has no scan. Drawing the empty picture then returns an error.
     plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
 }
 
@@ -119,7 +119,7 @@ fn with_toys(job: Job, options: &ToyLimitOptions) -> Result<Exit, CliError> {
     Ok(Exit::of(result.interrupted, found))
 }
 
-/// Returns the equally spaced values of the grid, both ends included; none without `--scan-start`.
+/// Returns the equally spaced values of the grid, both ends included; an empty list without `--scan-start`.
 fn grid(args: &UpperLimitArgs) -> Result<Vec<f64>, CliError> {
     let (Some(start), Some(stop)) = (args.scan_start, args.scan_stop) else { return Ok(Vec::new()) };
     if !(start.is_finite() && stop.is_finite() && start < stop) {

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
 }
 
-/// Returns the contents and problems of the workspace, and its model unless it has errors.
+/// Returns the contents and problems of the workspace, and its model; no model if the workspace has errors.
 fn contents(args: &ModelArgs) -> Result<(Contents, Option<Model>), CliError> {
     let failed = |source| CliError::Workspace { origin: load::origin(args), source };
     let workspace = match load::workspace(args) {
@@ -88,7 +88,7 @@ fn patched(args: &ModelArgs) -> String {
     origin
 }
 
-/// Returns the list of problems as text, with their numbers in the last line.
+/// Returns the list of problems as text. The last line has the verdict and the numbers of errors and warnings.
 fn report(origin: &str, contents: &Contents) -> String {
     let mut lines: Vec<String> = contents
         .problems

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     plots.finish(exit, |_| Ok(picture::yields(&result).draw()?))
 }
 
-/// Returns the point that `--prefit` or `--at` names; the best fit without them.
+/// Returns the point that `--prefit` or `--at` names; without these flags, the best fit.
 fn point(args: &YieldsArgs, model: &Model) -> Result<Point, CliError> {
     if args.prefit {
         return Ok(Point::Init);
@@ -94,8 +94,8 @@ fn point(args: &YieldsArgs, model: &Model) -> Result<Point, CliError> {
     }
 }
 
-/// Parses comma-separated lists of `NAME=V` into a point with the other parameters at their initial values. A
-/// comma may also be part of a name: an item goes on across commas until it contains `=`.
+/// Parses comma-separated lists of `NAME=V` into a point, in which all other parameters have their initial
+/// values. A comma may also be part of a name: it ends an item only if the item contains `=`.
 fn named(texts: &[String], model: &Model) -> Result<Vec<f64>, CliError> {
     let mut values: Vec<(String, f64)> = Vec::new();
     for text in texts {

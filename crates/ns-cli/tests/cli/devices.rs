@@ -114,7 +114,7 @@ fn auto_runs_and_says_why_it_chose() {
         "{}",
         toys["device_reason"]
     );
-    // With a named device there was no choice, so there is no reason for one.
+    // With a named device `auto` makes no choice, so there is no reason to report.
     assert_eq!(json(&["fit", "-i", &input, "--device", "cpu"])["device_reason"], Value::Null);
 }
 

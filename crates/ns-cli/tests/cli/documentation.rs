@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A command of a document and the output that it shows.
+/// A command of a document and the output that the document shows below it.
 struct Example {
     page: String,
     command: String,
@@ -21,7 +21,7 @@ fn root() -> PathBuf {
 
 /// Start of a command that calls the program from a clone of the repository.
 const FROM_CLONE: &str = "cargo run --release -p ns-cli -- ";
-/// Other programs that may start an example.
+/// Starts of the other commands that examples may have.
 const OTHERS: [&str; 3] = ["sed ", "gzip ", "tar "];
 /// Pages with scripts for batch systems, whose commands are not run by this test.
 const BATCH: [&str; 1] = ["toy-files.md"];
@@ -51,7 +51,7 @@ fn examples(path: &Path) -> Vec<Example> {
     list
 }
 
-/// Returns a command as a reader's shell would run it, but with the program of this build.
+/// Returns a command that runs as in a reader's shell, but with the program of this build.
 fn command(text: &str) -> Command {
     let program = assert_cmd::cargo::cargo_bin!("nextstat");
     let mut command = if text.contains(['|', '>']) || !text.starts_with("nextstat ") {
@@ -76,7 +76,8 @@ fn there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
 
-/// Returns whether the lines match the pattern, in which `...` stands for anything.
+/// Returns whether the lines match the pattern. In the pattern, a line `...` stands for any number of lines,
+/// and `...` at the end of a line for the rest of that line.
 fn matches(pattern: &[String], lines: &[&str]) -> bool {
     let Some((first, rest)) = pattern.split_first() else { return lines.is_empty() };
     if first.trim() == "..." {

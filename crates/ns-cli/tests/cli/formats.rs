@@ -22,7 +22,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Creates an archive like those of HEPData, with a workspace and its patches. Returns its folder and path.
+/// Creates an archive like those of HEPData, with a workspace and its patches. Returns the temporary folder and
+/// the path of the archive.
 fn archive() -> (TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let mut builder = tar::Builder::new(Vec::new());
@@ -52,7 +53,7 @@ fn record(output: &Output) -> Value {
     value
 }
 
-/// Returns the output of a command without the name of the folder.
+/// Returns the output of a command without the path of the folder.
 fn said(output: &Output, folder: &TempDir) -> String {
     shown(output).replace(&format!("{}/", folder.path().display()), "")
 }

@@ -1,5 +1,4 @@
-//! Malicious or broken input: names with control characters, endless files, numbers near the largest that
-//! exist.
+//! Malicious or broken input: names with control characters, endless files, numbers near the largest f64.
 
 use std::process::Command;
 
@@ -41,7 +40,7 @@ fn names_cannot_steer_a_terminal() {
         &["prune", "-i", "-", "--modifier", "h"],
     ] {
         let output = run_with(args, &text);
-        // A workspace and a JSON result contain the name itself, as JSON escapes it.
+        // A workspace, the output of `prune`, contains the name itself, as JSON escapes it.
         let streams =
             if args[0] == "prune" { vec![&output.stderr] } else { vec![&output.stdout, &output.stderr] };
         for stream in streams {

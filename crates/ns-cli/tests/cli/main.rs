@@ -86,8 +86,8 @@ pub(crate) fn shown_json(output: &Output) -> String {
     )
 }
 
-/// Rounds all numbers to five significant digits, and numbers below 1e-7 in size to zero. Replaces rates of
-/// toys.
+/// Rounds all numbers to five significant digits, and numbers below 1e-7 in size to zero. Replaces the rate of
+/// toys, `toys_per_s`, by a fixed text.
 fn round(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -106,8 +106,8 @@ fn round(value: &mut Value) {
     }
 }
 
-/// Returns whether this machine and this build can use a CUDA GPU. The messages for a missing GPU cannot be
-/// tested then.
+/// Returns whether this machine and this build can use a CUDA GPU. If they can, the messages for a missing GPU
+/// cannot be tested.
 pub(crate) fn has_cuda() -> bool {
     let value: Value = serde_json::from_slice(&run(&["devices"]).stdout).unwrap();
     let there = value["devices"]

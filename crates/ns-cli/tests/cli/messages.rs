@@ -84,7 +84,7 @@ fn packed_input_is_named_by_its_format() {
 #[test]
 fn files_that_cannot_be_made_are_told_in_the_words_of_the_system() {
     let folder = tempfile::tempdir().unwrap();
-    // The folder does not exist, and its name is nearly the longest that the system allows.
+    // The folder does not exist. Its name is nearly as long as the system allows.
     let path = folder.path().join("x".repeat(250)).join("result.json");
     let output = run(&["fit", "-i", &fixture("simple_workspace.json"), "-o", path.to_str().unwrap()]);
     let text = String::from_utf8(output.stderr).unwrap();

@@ -160,7 +160,7 @@ fn yields_of_a_parameter_per_bin_take_no_matrix() {
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let own = json(run(&["yields", "-i", file]));
-    // The same yields are computed from the whole covariance, which `fit` writes to a separate file.
+    // The same yields are computed from the full covariance matrix, which `fit` writes to a separate file.
     let mut fit = json(run(&["fit", "-i", file, "--covariance", matrix.to_str().unwrap()]));
     let whole: Value = serde_json::from_slice(&fs::read(&matrix).unwrap()).unwrap();
     fit["covariance"] = whole["covariance"].clone();

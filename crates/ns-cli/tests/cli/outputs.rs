@@ -1,4 +1,5 @@
-//! Results whose file or folder disappears, is on a full disk, closed, a link, or protected.
+//! Results whose folder disappears or whose disk is full, existing files and links that are replaced, and a
+//! closed standard output.
 #![cfg(unix)]
 
 use std::fs;
@@ -30,7 +31,7 @@ fn a_result_whose_folder_vanished_goes_to_standard_output() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("later").join("result.json");
     fs::create_dir(path.parent().unwrap()).unwrap();
-    // The command waits for its input; meanwhile the folder is removed.
+    // While the command waits for its input, the folder is removed.
     let mut child = command(&["fit", "-i", "-", "-o", path.to_str().unwrap()])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())

@@ -114,7 +114,7 @@ fn a_wrong_place_ends_in_2_before_any_work() {
             let text = hide(&output);
             assert!(!text.contains("nowhere.json"), "{text}");
             if name.contains('/') {
-                // The name of the temporary file, which differs from run to run, is part of the reason.
+                // Only the start and the end of the message are checked, not the reason in between.
                 assert!(text.contains("error: cannot write [folder]/nowhere/picture.svg"), "{text}");
                 assert!(text.contains("; check the path"), "{text}");
             } else if (*command, flag) == ("fit", "--plot") {

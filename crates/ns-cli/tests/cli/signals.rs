@@ -1,4 +1,4 @@
-//! Signals stop the program within a second at every stage of the work. Signals that were ignored when the
+//! Signals stop the program within a second at every stage of a run. Signals that were ignored when the
 //! program started stay ignored.
 #![cfg(unix)]
 
@@ -33,7 +33,7 @@ fn send(child: &Child, signal: &str) {
 }
 
 /// Starts a command and interrupts it after the time `after`. Returns its output and the time from the
-/// interrupt to its end.
+/// interrupt to the end of the command.
 fn interrupted(args: &[&str], after: Duration) -> (Output, Duration) {
     let child = hearing(args, libc::SIG_DFL).spawn().unwrap();
     std::thread::sleep(after);
@@ -78,7 +78,7 @@ fn an_interrupt_of_toys_is_obeyed_soon_and_writes_what_is_finished() {
     assert!(result["n_toys"].as_u64().unwrap() > 0, "{}", result["n_toys"]);
 }
 
-/// Returns a workspace with many parameters with nonlinear effects on few bins, whose ranking takes minutes.
+/// Returns a workspace whose ranking takes minutes: it has many parameters with nonlinear effects on few bins.
 fn endless_model() -> Value {
     let names: Vec<String> = (0..400).map(|i| format!("bent_{i}")).collect();
     let modifiers: Vec<Value> = names
@@ -122,8 +122,8 @@ fn a_second_interrupt_leaves_no_temporary_file() {
         "--interp-defaults",
         "piecewise",
     ];
-    // The first signal may end the program before the second one arrives. Then both files exist and nothing
-    // else.
+    // The first signal may end the program before the second one arrives. Then both files exist. In either
+    // case no temporary file remains.
     let child = hearing(&args, libc::SIG_DFL).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     send(&child, "-INT");
@@ -132,7 +132,7 @@ fn a_second_interrupt_leaves_no_temporary_file() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
     assert_eq!(leftovers(folder.path()), Vec::<String>::new());
-    // Before the work the first signal ends the process. Here the process still waits for a workspace.
+    // Before the analysis starts, the first signal ends the process. Here it still waits for a workspace.
     let mut waiting = hearing(&["fit", "-i", "-", "-o", result], libc::SIG_DFL);
     let mut child = waiting.stdin(Stdio::piped()).spawn().unwrap();
     // Standard input stays open until the end, because the end of the input would be another error.

@@ -1,4 +1,4 @@
-//! Input and output of commands through files and pipes, and interrupts.
+//! Input and output of commands through files and pipes, and an interrupt of a command that waits for input.
 
 use std::fs;
 use std::io::Read;
@@ -44,7 +44,7 @@ fn an_output_file_appears_whole_or_not_at_all() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file was left");
 }
 
-/// An output once overwrote another output of the same path, the workspace, or saved toys, without a message.
+/// An output once overwrote, without a message, the workspace, saved toys, or another output of the same path.
 #[test]
 fn no_output_takes_the_place_of_another_file() {
     let folder = tempfile::tempdir().unwrap();

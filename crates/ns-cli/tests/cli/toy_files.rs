@@ -188,7 +188,7 @@ fn two_runs_at_once_do_not_mix() {
     assert!(shown(&again).contains("toys.parquet: already there; continue that run with --resume"));
 }
 
-/// Does a short run, for the tests of shards, threads and batches.
+/// Runs a test with few toys, for the tests of shards, threads and batches, and returns its result.
 fn short(path: &Path, more: &[&str]) -> Value {
     let input = fixture("simple_workspace.json");
     let name = path.display().to_string();
@@ -237,7 +237,7 @@ fn merged_shards_are_the_whole() {
     }
 }
 
-/// Returns the output of a command without the name of the folder.
+/// Returns the output of a command without the path of the folder.
 fn said(output: &std::process::Output, folder: &Path) -> String {
     shown(output).replace(&format!("{}/", folder.display()), "")
 }

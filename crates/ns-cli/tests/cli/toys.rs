@@ -33,8 +33,8 @@ fn a_study_of_toys_drawn_from_a_given_expectation() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let study = |from: &[&str]| json(&simple("toys", &[&["--n-toys", "400", "--seed", "2"], from].concat()));
-    // The expected yields of a point give the toys of that point, up to the rounding of the fit to these
-    // yields.
+    // The expected yields at a point give the toys of that point. The generated values agree up to rounding,
+    // because they come from a fit to these yields.
     let yields = json(&simple("yields", &["--prefit"]));
     std::fs::write(path("yields.json"), yields.to_string()).unwrap();
     let bins: Vec<Value> = yields["channels"]
@@ -73,7 +73,7 @@ fn a_study_of_toys_drawn_from_a_given_expectation() {
     }
     let merged = json(&run(&["merge-toys", &path("1.parquet"), &path("2.parquet")]));
     assert_eq!(merged["parameters"], of_twice["parameters"]);
-    // A wrong file gives a message with its error.
+    // A wrong file gives a message that says what is wrong with it.
     std::fs::write(path("short.json"), "[1, 2]").unwrap();
     std::fs::write(path("negative.json"), "[-1, 1, 1, 1, 1, 1, 1]").unwrap();
     for (file, said) in [

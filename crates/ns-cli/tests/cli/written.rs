@@ -29,7 +29,7 @@ fn patch_writes_the_patched_workspace() {
     let told = String::from_utf8(output.stderr.clone()).unwrap();
     assert!(told.starts_with(&format!("patched: {which} (")), "{told}");
     let text = String::from_utf8(output.stdout).unwrap();
-    // The written workspace has the model digest and the best fit of the patched one.
+    // The workspace that `patch` writes has the same model digest and best fit as `fit` with `--patch`.
     let written = parsed(&run_with(&["fit", "-i", "-"], &text));
     let patched = parsed(&run(&["fit", "-i", &background, "--patch", &which]));
     assert_eq!(written["model_digest"], patched["model_digest"]);

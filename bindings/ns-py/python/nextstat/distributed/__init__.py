@@ -6,9 +6,9 @@
     client = Client("tcp://scheduler:8786")
     result = nextstat.distributed.hypotest_toys(client, 1.0, "workspace.json", n_toys=100_000, seed=1)
 
-Numbers are those of one machine, bit by bit, whatever the number of workers, the size of tasks and the workers
-that die meanwhile. Needs Dask (``pip install 'dask[distributed]>=2024.8'``) here, and Dask and ``nextstat`` in the
-same versions on the workers.
+Results are the same as on one machine, bit by bit. They do not depend on the number of workers, the size of the
+tasks, or workers that die. Needs Dask (``pip install 'dask[distributed]>=2024.8'``) on the client, and Dask and
+``nextstat`` in the same versions on the workers.
 """
 
 try:

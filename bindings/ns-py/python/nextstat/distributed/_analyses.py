@@ -1,4 +1,4 @@
-"""Scans and limits: one whole analysis is one task, so that its numbers are those of one machine."""
+"""Scans and limits. One analysis is one task, so that its results are the same as on one machine."""
 
 import inspect
 import json
@@ -24,7 +24,7 @@ def run_rows(
     progress: Progress,
     unit: str,
 ) -> Rows:
-    """Runs tasks of `_worker.analyse`; `names` are the names and values of their rows."""
+    """Runs tasks that call `_worker.analyse`. `names` are the names and values of the rows, one per task."""
     outcomes = dict.fromkeys(range(len(tasks)), NOT_RUN)
 
     def take(number: int, outcome: Any) -> None:
@@ -48,7 +48,7 @@ def run_rows(
 
 
 def check_options(function: str, options: Json) -> Json:
-    """The options as they are sent; unknown ones are an error here, not on every worker."""
+    """Returns the options in the form that is sent. Unknown options are an error here, not on every worker."""
     own = {"threads": "a task has one thread; start more workers", "model": "it is the second argument"}
     for name, whose in own.items():
         if name in options:
@@ -58,7 +58,7 @@ def check_options(function: str, options: Json) -> Json:
         inspect.signature(call).bind(model=None, **options)
     except TypeError as error:
         raise TypeError(f"{function}: {error}") from None
-    # As lists: arrays that travelled may lie in memory in a way that the engine does not read.
+    # Arrays become lists, because arrays that were sent may have a memory layout that the package does not read.
     sent: Json = json.loads(plain({name: value for name, value in options.items() if value is not None}))
     return sent
 
@@ -73,9 +73,9 @@ def profile_scans(
 ) -> Rows:
     """`nextstat.profile_scan` of many parameters on the workers of a Dask client: one row per scan.
 
-    `params` are names, or pairs of names for scans in two parameters; all free parameters unless given. `options` are
-    those of `nextstat.profile_scan`. A scan is one task: its points start from one another. Ctrl-C raises
-    `KeyboardInterrupt` with the rows done by then as its attribute `result`.
+    `params` are names, or pairs of names for scans in two parameters; by default all free parameters. `options` are
+    those of `nextstat.profile_scan`. A scan is one task, because the fits of its points start from one another. Ctrl-C
+    raises `KeyboardInterrupt`, whose attribute `result` has all rows; unfinished ones have the status "not run".
     """
     for name in ("param", "param2"):
         if name in options:
@@ -112,9 +112,9 @@ def upper_limits(
     """`nextstat.upper_limit` of many models on the workers of a Dask client: one row per model.
 
     `models` are a mapping from names to models or a list of models, each a path, a dictionary or a `ModelSource`.
-    `options` are those of `nextstat.upper_limit`; with `toys=N` the limits come from toys. A limit is one task. A model
-    whose limit fails is a row with its reason. Ctrl-C raises `KeyboardInterrupt` with the rows done by then as its
-    attribute `result`.
+    `options` are those of `nextstat.upper_limit`; with `toys=N` the limits come from toys. A limit is one task. If the
+    limit of a model fails, its row has the reason. Ctrl-C raises `KeyboardInterrupt`, whose attribute `result` has all
+    rows; unfinished ones have the status "not run".
     """
     if isinstance(models, Mapping) and "channels" not in models:
         named = {str(name): source_of(model) for name, model in models.items()}

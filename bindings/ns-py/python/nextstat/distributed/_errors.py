@@ -1,10 +1,10 @@
-"""What can be wrong with a cluster."""
+"""Exceptions for errors of a cluster."""
 
 from .._native import NextstatError
 
 
 class WorkerError(NextstatError):
-    """The cluster did not finish a task: a worker died of it again and again, or the connection is lost."""
+    """The cluster did not finish a task: every worker that ran it died, or the task or the connection was lost."""
 
 
 class WorkerMismatchError(WorkerError):
@@ -12,7 +12,7 @@ class WorkerMismatchError(WorkerError):
 
 
 def mismatch(found: dict[str, str], version: str) -> WorkerMismatchError:
-    """The error for workers (address: what is there) that differ from the client's version."""
+    """Returns the error for workers without the client's version; `found` maps addresses to what is installed."""
     places = [f"{address} has {what}" for address, what in sorted(found.items())]
     shown = "; ".join(places[:5]) + (f"; and {len(places) - 5} more" if len(places) > 5 else "")
     return WorkerMismatchError(

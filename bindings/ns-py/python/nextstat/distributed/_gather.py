@@ -1,4 +1,4 @@
-"""The client's side: checks the workers, hands tasks out, gathers results, tells of progress, cleans up."""
+"""The client: checks the workers, submits tasks, gathers results, reports progress, and releases tasks."""
 
 import pydoc
 import sys
@@ -21,7 +21,7 @@ Future: TypeAlias = Any
 
 @dataclass(frozen=True)
 class Task:
-    """A call of `function(shipment, *arguments)` on some worker, of `weight` units of progress."""
+    """A call of `function(shipment, *arguments)` on a worker. It counts as `weight` units of progress."""
 
     function: Callable[..., Any]
     shipment: Shipment
@@ -30,27 +30,27 @@ class Task:
 
     @property
     def key(self) -> str:
-        """Its name on the cluster: the same work has the same name, so nothing is done twice."""
+        """Name of the task on the cluster. Equal tasks have the same name, so that the cluster runs them once."""
         name = self.function.__name__
         return f"nextstat-{name}-{fingerprint(name, self.shipment.key, self.arguments)}"
 
 
 def check(client: Any) -> None:
-    """Raises if the client cannot be used or its workers have another version of the package."""
+    """Raises an error if the client cannot be used, or if a worker lacks the client's version of the package."""
     if not isinstance(client, Client):
         raise TypeError(f"the first argument is a dask.distributed.Client, not {type(client).__name__}")
     if client.asynchronous:
         raise TypeError("the client is asynchronous: use a Client that was made without asynchronous=True")
-    # A function of the standard library: what lacks the package can run it. Later workers are checked by tasks.
+    # A function of the standard library, which workers without the package can run. Tasks check later workers.
     question = (pydoc.locate, "nextstat.__version__")
     answers = client.run(*question, on_error="return")
-    # The scheduler reads tasks, too.
+    # The scheduler also reads tasks, so it needs the package.
     answers["(the scheduler)"] = client.run_on_scheduler(*question)  # type: ignore[no-untyped-call]
     here = _native.__version__
     found = {
         address: "no nextstat" if answer is None else f"nextstat {answer}" if isinstance(answer, str) else str(answer)
         for address, answer in answers.items()
-        # A worker that is dying at the moment is no mismatch.
+        # A worker that is dying at the moment, which gives an OSError, has no wrong version.
         if answer != here and not isinstance(answer, OSError)
     }
     if found:
@@ -58,7 +58,7 @@ def check(client: Any) -> None:
 
 
 def n_threads(client: Any) -> int:
-    """Tasks that run at a time; a guess while no worker has come yet."""
+    """Returns how many tasks run at the same time; 16 as long as there is no worker."""
     return int(sum(client.nthreads().values())) or 16
 
 
@@ -69,15 +69,15 @@ def gather(
     progress: Progress,
     unit: str,
 ) -> None:
-    """Runs tasks and hands each result to `take(number of the task, result or WorkerError)` as it comes.
+    """Runs tasks and calls `take(number of the task, result or WorkerError)` for each result as it arrives.
 
-    Whatever ends this early (Ctrl-C, an error of a task, of `take` or of the progress function) releases all
-    tasks that are left: those that wait are dropped, those that run end on their own and are forgotten.
+    If anything ends this early (Ctrl-C, an error of a task, of `take` or of the progress function), all remaining
+    tasks are released: waiting tasks are dropped, and running tasks end on their own without keeping a result.
     """
     tell = _teller(progress, unit)
     total = sum(task.weight for task in tasks)
     done = 0
-    # Equal tasks are one task on the cluster.
+    # Equal tasks are submitted as one task.
     numbers: dict[str, list[int]] = {}
     for number, task in enumerate(tasks):
         numbers.setdefault(task.key, []).append(number)
@@ -89,7 +89,7 @@ def gather(
             for number in numbers[future.key]:
                 take(number, result)
                 done += tasks[number].weight
-            # The worker need not keep what is here.
+            # The result is on the client now, so that the worker need not keep it.
             future.release()
             tell(done, total, done == total)
     finally:
@@ -102,7 +102,7 @@ def _submit(client: Any, tasks: Sequence[Task], numbers: dict[str, list[int]]) -
     shipments: dict[str, Future] = {}
     groups: dict[Callable[..., Any], list[str]] = {}
     futures = []
-    # A workspace is large, and travels once.
+    # A workspace is large but sent only once, so Dask's warning about large graphs is turned off.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}):
         for key, (first, *_) in numbers.items():
             task = tasks[first]

@@ -1,4 +1,4 @@
-"""Signal grids: many patches of one background, one row per point."""
+"""Signal grids: many patches of one background workspace, one row per signal (point)."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ KNOWN = ("upper_limit", "hypotest", "hypotest_toys", "significance", "goodness_o
 
 @dataclass(frozen=True)
 class Point:
-    """One signal: name, values of the labels, and its patches."""
+    """One signal: its name, the values of the patchset's labels, and its patches."""
 
     name: str
     values: dict[str, Any]
@@ -39,13 +39,13 @@ def signal_grid(
     progress: Progress = None,
     **options: Any,
 ) -> Rows:
-    """One analysis for each of many signals on the workers of a Dask client: one row per point.
+    """One analysis for each of many signals on the workers of a Dask client: one row per signal (point).
 
     `workspace` is the background: a path, a dictionary or a `ModelSource`. `patches` are a patchset (a path or a
     dictionary), a mapping from names to patches, or a list of patches, each as in `load_workspace`. `what` names a
     function of the package and `options` are its options (`mu=1.0` for "hypotest"). A point that fails is a row with
-    status "failed" and its reason; its neighbours do not notice. Ctrl-C raises `KeyboardInterrupt` with the rows done
-    by then as its attribute `result`.
+    the status "failed" and the reason; other points are not affected. Ctrl-C raises `KeyboardInterrupt`, whose
+    attribute `result` has all rows; unfinished ones have the status "not run".
     """
     if what not in KNOWN:
         raise ValueError(f"unknown what '{what}'; use one of {', '.join(KNOWN)}")
@@ -96,7 +96,7 @@ def _members(patchset: Mapping[str, Any], source: ModelSource) -> list[Point]:
 
 
 def _check_digests(digests: Mapping[str, str], source: ModelSource) -> None:
-    # The fingerprint that patchsets carry: of the JSON text with sorted keys, before any patch.
+    # A patchset contains digests of the workspace before any patch, as JSON text with sorted keys.
     text = json.dumps(read_json(source.source), sort_keys=True, ensure_ascii=False).encode()
     for algorithm, expected in digests.items():
         if algorithm in ("md5", "sha256"):

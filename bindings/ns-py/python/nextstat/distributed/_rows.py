@@ -1,4 +1,4 @@
-"""Results that came over the network, and tables of them."""
+"""Results that workers send, and tables of them."""
 
 import html
 from collections.abc import Iterator, Sequence
@@ -10,9 +10,10 @@ import numpy as np
 
 
 class Record:
-    """A result of a worker: attributes are the keys of the command's JSON, as in the result it was made of.
+    """A result that a worker sends. Its attributes are the keys of the command's JSON.
 
-    `kind` is the name of that result's class. None stands for a number that does not exist.
+    `kind` is the name of the class that the same analysis returns on one machine, such as "LimitResult". None stands
+    for a number that does not exist.
     """
 
     def __init__(self, kind: str, values: dict[str, Any], text: str, page: str) -> None:
@@ -20,12 +21,12 @@ class Record:
 
     @classmethod
     def of(cls, result: Any) -> "Record":
-        """The record of a result."""
+        """Converts a result into a record."""
         return cls(type(result).__name__, result.to_dict(), repr(result), result._repr_html_())
 
     @property
     def kind(self) -> str:
-        """Name of the class that one machine would return."""
+        """Name of the class that the same analysis returns on one machine."""
         return self._parts[0]
 
     def __getattr__(self, name: str) -> Any:
@@ -39,7 +40,7 @@ class Record:
         return [*self._parts[1], "array", "kind", "to_dict"]
 
     def array(self, name: str) -> "np.ndarray[Any, Any]":
-        """A list of numbers as an array, with NaN for None."""
+        """Returns the attribute `name`, a list of numbers, as an array with NaN for None."""
         return np.array(getattr(self, name), dtype=float)
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,7 +59,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one task."""
+    """Status of one task, with its result, or the reason why there is none."""
 
     status: Literal["done", "failed", "not run"]
     reason: str | None
@@ -69,7 +70,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Row:
-    """One point: its name and values (of a patchset's labels), and its result or the reason why there is none."""
+    """One analysis: its name and values (such as those of a patchset's labels), and its result or the reason why
+    there is none."""
 
     name: str
     values: dict[str, Any]
@@ -85,7 +87,7 @@ class Row:
         return {"name": self.name, **self.values, "status": self.status, "reason": self.reason, **result}
 
 
-# What a table shows of a result.
+# Keys that a table shows of each class of results.
 _COLUMNS = {
     "LimitResult": ("observed", "expected"),
     "ToyLimitResult": ("observed", "observed_error", "expected"),
@@ -99,7 +101,7 @@ _COLUMNS = {
 
 
 class Rows(Sequence[Row]):
-    """Rows in the order of the question. `rows["name"]` is the row of that name."""
+    """Rows in the order in which the analyses were asked for. `rows["name"]` is the row of that name."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = tuple(rows)
@@ -159,6 +161,6 @@ class Rows(Sequence[Row]):
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        # An expected band; the median is its middle.
+        # The list is an expected band, with the median in the middle.
         return _shown(value[len(value) // 2]) if value else ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

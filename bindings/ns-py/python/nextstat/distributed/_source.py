@@ -17,7 +17,7 @@ Json: TypeAlias = dict[str, Any]
 class ModelSource:
     """The arguments of `nextstat.load_workspace`, for workers that build the model themselves.
 
-    A compiled `Model` cannot be sent. Files are read here, so that workers need not see them.
+    A compiled `Model` cannot be sent. The client reads the files, so that workers need no access to them.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class ModelSource:
         }
 
     def load(self) -> Model:
-        """The model, here."""
+        """Builds the model on the client."""
         return _native.load_workspace(
             self.source, patch=self.patch, digest_check=self.digest_check, **self.options
         )
 
     def shipment(self, digest: str | None = None, header: str | None = None) -> "Shipment":
-        """What workers get; with the digest that their model must have and the header of toys."""
+        """Returns what is sent to workers: the source, the digest that their model must have, and a header of toys."""
         options = dict(self.options)
         if self.patch is not None:
             options["patch"] = operations(self.patch)
@@ -67,7 +67,7 @@ class ModelSource:
 
 @dataclass(frozen=True)
 class Shipment:
-    """All that a worker needs to build a model: sent once, then passed from worker to worker."""
+    """All that a worker needs to build a model. It is sent once and then passed from worker to worker."""
 
     key: str
     model_key: str
@@ -79,7 +79,7 @@ class Shipment:
 
     @staticmethod
     def pack(workspace: Json, options: Json, digest: str | None = None, header: str | None = None) -> "Shipment":
-        """Compresses the workspace; the keys are fingerprints of everything, and of what the model is made from."""
+        """Compresses the workspace. `key` is a hash of all contents, `model_key` of those that determine the model."""
         text = plain(workspace).encode()
         options = json.loads(plain(options))
         version = _native.__version__
@@ -88,13 +88,13 @@ class Shipment:
         return Shipment(key, model_key, version, zlib.compress(text, 1), options, digest, header)
 
     def unpack(self) -> Json:
-        """The workspace."""
+        """Returns the workspace."""
         workspace: Json = json.loads(zlib.decompress(self.workspace))
         return workspace
 
 
 def source_of(model: Any) -> ModelSource:
-    """The `model` argument of this package's functions."""
+    """Converts the `model` argument of this package's functions to a `ModelSource`."""
     if isinstance(model, ModelSource):
         return model
     if isinstance(model, Model):
@@ -106,7 +106,7 @@ def source_of(model: Any) -> ModelSource:
 
 
 def plain(data: Any) -> str:
-    """JSON text in which equal data are equal; NumPy numbers and arrays become plain ones."""
+    """Returns data as compact JSON text. NumPy numbers and arrays become plain numbers and lists."""
 
     def convert(value: Any) -> Any:
         if hasattr(value, "tolist"):
@@ -117,12 +117,12 @@ def plain(data: Any) -> str:
 
 
 def fingerprint(*parts: Any) -> str:
-    """A name for content: the same parts, the same name."""
+    """Returns a hash of the parts as a text of 32 characters."""
     return hashlib.sha256(plain(parts).encode()).hexdigest()[:32]
 
 
 def read_json(source: Any) -> Any:
-    """A document from its path, or itself; what is no JSON raises the error of `load_workspace`."""
+    """Reads a document from its path, or returns the document. Text that is not JSON is a `WorkspaceError`."""
     if isinstance(source, Mapping | list):
         return source
     content = _native._text(source)
@@ -134,9 +134,9 @@ def read_json(source: Any) -> Any:
 
 
 def operations(patch: Any) -> list[Any]:
-    """The `patch` argument of `load_workspace` as a list of patches, each a list of operations, without paths."""
+    """Returns the `patch` argument of `load_workspace` as a list of patches, each a list of operations."""
     if isinstance(patch, list | tuple):
-        # Operations are dictionaries; anything else in a list is a patch of its own.
+        # A list of dictionaries is a list of operations. In any other list each item is a patch.
         if all(isinstance(item, Mapping) for item in patch):
             return [list(patch)]
         return [found for item in patch for found in operations(item)]
@@ -155,7 +155,7 @@ def operations(patch: Any) -> list[Any]:
 
 
 def workspace_error(text: str) -> NextstatError:
-    """A `WorkspaceError` with a message alone."""
+    """Returns a `WorkspaceError` with a message and an empty list of problems."""
     error = _native.WorkspaceError(text)
     error.problems = []
     return error

@@ -1,4 +1,4 @@
-"""Toy-based tests: ranges of toys as tasks, counted in the order of their numbers."""
+"""Toy-based tests. A task runs a range of toys, and the toys are counted in the order of their numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from ._source import source_of
 if TYPE_CHECKING:
     from .._native import Hypothesis, Statistic
 
-# Tasks of seconds even where a toy takes 10 ms, so that a lost worker costs little, and of enough toys for a message.
+# Limits of the number of toys per task. Even if a toy takes 10 ms, a task takes seconds, so that a lost worker costs
+# little time. A task has enough toys to be worth a message.
 MIN_CHUNK, MAX_CHUNK = 64, 2048
 
 
@@ -37,7 +38,7 @@ class ToyRows:
     wall_s: float
 
     def columns(self, hypothesis: Hypothesis) -> dict[str, NDArray[Any]]:
-        """Toys of "b" or "sb" as arrays: index, statistic, mu_hat and status (0 converged, 1 not, 2 failed)."""
+        """Toys of "b" or "sb" as arrays: index, statistic, mu_hat, status (0 converged, 1 not converged, 2 failed)."""
         parts = [part for part in self.parts if part[0] == hypothesis]
         names = ("index", "statistic", "mu_hat", "status")
         kinds = (np.uint64, np.float64, np.float64, np.uint8)
@@ -47,7 +48,7 @@ class ToyRows:
         }
 
     def reasons(self, hypothesis: Hypothesis) -> dict[int, str]:
-        """Why toys did not converge or failed, by index."""
+        """Reasons why toys did not converge or failed, by index."""
         return {index: why for part in self.parts if part[0] == hypothesis for index, why in part[5].items()}
 
     def summarise(self, expected_set: bool = False) -> HypotestToysResult:
@@ -70,11 +71,11 @@ def run_toys(
     init: ArrayLike | dict[str, float] | None = None,
     progress: Progress = None,
 ) -> ToyRows:
-    """Every toy of a test on the workers of a Dask client.
+    """Runs the toys of a test on the workers of a Dask client, and returns every toy.
 
-    `model` is a path, a dictionary or a `ModelSource`. The observed data are fitted here; the toys are run in tasks of
-    `chunk` of them, on which no number depends. The other arguments are those of `nextstat.hypotest_toys`. Ctrl-C
-    raises `KeyboardInterrupt` with the toys done by then as its attribute `result`.
+    `model` is a path, a dictionary or a `ModelSource`. The observed data are fitted on the client; each task runs
+    `chunk` toys, which changes no result. The other arguments are those of `nextstat.hypotest_toys`. Ctrl-C raises
+    `KeyboardInterrupt`, whose attribute `result` has the finished toys, if there are any.
     """
     started = time.perf_counter()
     check(client)
@@ -122,10 +123,10 @@ def hypotest_toys(
     init: ArrayLike | dict[str, float] | None = None,
     progress: Progress = None,
 ) -> HypotestToysResult:
-    """`nextstat.hypotest_toys` on the workers of a Dask client: the same numbers.
+    """`nextstat.hypotest_toys` on the workers of a Dask client, with the same result.
 
-    `model` is a path, a dictionary or a `ModelSource`; `chunk` toys are one task, on which no number depends. Ctrl-C
-    raises `KeyboardInterrupt` with the result of the toys done by then as its attribute `result`.
+    `model` is a path, a dictionary or a `ModelSource`. Each task runs `chunk` toys, which changes no result. Ctrl-C
+    raises `KeyboardInterrupt`, whose attribute `result` is the result from the finished toys, if there are any.
     """
     try:
         rows = run_toys(
@@ -155,13 +156,13 @@ def _chunk(wanted: int | None, n_toys: int, threads: int) -> int:
         if wanted < 1:
             raise ValueError(f"chunk is {wanted}; a task has at least 1 toy")
         return wanted
-    # Some 8 tasks per thread even out their differences; whole vectors of 8 toys waste no lane.
+    # About 8 tasks per thread even out their different times. Multiples of 8 toys fill the vectors of the CPU.
     even = -(-2 * n_toys // (8 * threads))
     return min(max(-(-even // 8) * 8, MIN_CHUNK), MAX_CHUNK)
 
 
 def _ranges(n_toys: int, chunk: int) -> Iterable[tuple[Hypothesis, int, int]]:
-    # Both hypotheses side by side: a run that is stopped has toys of both.
+    # Tasks of both hypotheses alternate, so that a run that is stopped has toys of both.
     for start in range(0, n_toys, chunk):
         yield "b", start, min(start + chunk, n_toys)
         yield "sb", start, min(start + chunk, n_toys)

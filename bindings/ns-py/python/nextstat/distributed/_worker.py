@@ -1,6 +1,6 @@
-"""What runs on workers: tasks that are pure functions of their arguments, and the models that they share.
+"""What runs on workers: tasks, whose results depend only on their arguments, and the models that they share.
 
-A task uses one thread. Tasks import no Dask before they have to, so that they can be tested without it.
+A task uses one thread. Tasks import Dask as late as possible, so that they can be tested without it.
 """
 
 import threading
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Shelf(Generic[T]):
-    """The things used last, each made once however many threads ask for it."""
+    """A cache of the `capacity` objects used last. An object is made once, even if several threads ask for it."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -27,7 +27,7 @@ class Shelf(Generic[T]):
         self.entries: OrderedDict[str, tuple[threading.Lock, list[T]]] = OrderedDict()
 
     def get(self, key: str, make: Callable[[], T]) -> T:
-        """The entry of this key, made if it is not there; what `make` raises is not kept."""
+        """Returns the object of this key, made by `make` if it is missing. Exceptions of `make` are not stored."""
         with self.guard:
             lock, slot = self.entries.setdefault(key, (threading.Lock(), []))
             self.entries.move_to_end(key)
@@ -39,19 +39,19 @@ class Shelf(Generic[T]):
             return slot[0]
 
 
-# Large models take 100 MB: a few are enough for what runs at a time.
+# Large models take 100 MB. A few are enough for the tasks that run at the same time.
 _models: Shelf[Model] = Shelf(4)
 _tests: Shelf[ToyTest] = Shelf(4)
 _workspaces: Shelf[Json] = Shelf(2)
 
 
 def hold(shipment: Shipment) -> Shipment:
-    """The shipment itself, as a task: the scheduler can make it again if all workers that have it die."""
+    """Returns the shipment. As a task, it can be run again if all workers that have the shipment die."""
     return shipment
 
 
 def toys(shipment: Shipment, hypothesis: Any, start: int, stop: int) -> tuple[Any, ...]:
-    """Toys `start` to `stop - 1`: the columns of `ToyTest.run`."""
+    """Runs toys `start` to `stop - 1`, and returns the columns of `ToyTest.run`."""
     _check(shipment)
     header = shipment.header or ""
     test = _tests.get(
@@ -61,12 +61,12 @@ def toys(shipment: Shipment, hypothesis: Any, start: int, stop: int) -> tuple[An
 
 
 def analyse(shipment: Shipment, function: str, options: Json, patch: Any = None) -> Outcome:
-    """One analysis of the model, or of the model with one more patch; a failure is an outcome with its reason."""
+    """Runs an analysis of the model, or of the model with further patches. A failure is an outcome with a reason."""
     _check(shipment)
     started = time.perf_counter()
     try:
         model = _model(shipment) if patch is None else _patched(shipment, patch)
-        # Programming errors (TypeError) are those of the caller, not of a point: they are raised.
+        # A TypeError is an error of the caller, not of one analysis, and is raised.
         result = getattr(_native, function)(model=model, threads=1, **options)
     except (TypeError, WorkerMismatchError):
         raise
@@ -94,10 +94,10 @@ def _model(shipment: Shipment) -> Model:
 
 
 def _patched(shipment: Shipment, patch: Any) -> Model:
-    # Each is used once and not kept.
+    # Each patched model is used once, so it is not kept in the cache.
     workspace = _workspaces.get(shipment.model_key, shipment.unpack)
     options = dict(shipment.options)
-    # Texts would be taken for paths, of this machine.
+    # A text instead of operations would be taken for a path on the worker.
     if not all(isinstance(one, list) and all(isinstance(step, dict) for step in one) for one in patch):
         raise workspace_error("the patch is no list of operations; see RFC 6902")
     return _native.load_workspace(workspace, patch=[*options.pop("patch", []), *patch], **options)
