@@ -249,7 +249,8 @@ fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
         "  fit: nll {:.3e} apart, parameters {pull:.1e}; {time_cpu:.2} ms on the CPU, {time_gpu:.2} here",
         there.nll - here.nll
     );
-    // The refits of a ranking: each fixes one parameter one uncertainty above or below its best-fit value.
+    // The refits of a ranking: each refit fixes one parameter at one uncertainty above or below its best-fit
+    // value.
     let best = Arc::<[f64]>::from(here.parameters.as_slice());
     let mut tasks = Vec::new();
     for (p, sigma) in here.uncertainties.iter().enumerate() {

@@ -41,7 +41,7 @@ NS_DEVICE double block_factors(const Plan& plan, const State<SHARED>& state, con
     double *norm = state[NORM], *scale = state[SCALE];
     double least = infinity();
     if (plan.n_terms <= 2 * plan.n_blocks) {
-        // There are few normsys terms, so one thread computes all of a block.
+        // There are few normsys terms, so one thread computes both products of a block.
         NS_EACH(block, plan.n_blocks) {
             int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
             double product = 1.0;

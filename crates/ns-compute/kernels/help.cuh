@@ -182,7 +182,7 @@ NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, 
 // Waits for the descents that other blocks make in the round, and stores the result of the round in
 // `BlockProgress`.
 NS_DEVICE void gather(const Round& round, BlockProgress* progress) {
-    // Other threads may not have read `BlockProgress` yet.
+    // Thread 0 changes `BlockProgress` only after all threads have read it.
     barrier();
     if (thread() == 0) {
         while (peek(&round.finished) < progress->count) pause();

@@ -77,7 +77,7 @@ NS_CALL bool invert_tiled(int n, uint32_t a_at, uint32_t column_at) {
 #pragma unroll
                 for (int c = 0; c < C; c++) x[r][c] = fma(-f[r], g[c], x[r][c]);
             }
-            // The threads that own row j or column j replace it.
+            // The threads that have elements of row j or column j replace these elements.
             bool own_row = row == (j & 15), own_column = col == jj;
 #pragma unroll
             for (int c = 0; c < C; c++) x[part >> 1][c] = own_row ? g[c] * inverse : x[part >> 1][c];

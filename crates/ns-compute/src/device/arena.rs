@@ -62,7 +62,8 @@ impl Arena {
     }
 }
 
-/// Returns the structure with its offsets in an arena replaced by offsets in a buffer at `base`.
+/// Returns `structure` with its offsets in an arena replaced by offsets in device memory, where the arena was
+/// copied to `base`.
 pub(super) fn moved<T: Field + Pod>(mut structure: T, base: Memory) -> T {
     let mut offsets = Vec::new();
     T::offsets(0, &mut offsets);
@@ -97,8 +98,8 @@ mod tests {
         assert_eq!(once(Offset::NULL), 0);
     }
 
-    /// Regression test: relocation counted one word too few and added the address of the buffer to the bits
-    /// of the tolerance.
+    /// Regression test: the positions of offsets were wrong by one 64-bit word, so that the address of the
+    /// buffer was added to the bits of the EDM tolerance.
     #[test]
     fn offsets_of_a_plan_move_and_its_numbers_stay() {
         let before = layout::Plan {

@@ -1,8 +1,8 @@
 //! Interface between a session and a device: memory, copies, kernel launches, and lanes. A lane is a stream
 //! of copies and launches that runs in parallel with other streams.
 //!
-//! It has two implementations: NVIDIA's driver (`cuda`), and the same kernels compiled for the CPU (`host`),
-//! so that the results of every kernel can be tested on machines without a GPU.
+//! The interface has two implementations: NVIDIA's driver (`cuda`), and the same kernels compiled for the CPU
+//! (`host`), so that the results of every kernel can be tested on machines without a GPU.
 
 use std::sync::Arc;
 

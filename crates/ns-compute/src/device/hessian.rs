@@ -102,7 +102,7 @@ fn is_regular(plan: &Plan) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets<'a> {
     pub(super) data: Offset<f64>,
-    /// Index of the set of data of each point. If it is empty, all points take the first set.
+    /// Index of the set of data of each point. If `of` is empty, all points take the first set.
     pub(super) of: &'a [i32],
 }
 

@@ -166,8 +166,8 @@ mod tests {
         // those that all fits share.
         assert_eq!(starts(3, 4, 2, 0), 7);
         assert_eq!(starts(3, 9, 1, 0), 9);
-        // Nonlinear parameters add one starting point, the mirror image of the minimum, or a round of up to
-        // eight points at which the sign of one parameter is changed.
+        // Nonlinear parameters add one starting point with the signs of all of them changed, or a separate
+        // round of up to eight starting points with the sign of one of them changed.
         assert_eq!(starts(0, 0, 0, 1), 1);
         assert_eq!(starts(9, 2, 0, 3), 10);
         assert_eq!(starts(0, 1, 1, 5), 5);

@@ -42,7 +42,7 @@ enumeration! {
         Left,
         /// Index of the block, per scalar factor.
         Owner,
-        /// Relative derivative of `N`, blocks x scalar parameters.
+        /// Derivative of `N` divided by `N`, blocks x scalar parameters.
         Ratios,
         /// Derivative of `S = N F`, blocks x scalar parameters.
         Rates,
@@ -103,7 +103,7 @@ structures! {
         block: Offset<[i32; 4]>,
         /// Parameter of each scalar factor, block after block.
         factor_param: Offset<i32>,
-        /// Parameter that acts on the channel's first bin, per per-bin modifier, block after block.
+        /// Parameter that acts on the channel's first bin, for each per-bin factor, block after block.
         binwise_first: Offset<i32>,
         /// Parameter of each normsys term. Terms are sorted by parameter, so that neighbouring threads take
         /// the same branch.
@@ -111,7 +111,7 @@ structures! {
         /// Polynomial coefficients of normsys term `i`: degrees 6 and 5 at index `i`, degrees 4 and 3 at
         /// index `n_terms + i`, degrees 2 and 1 at index `2 n_terms + i`.
         norm_coefficient: Offset<[f64; 2]>,
-        /// Rates beyond the polynomial, on the sides of hi and lo, per normsys term.
+        /// Rates of the exponential or line beyond the polynomial, for hi and lo, per normsys term.
         norm_rate: Offset<[f64; 2]>,
         /// Block of each normsys term.
         norm_block: Offset<i32>,

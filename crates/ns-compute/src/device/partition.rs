@@ -99,7 +99,7 @@ pub(super) fn fits_of(tasks: &[FitTask]) -> usize {
     usize::try_from(fits).unwrap_or(usize::MAX)
 }
 
-/// Position in a batch at which a part of it is given to another session.
+/// Position in a batch at which another session takes over a part of the batch.
 #[derive(Debug, Clone, Copy)]
 struct BatchPosition {
     /// Index of the next outcome.
@@ -110,7 +110,7 @@ struct BatchPosition {
     total: usize,
 }
 
-/// Runs `tasks`, a part of a batch, on `session`, and returns the number of outcomes that it delivered.
+/// Runs `tasks`, a part of a batch, on `session`, and returns how many outcomes the session delivered.
 ///
 /// # Errors
 /// Any error of the session.

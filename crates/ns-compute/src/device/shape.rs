@@ -18,7 +18,8 @@ const PART_FOR_SLABS: u64 = 8;
 /// Ratio of a device's memory to the largest total size of those arrays of a launch whose length is
 /// proportional to the number of fits or points.
 const PART_FOR_ARRAYS: u64 = 16;
-/// Largest total size in bytes of those arrays, on a device of any memory.
+/// Largest total size in bytes of those arrays of a launch whose length is proportional to the number of fits
+/// or points.
 const MOST_ARRAYS: usize = 256 << 20;
 
 /// Returns for how many thread blocks there is memory, at least 1. Each block has a slab of `slab` doubles,

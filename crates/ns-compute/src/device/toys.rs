@@ -103,7 +103,7 @@ impl<'a> TaskInProgress<'a> {
         let per_toy = Launcher::bytes_per_fit(&session.plan) * fits;
         let mut most = shape::within(properties, per_toy, MOST_BROUGHT);
         if session.covers(wanted).is_some() {
-            // The data of the toys are drawn again for their uncertainties.
+            // The device draws the data of all toys of a chunk again for the uncertainties.
             most = most.min(shape::within(properties, 8 * (plan.n_bins() + plan.n_aux()), usize::MAX));
         }
         if wanted.covariance {
@@ -159,7 +159,7 @@ impl<'a> Batch<'a> {
             };
             let most = current.chunk(self.session, self.wanted);
             let Some(taken) = queue.take(number, most, wait && progress.under_way.is_empty()) else {
-                // Other GPUs may have taken the rest of the task.
+                // Other GPUs may have taken all other toys of the task.
                 if queue.task() == Some(number) { break } else { continue }
             };
             let start = queue.start(number);
@@ -272,7 +272,7 @@ impl<'a> Batch<'a> {
             if let Some(placement) = placement {
                 let memory = draw(session, current, toys.clone())?;
                 let fitted = Fitted {
-                    // All toys of a request share its domain.
+                    // The bounds and fixed parameters of a request are the same for all toys.
                     domain: &|_, k| Cow::Borrowed(&current.shared.domains[k]),
                     sets: memory.at(),
                     set_of: &|i| i,
@@ -317,7 +317,8 @@ impl GpuSession {
     /// the first task that is left to the CPU, or the number of all tasks if there is none.
     ///
     /// # Errors
-    /// The first error of the device. Chunks that were already on the device are finished and delivered.
+    /// The first error of the device. If a chunk cannot be started, the chunks that are already on the device
+    /// are finished and delivered.
     pub(super) fn run_drawn(
         &self,
         tasks: &[FitTask],
@@ -332,7 +333,7 @@ impl GpuSession {
             batch.go_on(&mut progress, queue, true);
             let Some(mut chunk) = progress.under_way.pop_front() else { break };
             chunk.slot.wait()?;
-            // The device works while the CPU finishes the chunk.
+            // The next chunks are started first, so that the device works while the CPU finishes this chunk.
             batch.go_on(&mut progress, queue, false);
             batch.settle(&mut chunk, deliver)?;
             self.put_slot(chunk.slot);

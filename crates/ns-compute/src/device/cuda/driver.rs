@@ -63,7 +63,7 @@ pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
     let place = Arc::clone(OPEN.lock().unwrap_or_else(PoisonError::into_inner).entry(index).or_default());
     let mut open = place.lock().unwrap_or_else(PoisonError::into_inner);
     if open.as_ref().is_some_and(|device| device.lost.load(Ordering::Relaxed)) {
-        // If no session uses the lost device any more, this ends its context, and a new one is created.
+        // If no session uses the lost device any more, its context ends here. A new context is created below.
         *open = None;
     }
     if let Some(device) = open.as_ref() {
@@ -311,8 +311,8 @@ impl Backend for CudaDriver {
             return Ok(());
         }
         if from.len() <= SMALL {
-            // SAFETY: `to` is device memory of that size; from pageable memory the driver has read all of it when
-            // the call returns.
+            // SAFETY: `to` is device memory of that size. `from` is pageable memory, which the driver has
+            // read completely when the call returns.
             return self.inside(DriverCall::Copying, || unsafe {
                 result::memcpy_htod_async(to.bytes(), from, self.stream.0)
             });

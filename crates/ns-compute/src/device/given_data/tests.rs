@@ -10,7 +10,8 @@ use super::super::host;
 use super::*;
 use crate::cpu::CpuSession;
 
-// The functions of this file are private to its parent module, so each test module includes the file anew.
+// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
+// module includes it anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
@@ -75,7 +76,7 @@ fn searches_between_kinks_end_in_the_cpu_s_minima() {
         own += gpu.check().map_or(0, |check| check.n_fits);
     }
     assert!(compared > 60 && own * 4 > compared, "{own} of {compared} by the device");
-    // If there are many minima, two searches do not always end in the same one.
+    // In models with many minima, two searches do not always end in the same minimum.
     assert!(apart.len() * 50 <= compared as usize, "{apart:?} of {compared}");
 }
 

@@ -16,7 +16,8 @@ use super::super::prepared::Prepared;
 use super::super::test_support::execution;
 use super::*;
 
-// The functions of this file are private to its parent module, so each test module includes the file anew.
+// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
+// module includes it anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;

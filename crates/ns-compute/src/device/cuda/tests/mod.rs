@@ -37,7 +37,7 @@ fn library() -> &'static PathBuf {
     })
 }
 
-/// Runs `body` in a separate process with a driver of this behaviour.
+/// Runs `body` in a separate process, in which the stand-in has this behaviour.
 fn with_driver(test: &str, behaviour: &str, body: impl FnOnce()) {
     if std::env::var_os(BEHAVIOUR).is_some() {
         return body();
