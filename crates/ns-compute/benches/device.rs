@@ -1,14 +1,16 @@
-//! Compares the speed of a CUDA session and a CPU session: values, fits, the refits of a ranking, toys. On
-//! the CPU, batches of fits use all threads, and values at many points one.
+//! Compares the speed of a CUDA session and a CPU session: values and gradients at many points, fits with
+//! covariance, the refits of a ranking, toys. On the CPU, batches of fits use all threads, and evaluations at
+//! many points use one thread.
 //!
-//! Run `cargo bench -p ns-compute --features cuda --bench device -- --save-baseline NAME`. If
-//! `NEXTSTAT_REFERENCE_DIR` is set, tHu and tttt in its folder `workspaces/` are measured as well. Both
-//! devices are measured one after the other, so that ratios come from one run. Without a GPU the program
-//! prints the reason and ends. It also runs without cargo and on another machine:
-//! `target/release/deps/device-* --bench`, started in the folder that is to contain `target/criterion`.
+//! Run `cargo bench -p ns-compute --features cuda --bench device -- --save-baseline NAME`. If the environment
+//! variable `NEXTSTAT_REFERENCE_DIR` names a folder, the published workspaces tHu and tttt in its folder
+//! `workspaces/` are measured as well. Each quantity is measured on one device directly after the other, so
+//! that ratios come from one run. Without a GPU the program prints the reason and ends. The program also runs
+//! without cargo and on another machine: `target/release/deps/device-* --bench`, started in the folder in
+//! which the results, `target/criterion`, are to be written.
 //!
-//! Nothing is measured twice on the same input: every evaluation has other points, every fit other counts,
-//! every refit other values, every run of toys another seed and other means.
+//! Nothing is measured twice on the same input: every evaluation has new points, every fit new counts, every
+//! refit new values of the fixed parameters, every run of toys a new seed and new means.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::Path;
@@ -28,12 +30,13 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 
 /// Number of points of one evaluation.
 const N_POINTS: usize = 1000;
-/// Number of toys of each hypothesis.
+/// Number of toys for each of the two hypotheses.
 const N_TOYS: u64 = 1000;
-/// Number of toys of each hypothesis, for a model whose toys are quick to fit.
+/// Number of toys for each of the two hypotheses, for a model whose toys are quick to fit.
 const N_QUICK_TOYS: u64 = 10_000;
 
-/// A sequence of numbers in [-1, 1] that do not repeat: multiples of the golden ratio.
+/// A sequence of numbers in [-1, 1] that do not repeat, made from the fractions of multiples of the golden
+/// ratio.
 #[derive(Default)]
 struct Wiggle(u64);
 
@@ -44,8 +47,9 @@ impl Wiggle {
     }
 }
 
-/// Returns a model with one counting experiment per bin. Each has its own Poisson-constrained gamma; all
-/// share the signal strength. `benches/peers/make_synthetic.py gammas` writes the same model.
+/// Returns a model of `n_channels` channels with `n_bins` bins each. Every bin has a background with its own
+/// Poisson-constrained gamma (shapesys), and a signal; all signals share the strength `mu`.
+/// `benches/peers/make_synthetic.py gammas` writes the same model.
 fn gammas(n_channels: usize, n_bins: usize) -> Model {
     let (mut channels, mut observations) = (Vec::new(), Vec::new());
     for c in 0..n_channels {
@@ -77,7 +81,7 @@ fn gammas(n_channels: usize, n_bins: usize) -> Model {
     Workspace::from_slice(text.as_bytes()).unwrap().model(&ModelOptions::default()).unwrap()
 }
 
-/// Returns name, model and number of toys of everything to measure.
+/// Returns the models to measure, each with its name and its number of toys per hypothesis.
 fn models() -> Vec<(&'static str, Model, u64)> {
     let mut found = vec![("gammas_50x4", gammas(50, 4), N_QUICK_TOYS)];
     match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
@@ -93,7 +97,7 @@ fn models() -> Vec<(&'static str, Model, u64)> {
     found
 }
 
-/// Returns whether there is a device to measure, and prints the reason if there is none.
+/// Returns whether there is a device to measure. If there is none, prints the reason.
 fn is_there() -> bool {
     #[cfg(feature = "cuda-on-host")]
     if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
@@ -118,7 +122,7 @@ fn open(model: &Model) -> Result<Box<dyn Session>, SessionError> {
     ns_compute::device::cuda::open(model, &execution)
 }
 
-/// Name and session of the two devices to compare.
+/// The two devices to compare, each with its name and its session.
 type Sessions<'a> = [(&'static str, &'a dyn Session); 2];
 
 fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<TaskOutcome> {
@@ -132,7 +136,8 @@ fn fit(session: &dyn Session, fixed: Vec<(usize, f64)>, wanted: OutcomeParts) ->
     run(session, &[task], wanted).remove(0).fits.remove(0).unwrap()
 }
 
-/// Asserts that at least 99 % of the fits that were made converged: fits that fail early would look fast.
+/// Asserts that at least 99 % of the fits converged, of those that were needed. Fits that fail early would
+/// look fast.
 fn assert_converged(what: &str, outcomes: &[TaskOutcome]) {
     let fits = || outcomes.iter().flat_map(|outcome| &outcome.fits).flatten();
     let (made, converged) = (fits().count(), fits().filter(|fit| fit.converged()).count());
@@ -163,7 +168,7 @@ fn values(group: &mut BenchmarkGroup<'_, WallTime>, sessions: &Sessions<'_>) {
     }
 }
 
-/// Measures fits with uncertainties and covariance, of counts moved by up to a per mille.
+/// Measures fits with uncertainties and covariance to the observed counts, each changed by up to 0.1 %.
 fn fits(
     group: &mut BenchmarkGroup<'_, WallTime>,
     sessions: &Sessions<'_>,
@@ -184,8 +189,8 @@ fn fits(
     }
 }
 
-/// Measures the refits of a ranking: each fixes one parameter, except the POI, one uncertainty above or below
-/// its best-fit value.
+/// Measures the refits of a ranking. Each refit fixes one parameter other than the POI at one uncertainty
+/// above or below its best-fit value.
 fn refits(
     group: &mut BenchmarkGroup<'_, WallTime>,
     sessions: &Sessions<'_>,
@@ -231,8 +236,9 @@ fn refits(
     }
 }
 
-/// Measures the toys of a test of `mu = 1` with qtilde: a free fit of each toy, and a fit with `mu = 1` if
-/// the best fit is below. There are `n_toys` toys without signal and as many with it.
+/// Measures the toys of a test of `mu = 1` with the test statistic qtilde: a free fit of each toy, and a fit
+/// with `mu = 1` fixed if the best-fit `mu` is not above 1. There are `n_toys` toys with `mu = 0` and as many
+/// with `mu = 1`.
 fn toys(
     group: &mut BenchmarkGroup<'_, WallTime>,
     sessions: &Sessions<'_>,

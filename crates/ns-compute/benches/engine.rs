@@ -1,10 +1,10 @@
-//! Measures compilation, evaluation and fits on one thread.
+//! Measures the times of compilation, evaluation and fits on one CPU thread.
 //!
-//! Run `cargo bench -p ns-compute --bench engine`. If `NEXTSTAT_REFERENCE_DIR` is set, the published
-//! workspaces in its folder `workspaces/` are measured as well.
+//! Run `cargo bench -p ns-compute --bench engine`. If the environment variable `NEXTSTAT_REFERENCE_DIR` names
+//! a folder, the published workspaces in its folder `workspaces/` are measured as well.
 //!
-//! Nothing is measured twice on the same input: every evaluation has another point, every fit and every
-//! compilation other counts.
+//! Nothing is measured twice on the same input: every evaluation has a new point, every fit and every
+//! compilation has new counts.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::hint::black_box;
@@ -20,18 +20,20 @@ use ns_core::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Number of points that are prepared at once, between two readings of the clock.
+/// Number of points that are prepared together. Their evaluations are timed together, between two readings of
+/// the clock.
 const BATCH: BatchSize = BatchSize::NumIterations(64);
 
-/// Request for the value.
+/// Request for the value of `-ln L`.
 const VALUE: EvaluationRequest =
     EvaluationRequest { nll: true, gradient: false, hessian: false, expected: false, samples: false };
-/// Request for value and gradient.
+/// Request for value and gradient of `-ln L`.
 const GRADIENT: EvaluationRequest = EvaluationRequest { gradient: true, ..VALUE };
-/// Request for the Hessian.
+/// Request for the Hessian of `-ln L`.
 const HESSIAN: EvaluationRequest = EvaluationRequest { nll: false, hessian: true, ..VALUE };
 
-/// A sequence of numbers in [-1, 1] that do not repeat: multiples of the golden ratio.
+/// A sequence of numbers in [-1, 1] that do not repeat, made from the fractions of multiples of the golden
+/// ratio.
 struct Wiggle(u64);
 
 impl Wiggle {
@@ -40,18 +42,18 @@ impl Wiggle {
         2.0 * (self.0 as f64 * 0.618_033_988_749_894_9).fract() - 1.0
     }
 
-    /// Returns `from` with every element moved by up to a per mille of its size.
+    /// Returns `from` with every element changed by up to 0.1 % of its value.
     fn scaled(&mut self, from: &[f64]) -> Vec<f64> {
         from.iter().map(|x| x * (1.0 + 1e-3 * self.next())).collect()
     }
 
-    /// Returns `from` with every element moved by up to 0.001.
+    /// Returns `from` with every element changed by up to 0.001.
     fn shifted(&mut self, from: &[f64]) -> Vec<f64> {
         from.iter().map(|x| x + 1e-3 * self.next()).collect()
     }
 }
 
-/// Returns name and path of every workspace to measure.
+/// Returns the workspaces to measure, each with its name and path.
 fn workspaces() -> Vec<(&'static str, PathBuf)> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let mut found: Vec<_> = [
@@ -80,7 +82,7 @@ fn single_thread() -> Execution {
     Execution { threads: 1, ..Execution::default() }
 }
 
-/// Returns the model's observed data with slightly moved counts.
+/// Returns the model's observed data with every count changed by up to 0.1 %.
 fn moved_counts(model: &Model, wiggle: &mut Wiggle) -> Data {
     let observed = &model.observed;
     BinnedData { main: wiggle.scaled(&observed.main), aux: observed.aux.clone() }.into()
@@ -113,7 +115,7 @@ fn compile(group: &mut BenchmarkGroup<'_, WallTime>, model: &Model) {
 fn evaluate(group: &mut BenchmarkGroup<'_, WallTime>, session: &CpuSession) {
     let init = &session.parameters().init;
     let mut wiggle = Wiggle(0);
-    // A Hessian may take megabytes, so only one is kept at a time.
+    // A Hessian may take megabytes, so only one Hessian is kept at a time.
     for (name, request, batch) in [
         ("value", VALUE, BATCH),
         ("value_and_gradient", GRADIENT, BATCH),

@@ -2,7 +2,8 @@
 //! `check_cuda DEVICE N_TOYS WS.json...`, where DEVICE is `cuda`, `cuda:I` or `host` (the kernels compiled
 //! for the CPU; needs the feature `cuda-on-host`).
 //!
-//! Prints for every workspace and interpolation the largest differences in values, Hessians, fits and toys.
+//! For every workspace, and for smooth and piecewise interpolation, prints the largest differences between
+//! the two sessions in values, Hessians, fits and toys.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use ns_core::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Largest number of toys of a model with kinks.
+/// Largest number of toys for piecewise interpolation, whose models have kinks.
 const MOST_WITH_KINKS: u64 = 200;
 
 fn open(device: &str, model: &Model) -> Result<Box<dyn Session>, SessionError> {
@@ -39,7 +40,8 @@ fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> (Vec<T
     (outcomes, began.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Returns `count` points around `centre`, moved by up to `width` in each parameter, within bounds.
+/// Returns `count` random points around `centre`: each parameter is moved by up to `width` and limited to its
+/// bounds.
 fn scatter(session: &dyn Session, centre: &[f64], count: u64, width: f64) -> Vec<f64> {
     let bounds = &session.parameters().bounds;
     let mut points = Vec::new();
@@ -79,7 +81,7 @@ fn check(device: &str, n_toys: u64, path: &str, interpolation: Interpolation) {
     values(&cpu, gpu);
     hessians(&cpu, gpu);
     fits(&cpu, gpu, &model);
-    // With kinks the CPU takes a tenth of a second per toy.
+    // For models with kinks the CPU takes a tenth of a second per toy.
     let smooth = interpolation == Interpolation::SMOOTH;
     let n_toys = if smooth { n_toys } else { n_toys.min(MOST_WITH_KINKS) };
     if n_toys > 0 {
@@ -136,7 +138,7 @@ fn values(cpu: &CpuSession, gpu: &dyn Session) {
 fn hessians(cpu: &CpuSession, gpu: &dyn Session) {
     let init = cpu.parameters().init.clone();
     let n = init.len();
-    // The transfer of Hessians of large models takes long, so there are fewer points.
+    // Copies of the Hessians of large models take long, so there are fewer points for such models.
     let count = (64_000_000 / (n * n)).clamp(1, 1000);
     let points = scatter(cpu, &init, count as u64, 0.1);
     let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
@@ -169,8 +171,9 @@ fn hessians(cpu: &CpuSession, gpu: &dyn Session) {
     );
 }
 
-/// Compares the uncertainties of toys, drawn by the session and as given data, and the whole covariances of
-/// some.
+/// Compares the uncertainties of toys that the session draws, then the covariances of some of them, then the
+/// covariances of fits to given data, which are drawn like toys. Prints the differences and the times of both
+/// sessions.
 fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search) {
     let point = cpu.parameters().init.clone();
     let Ok(source) = gpu.toy_source(&point, &Data::observed(), 12, 0) else { return };
@@ -194,7 +197,7 @@ fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search)
         run(gpu, &tasks, wanted);
         let (there, time_gpu) = run(gpu, &tasks, wanted);
         let (_, time_without) = run(gpu, &tasks, OutcomeParts::default());
-        // The searches on both sides may end in different minima.
+        // The searches of the two sessions may end in different minima; such fits are counted, not compared.
         let (mut compared, mut sigma, mut elements, mut different, mut edm) =
             (0, 0.0_f64, 0.0_f64, 0, 0.0_f64);
         for (a, b) in here.iter().zip(&there) {
@@ -246,7 +249,8 @@ fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
         "  fit: nll {:.3e} apart, parameters {pull:.1e}; {time_cpu:.2} ms on the CPU, {time_gpu:.2} here",
         there.nll - here.nll
     );
-    // The refits of a ranking: each fixes one parameter one uncertainty above or below its best-fit value.
+    // The refits of a ranking: each refit fixes one parameter at one uncertainty above or below its best-fit
+    // value.
     let best = Arc::<[f64]>::from(here.parameters.as_slice());
     let mut tasks = Vec::new();
     for (p, sigma) in here.uncertainties.iter().enumerate() {

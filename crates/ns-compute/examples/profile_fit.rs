@@ -1,5 +1,5 @@
-//! Times the parts of a fit on one workspace: `cargo run --release --example profile_fit -- WS.json
-//! [MEASUREMENT]`.
+//! Measures the times of the parts of an analysis of one workspace on one CPU thread: reading, compilation,
+//! evaluation, fit. `cargo run --release --example profile_fit -- WS.json [MEASUREMENT]`
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::time::Instant;

@@ -1,7 +1,7 @@
 // Operations of a block of threads: indices, barriers, sums in a fixed order.
 //
-// All other kernel code uses these functions, so that the same sources also compile for the CPU (cpu.hpp). In
-// this way the kernels are tested on machines without a GPU.
+// All other kernel code uses these functions, so that the same sources also compile for the CPU (cpu.hpp).
+// Tests thus run the kernels on machines without a GPU.
 #pragma once
 #include <stdint.h>
 
@@ -33,7 +33,7 @@ NS_DEVICE int team() { return threadIdx.x >> 3; }
 NS_DEVICE int teams() { return blockDim.x >> 3; }
 NS_DEVICE unsigned team_mask() { return 0xffu << (threadIdx.x & 24); }
 
-// Sum and product over a team. All members get the same bits.
+// Sum and product over a team. All threads of the team get the same bits.
 NS_DEVICE double team_sum(double x) {
     for (int d = 4; d > 0; d >>= 1) x += __shfl_xor_sync(team_mask(), x, d);
     return x;
@@ -42,7 +42,7 @@ NS_DEVICE double team_product(double x) {
     for (int d = 4; d > 0; d >>= 1) x *= __shfl_xor_sync(team_mask(), x, d);
     return x;
 }
-// Barrier of a team: afterwards each member sees what the others wrote.
+// Barrier of a team: after it, each thread of the team sees what the others wrote before it.
 NS_DEVICE void team_barrier() { __syncwarp(team_mask()); }
 NS_DEVICE double warp_sum(double x) {
     for (int d = 16; d > 0; d >>= 1) x += __shfl_xor_sync(0xffffffffu, x, d);
@@ -57,9 +57,9 @@ NS_DEVICE int warp_max(int x) {
     return x;
 }
 
-// Communication between blocks. If thread A writes data, calls `fence` and then writes a flag, and thread B
-// reads that flag and then calls `fence`, B sees the data. A barrier extends this to all threads of B's
-// block.
+// Communication between thread blocks. Let thread A write data, call `fence` and then write a flag, and let
+// thread B read that flag and then call `fence`. Then B sees the data, and after a barrier all threads of B's
+// block see the data.
 NS_DEVICE void fence() { __threadfence(); }
 NS_DEVICE int add(int* to, int x) { return atomicAdd(to, x); }
 NS_DEVICE int peek(const int* from) { return *(const volatile int*)from; }
@@ -72,7 +72,8 @@ NS_DEVICE bool lock(int* at) { return atomicCAS(at, 0, 1) == 0; }
 NS_DEVICE void unlock(int* at) { atomicExch(at, 0); }
 NS_DEVICE void pause() { __nanosleep(2000); }
 
-// Returns `1 / x` of a normal number to a unit in the last place, without the slow path for other numbers.
+// Returns `1 / x` to a unit in the last place. `x` must be a normal floating-point number: the slow path for
+// subnormal numbers, infinity and NaN is left out.
 NS_DEVICE double reciprocal(double x) {
     double y;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
@@ -89,14 +90,14 @@ NS_DEVICE double reciprocal(double x) {
 
 namespace ns {
 
-// Two numbers that are read by one instruction.
+// Two numbers that one instruction reads together.
 struct alignas(16) Pair {
     double a, b;
 };
 
-// Sums over the block. The partial sums of the warps are stored in one of two areas, alternately. The barrier
-// of a sum then also ensures that all threads have read the sum before the previous one, whose area is reused
-// next.
+// Sums over the thread block. Every sum has one barrier, between writing and reading the partial sums of the
+// warps. Successive sums use two areas in turn. An area is written again only after the barrier of the sum in
+// between, and at that barrier all threads have read the area.
 struct Sums {
     double* room;
     int turn;
@@ -112,8 +113,8 @@ struct Sums {
 };
 
 #ifdef NS_MANY_THREADS
-// Returns the sum of `x` over all threads of the block. `here` is the area for the partial sums. It is not
-// inlined: there are many sums, and code that does not fit into the instruction cache is slow.
+// Returns the sum of `x` over all threads of the block. `here` is the area for the partial sums. The function
+// is not inlined: there are many sums, and code that does not fit into the instruction cache is slow.
 NS_CALL double sum_of_warps(double x, double* here) {
     x = warp_sum(x);
     if (lane() == 0) here[warp() * MOST_SUMS] = x;

@@ -1,19 +1,21 @@
-// Covariances: inverses of Hessians over the parameters that move.
+// Covariances: inverses of Hessians over the parameters that are free to move (neither fixed nor on a kink
+// nor held by a bound).
 //
-// A Hessian is scaled to a unit diagonal and inverted in place by symmetric sweeps, one tile of columns at a
-// time. Only tiles of the lower triangle are stored, in shared memory if they fit there. Element `e` of tile
-// `t` is at index `e n_tiles + t`, so that neighbouring threads, which have neighbouring tiles, read
-// neighbouring numbers.
+// A Hessian is scaled to a unit diagonal and inverted in place by symmetric sweeps, TILE columns at a time.
+// Only tiles (TILE x TILE elements) of the lower triangle are stored, in shared memory if they fit there.
+// Element `e` of tile `t` is at index `e n_tiles + t`, so that neighbouring threads, which have neighbouring
+// tiles, read neighbouring numbers.
 #pragma once
 #include "hessian.cuh"
 
 namespace ns {
 
-// Decrease of the function beyond a bound up to which it is uncertain whether the bound holds the parameter.
+// If `-ln L` would fall by at most this number beyond a bound, it is uncertain whether the bound holds the
+// parameter. The CPU then computes the covariance.
 constexpr double BARELY = 1e-10;
 
 // Replaces a tile with elements `x[r][c]` by minus its inverse, by sweeps. `least` becomes the smallest pivot
-// so far, or -1 if a pivot is not positive.
+// of all tiles so far, or -1 if a pivot is not positive.
 NS_DEVICE void invert_tile(double (&x)[TILE][TILE], double& least) {
 #pragma unroll
     for (int k = 0; k < TILE; k++) {
@@ -36,24 +38,25 @@ NS_DEVICE void invert_tile(double (&x)[TILE][TILE], double& least) {
     }
 }
 
-// Arrays of one inversion. All are in shared memory, except `matrix` if it is too large.
+// Arrays of one inversion. All of them are in shared memory, except `matrix` if it is too large.
 struct Table {
-    // Per row: scale, slope times scale, product with the inverse; then the old and the new columns of a
-    // sweep.
+    // Per row: scale of the row; gradient times scale; the row's contribution to `g' C g`; then the columns
+    // of a sweep, before (`old`) and after it (`swept`).
     double *scale, *slope, *back, *old, *swept;
     int* row;
     double* matrix;
     // Number of rows of tiles, and number of tiles.
     int side, n_tiles;
 
-    // Returns element (i, j) of the matrix, for j not above i.
+    // Returns element (i, j) of the matrix, for j <= i.
     NS_DEVICE double& operator()(int i, int j) const {
         int I = i / TILE, J = j / TILE, e = (i % TILE) * TILE + j % TILE;
         return matrix[(size_t)e * n_tiles + I * (I + 1) / 2 + J];
     }
 };
 
-// Replaces the matrix by minus its inverse. Returns the smallest pivot, the same in all threads.
+// Replaces the matrix by minus its inverse. Returns the smallest pivot, or -1 if a pivot is not positive, the
+// same in all threads.
 NS_DEVICE double sweep(const Table& table) {
     int side = table.side, n_tiles = table.n_tiles;
     double* matrix = table.matrix;
@@ -61,8 +64,8 @@ NS_DEVICE double sweep(const Table& table) {
     for (int step = 0; step < side; step++) {
         int pivot = step * (step + 1) / 2 + step;
         barrier();
-        // Stores the columns of this step as they are, and multiplied by the inverse of their diagonal tile.
-        // Every thread inverts that tile itself.
+        // Stores the columns of this step unchanged, and multiplied by the inverse of their diagonal tile.
+        // Every thread inverts the diagonal tile itself.
         double square[TILE][TILE];
 #pragma unroll
         for (int r = 0; r < TILE; r++) {
@@ -138,14 +141,14 @@ NS_DEVICE double sweep(const Table& table) {
     return least;
 }
 
-// Returns the size in doubles of shared memory before the matrix, for `n` parameters, as in
-// src/device/covariance.rs.
+// Returns the size in doubles of the arrays in shared memory that precede the matrix, for `n` parameters.
+// src/device/covariance.rs computes the same number.
 NS_DEVICE int table_size(int n) {
     int rows = (n + TILE - 1) / TILE * TILE;
     return TABLE_COLUMNS * rows;
 }
 
-// Writes the results for a matrix without covariance, so that the host copies no unwritten memory.
+// Writes results for a matrix that gets no covariance, so that the host copies no uninitialised memory.
 NS_DEVICE void give_up(const CovarianceLaunch& launch, int which) {
     if (thread() == 0) launch.found[which] = Pair{-1.0, 0.0};
     NS_EACH(p, launch.n) {
@@ -240,8 +243,8 @@ NS_DEVICE void covariance_of(const CovarianceLaunch& launch, int which, double* 
         double sum = 0.0;
         for (int i = lane(); i < size; i += lanes()) {
             sum += table.back[i];
-            // Unlike pivots, 1 / C_ii does not depend on the order of parameters, and no pivot is smaller
-            // than the smallest of them.
+            // Unlike pivots, the values 1 / C_ii do not depend on the order of parameters. No pivot is
+            // smaller than the smallest of these values.
             least = fmin(least, -1.0 / table(i, i));
         }
         sum = warp_sum(sum);

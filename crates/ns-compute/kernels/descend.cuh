@@ -4,11 +4,11 @@
 
 namespace ns {
 
-// Number of first iterations that always invert the metric. Later iterations keep the inverse if the last
-// step reduced the EDM to at most the fraction KEPT_CONTRACTION.
+// The first RENEWED iterations always invert the metric. Later iterations keep the inverse if the last step
+// reduced the EDM to at most the fraction KEPT_CONTRACTION of its value.
 constexpr int RENEWED = 2;
 constexpr double KEPT_CONTRACTION = 0.2;
-// Number of iterations after which every iteration inverts the metric again.
+// After this number of iterations, every iteration inverts the metric again.
 constexpr int HARD = 10;
 
 struct Descent {
@@ -17,14 +17,16 @@ struct Descent {
     bool fresh, lost, converged;
 };
 
-// Value of the known minimum, whose parameters are in SNAPSHOT. `any` is false if none is known.
+// The known minimum, i.e. the lowest minimum that earlier descents of the fit found: its value of `-ln L`.
+// Its parameters are in SNAPSHOT. `any` is false if there is none.
 struct KnownMinimum {
     double value;
     bool any;
 };
 
-// Returns the side (1 or -1) to which a parameter at its kink moves, or 0 if it stays. `half` is half the
-// jump of the slope; `slope` becomes the slope on that side.
+// Returns the side (1 or -1) to which a parameter at its kink moves, or 0 if the parameter stays. `half` is
+// half the jump of the slope. `slope` is the mean slope of both sides, and becomes the slope on the returned
+// side.
 NS_DEVICE double side_of(double half, double& slope) {
     double right = slope + half, left = slope - half;
     if (right < 0.0 && -right >= left) {
@@ -38,8 +40,9 @@ NS_DEVICE double side_of(double half, double& slope) {
     return 0.0;
 }
 
-// Moves to the trial point: stores the step, finds the held parameters, and sets the slope. Returns whether
-// another set of parameters is held now, or a parameter leaves its kink.
+// Moves to the trial point: stores the step and the change of the slope for L-BFGS, determines which
+// parameters are held, and sets the slope. Returns whether the set of held parameters changed, or a parameter
+// leaves its kink.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool absorb(
     const Plan& plan, Codes codes, const State<SHARED>& state, bool fresh, Memory& memory, Sums& sums
@@ -56,7 +59,7 @@ NS_DEVICE bool absorb(
         if (KINKS && codes.kinks && plan.kinked[p]) {
             double side = to == 0.0 ? side_of(state[JUMP][p], g) : 0.0;
             rests = to == 0.0 && side == 0.0;
-            // The slope jumps on the way, so the L-BFGS pairs are not valid any more.
+            // The slope jumps at the kink, so the L-BFGS pairs are not valid any more.
             leaves = side != 0.0;
             state[SIDE][p] = side;
         }
@@ -76,7 +79,8 @@ NS_DEVICE bool absorb(
     }
     sums.all(parts);
     if (!fresh) {
-        // A pair is used only if its curvature is positive and well above rounding errors.
+        // A pair of step and change of slope is used only if its curvature is positive and well above
+        // rounding errors.
         if (thread() == 0) memory.inverse[memory.next] = parts[0] > LEAST_PAIR_CURVATURE * parts[1] ? 1.0 / parts[0] : 0.0;
         memory.next = memory.next + 1 == PAIRS ? 0 : memory.next + 1;
         memory.used = memory.used == PAIRS ? PAIRS : memory.used + 1;
@@ -85,13 +89,14 @@ NS_DEVICE bool absorb(
     return parts[2] != 0.0;
 }
 
-// Returns the lower bound of one step from `theta`. A parameter with a Poisson constraint, which is infinite
-// at 0, keeps at least the fraction LEFT_BY_A_STEP.
+// Returns the lower bound of parameter `p` in one step from `theta`. A parameter with a Poisson constraint
+// keeps at least the fraction LEFT_BY_A_STEP of its value, because the constraint is infinite at 0.
 NS_DEVICE double floor_of(const Plan& plan, int p, double lower, double theta) {
     return plan.constraint[p].x == POISSON ? fmax(lower, LEFT_BY_A_STEP * theta) : lower;
 }
 
-// Computes the bounds of one step from `theta`. A parameter with a kink stays on its side of 0.
+// Computes the bounds of parameter `p` in one step from `theta`. A parameter with a kink stays on its side of
+// 0.
 template <bool SHARED, bool KINKS>
 NS_DEVICE void box(
     const Plan& plan, Codes codes, const State<SHARED>& state, int p, double theta, double& lower, double& upper
@@ -106,7 +111,7 @@ NS_DEVICE void box(
     lower = floor_of(plan, p, lower, theta);
 }
 
-// Returns the largest fraction of the direction, at most 1, for which the step stays within the bounds.
+// Returns the largest fraction of DIRECTION, at most 1, with which a step from THETA stays within the bounds.
 template <bool SHARED>
 NS_DEVICE double reach(const Plan& plan, const State<SHARED>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
@@ -124,8 +129,8 @@ NS_DEVICE double reach(const Plan& plan, const State<SHARED>& state, Sums& sums)
     return least > 0.0 ? least : 0.0;
 }
 
-// Holds the parameters that are on a bound (or a kink) and whose direction points outwards. Returns whether
-// there were any.
+// Holds those parameters that are on a bound (or a kink) and that the direction would move beyond it. Returns
+// whether there were any.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool pin_outward(const Plan& plan, Codes codes, const State<SHARED>& state, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
@@ -143,8 +148,8 @@ NS_DEVICE bool pin_outward(const Plan& plan, Codes codes, const State<SHARED>& s
     return sums.one(any) != 0.0;
 }
 
-// Computes TRIAL as the end of a step of this length, with each parameter limited to its bounds and its side
-// of a kink. Returns the scalar product of that step and the slope.
+// Sets TRIAL to THETA + length DIRECTION, with each parameter limited to its bounds and its side of a kink.
+// Returns the scalar product of this step and the slope.
 template <bool SHARED>
 NS_DEVICE double advance_along_edges(const Plan& plan, Codes codes, const State<SHARED>& state, double length, Sums& sums) {
     const double *theta = state[THETA], *direction = state[DIRECTION], *slope = state[SLOPE];
@@ -159,7 +164,7 @@ NS_DEVICE double advance_along_edges(const Plan& plan, Codes codes, const State<
     return sums.one(product);
 }
 
-// Computes TRIAL = THETA + length DIRECTION, with each parameter limited to its bounds.
+// Sets TRIAL to THETA + length DIRECTION, with each parameter limited to its bounds.
 template <bool SHARED>
 NS_DEVICE void advance(const Plan& plan, const State<SHARED>& state, double length) {
     const double *theta = state[THETA], *direction = state[DIRECTION];
@@ -172,8 +177,8 @@ NS_DEVICE void advance(const Plan& plan, const State<SHARED>& state, double leng
     barrier();
 }
 
-// Copies the end of a descent to the arrays of `to`: parameters, held parameters, and bins without a positive
-// expected yield.
+// Copies the end of a descent to the arrays BEST, BEST_HELD and EMPTY of `to`: parameters, which of them are
+// held, and which bins have no positive expected yield.
 template <bool SHARED>
 NS_DEVICE void keep(const Plan& plan, const State<SHARED>& state, const State<SHARED>& to) {
     NS_EACH(p, plan.n_params) {
@@ -183,8 +188,8 @@ NS_DEVICE void keep(const Plan& plan, const State<SHARED>& state, const State<SH
     NS_EACH(b, plan.n_bins) to[EMPTY][b] = state[LAMBDA][b] > 0.0 ? 0.0 : 1.0;
 }
 
-// Returns whether the descent will end in the known minimum: the value and the point that it predicts for its
-// end agree with it.
+// Returns whether the descent `at` is expected to end in the known minimum: the predicted value and point of
+// its end agree with those of that minimum. `known` is the value of the known minimum.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool awaits(
     const Plan& plan, Codes codes, const State<SHARED>& state, const Descent& at, double known, Sums& sums
@@ -200,7 +205,8 @@ NS_DEVICE bool awaits(
             double lower, upper;
             box<SHARED, KINKS>(plan, codes, state, p, theta[p], lower, upper);
             to = fmin(fmax(to, lower), upper);
-            // Minima of neighbouring orthants may be close to each other, so the orthants must agree.
+            // Minima of neighbouring orthants (regions between kinks) may be close to each other, so the
+            // orthants must agree.
             if (codes.kinks && plan.kinked[p] && (to > 0.0) - (to < 0.0) != (there[p] > 0.0) - (there[p] < 0.0)) away = 1.0;
         }
         if (!(fabs(to - there[p]) <= close * fmax(scale, close))) away = 1.0;
@@ -208,8 +214,8 @@ NS_DEVICE bool awaits(
     return sums.one(away) == 0.0;
 }
 
-// Computes the direction of the next step. Returns false if the metric is not positive definite or bounds
-// still block the step.
+// Computes the direction of the next step, with a new inverse of the metric if `renew` is true. Returns false
+// if the metric is not positive definite, or if bounds block the step even after MOST_PINS attempts.
 template <bool SHARED, bool KINKS>
 NS_DEVICE bool direct(
     const Plan& plan, Codes codes, const Metric& metric, const State<SHARED>& state, Memory& memory, Descent& at,
@@ -221,8 +227,8 @@ NS_DEVICE bool direct(
         solve(plan, metric, state);
         at.descent = after(plan, state, memory, sums);
         if (KINKS) {
-            // A step follows the bounds that it meets. Parameters are held only if the step would leave the
-            // bounds at once.
+            // A step that meets a bound continues along the bound. Parameters are held only if they are on a
+            // bound already and the step would leave it.
             at.length = 1.0;
             if (pin == MOST_PINS) return true;
         } else {
@@ -235,15 +241,16 @@ NS_DEVICE bool direct(
     }
 }
 
-// Descends from START (all parameters, within bounds) until the fit has converged, or gives up. If a minimum
-// is known, it also ends, without a certificate, when it will not get below that. The end point is in THETA.
-// With `probe` it only evaluates the function at START.
+// Descends from START (all parameters, within bounds) until the fit has converged, or gives up. If `known`
+// has a minimum, the descent also ends, without a certificate, as soon as it is clear that it will not get
+// below that minimum. The end point is in THETA. If `probe` is true and the model has kinks, only evaluates
+// `-ln L` at START.
 template <bool SHARED, bool KINKS>
 NS_DEVICE Descent descend(
     const Plan& plan, Codes codes, const Metric& metric, const State<SHARED>& state, KnownMinimum known, bool probe, Sums& sums
 ) {
     Descent at = {infinity(), 0.0, infinity(), infinity(), 1.0, 0.0, 0, 0, 0, true, false, false};
-    // Change of the function to first order in a step that follows bounds.
+    // Change of `-ln L` to first order in a step that is limited to the bounds.
     double promised = 0.0;
     double* room = state[BLOCK_DATA] + MEMORY_AT;
     Memory memory = {room, room + PAIRS, 0, 0, false};

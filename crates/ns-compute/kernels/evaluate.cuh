@@ -10,14 +10,14 @@
 namespace ns {
 
 // Result of an evaluation, the same in all threads: main part and constraint part of `-ln L` relative to the
-// saturated model, the sum of magnitudes of their terms (`noise`), and the smallest magnitude of a block's
-// product of normsys factors.
+// saturated model, the sum of the magnitudes of all their terms (`noise`), and the smallest magnitude of the
+// product of a block's normsys factors (`least`). A block of the model is one sample in one channel.
 struct Value {
     double main, constraint, noise, least;
 };
 
-// Computes the normsys factors, sorted by block (FACTOR), and their relative derivatives, sorted by parameter
-// (RATIO).
+// Computes all normsys factors, sorted by block (FACTOR), and their derivatives divided by the factors,
+// sorted by parameter (RATIO).
 template <bool SHARED>
 NS_DEVICE void terms(const Plan& plan, int code, const State<SHARED>& state, const double* theta) {
     double *factor = state[FACTOR], *ratio = state[RATIO];
@@ -33,15 +33,15 @@ NS_DEVICE void terms(const Plan& plan, int code, const State<SHARED>& state, con
     }
 }
 
-// Computes the product of the normsys factors of each block (NORM), and that product times the scalar factors
-// (SCALE). Returns the smallest magnitude of NORM in the blocks of this thread.
+// Computes, for each block of the model, the product of its normsys factors (NORM), and that product times
+// its scalar factors (SCALE). Returns the smallest magnitude of NORM in the blocks that this thread computes.
 template <bool SHARED>
 NS_DEVICE double block_factors(const Plan& plan, const State<SHARED>& state, const double* theta) {
     const double* factor = state[FACTOR];
     double *norm = state[NORM], *scale = state[SCALE];
     double least = infinity();
     if (plan.n_terms <= 2 * plan.n_blocks) {
-        // There are few terms, so each block is left to one thread.
+        // There are few normsys terms, so one thread computes both products of a block.
         NS_EACH(block, plan.n_blocks) {
             int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
             double product = 1.0;
@@ -78,8 +78,8 @@ NS_DEVICE double block_factors(const Plan& plan, const State<SHARED>& state, con
     return least;
 }
 
-// Computes nominal plus additive variations (ADDITIVE), and the product of per-bin factors (BINWISE), of all
-// cells.
+// Computes, for each cell (a bin of a block), the nominal yield plus the histosys variations (ADDITIVE), and
+// the product of the per-bin factors (BINWISE).
 template <bool SHARED>
 NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double* theta) {
     double *additive = state[ADDITIVE], *product = state[BINWISE];
@@ -88,7 +88,7 @@ NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double*
         int2 range = plan.slice[slice_of(cell)];
         double sum = plan.nominal[cell], curve_sum = 0.0;
         int only = plan.cell_factor[cell];
-        // The lists of a slice are padded to multiples of AT_A_TIME.
+        // The lists of templates in a slice are padded to multiples of AT_A_TIME.
         for (int i = range.x + place_in_slice(cell); i < range.y; i += AT_A_TIME * WARP) {
             int p[AT_A_TIME];
             Pair shape[AT_A_TIME];
@@ -108,10 +108,11 @@ NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double*
     }
 }
 
-// Average length below which lists are processed by single threads instead of teams.
+// Average length of lists below which single threads instead of teams process one list each.
 constexpr int SHORT = 4;
 
-// Computes LAMBDA, BIN_SLOPE and WEIGHT of bin `b`, and adds its Poisson term to `main` and `noise`.
+// Computes LAMBDA, BIN_SLOPE and WEIGHT of bin `b` with the expected yield `lambda`. Adds the bin's Poisson
+// term to `main`, and the magnitudes of this term and of `lambda - n` to `noise`.
 template <bool SHARED>
 NS_DEVICE void count(const State<SHARED>& state, int b, double lambda, double& main, double& noise) {
     double n = state[MAIN][b];
@@ -125,8 +126,8 @@ NS_DEVICE void count(const State<SHARED>& state, int b, double lambda, double& m
     state[WEIGHT][b] = fmax(n, FEWEST) / (positive * positive);
 }
 
-// Computes expected yields and Poisson terms of the main bins, and adds this thread's part to `main` and
-// `noise`.
+// Computes expected yields and Poisson terms of all bins. Adds the terms that this thread computes to `main`,
+// and their magnitudes to `noise`.
 template <bool SHARED>
 NS_DEVICE void bins(const Plan& plan, const State<SHARED>& state, double& main, double& noise) {
     const double *additive = state[ADDITIVE], *product = state[BINWISE], *scale = state[SCALE];
@@ -156,8 +157,8 @@ NS_DEVICE void bins(const Plan& plan, const State<SHARED>& state, double& main, 
     }
 }
 
-// Computes the constraint terms: sets GRADIENT to their slopes, and adds this thread's part to `constraint`
-// and `noise`.
+// Computes the constraint terms, and sets GRADIENT to their derivatives. Adds the terms that this thread
+// computes to `constraint`, and their magnitudes to `noise`.
 template <bool SHARED>
 NS_DEVICE void constraints(
     const Plan& plan, const State<SHARED>& state, const double* theta, double& constraint, double& noise
@@ -183,9 +184,9 @@ NS_DEVICE void constraints(
     }
 }
 
-// Computes the derivatives of `-ln L` by the additive part of cells (stored in BINWISE), by the logarithm of
-// the factors of blocks (TOTAL), by scalar factors (OTHERS) and by per-bin factors (added to GRADIENT).
-// REACTION is the derivative of the expected yield by per-bin factors.
+// Computes the derivatives of the Poisson terms by the additive part of each cell (stored in BINWISE), by the
+// logarithm of the factor SCALE of each block (TOTAL), by each scalar factor (OTHERS), and by each per-bin
+// factor (added to GRADIENT). Sets REACTION to the derivatives of the expected yields by per-bin factors.
 template <bool SHARED>
 NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const double* theta) {
     const double *additive = state[ADDITIVE], *scale = state[SCALE];
@@ -208,7 +209,7 @@ NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const dou
             others[k] = factors(plan.factor_param, 0, lists.x, lists.y, k, k, theta, norm[block]) * sum;
         }
     }
-    // Short lists are processed by one thread each.
+    // If lists are short, single threads instead of teams process one list each.
     bool alone = plan.n_scaled < SHORT * plan.n_binwise;
     int first = alone ? thread() : team(), stride = alone ? threads() : teams();
     int offset = alone ? 0 : member(), step = alone ? 1 : members();
@@ -234,14 +235,14 @@ NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const dou
     }
 }
 
-// Returns the codes without kinks that replace these in a smooth approximation of the model.
+// Returns the interpolation codes without kinks that replace `codes` in a smooth approximation of the model.
 NS_DEVICE Codes smooth(Codes codes) {
     return Codes{histosys_smooth(codes.histosys), normsys_smooth(codes.normsys), false};
 }
 
-// Returns half the difference of the slopes on both sides of the kink of the team's parameter. `curve_sum` is
-// the member's part of the weighted sum of its templates' curves; `from` and `to` give the range of its
-// normsys terms.
+// Returns half the difference of the slopes of `-ln L` on both sides of a parameter's kink. A team computes
+// it together. `curve_sum` is this thread's part of the weighted sum of the curves of the parameter's
+// templates. `from` and `to` are the range of the parameter's normsys terms.
 template <bool SHARED>
 NS_DEVICE double jump(const Plan& plan, Codes codes, const State<SHARED>& state, double curve_sum, int from, int to) {
     double sum = histosys_has_kink(codes.histosys) ? curve_sum : 0.0;
@@ -253,7 +254,8 @@ NS_DEVICE double jump(const Plan& plan, Codes codes, const State<SHARED>& state,
     return team_sum(sum);
 }
 
-// Adds the gradient by scalar parameters: those of histosys, normsys, normfactor and lumi.
+// Adds the derivatives of the Poisson terms by scalar parameters (those of histosys, normsys, normfactor and
+// lumi) to GRADIENT. Sets JUMP for parameters at their kink.
 template <bool SHARED, bool KINKS>
 NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta) {
     const double *weight = state[BINWISE], *total = state[TOTAL], *ratio = state[RATIO];
@@ -263,8 +265,8 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
         int4 ranges = plan.reacting[2 * i], rest = plan.reacting[2 * i + 1];
         double sum = 0.0, curve_sum = 0.0;
         int h = ranges.x + member(), t = ranges.z + member(), f = rest.x + member();
-        // Several entries of all three lists are read together, because the time is spent on waiting for
-        // memory.
+        // Several entries of all three lists are read together, because most of the time is spent on waiting
+        // for memory.
         for (bool more = true; more; more = t < ranges.w || f < rest.y) {
             double w[4], r[3], s[3];
             Pair shape[4];
@@ -320,8 +322,8 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
     }
 }
 
-// Evaluates at `theta` (in any memory) for the data in MAIN and AUX, and fills GRADIENT, LAMBDA, WEIGHT and
-// REACTION.
+// Evaluates `-ln L` and its gradient at `theta` (in any memory) for the data in MAIN and AUX. Fills GRADIENT,
+// LAMBDA, BIN_SLOPE, WEIGHT and REACTION; with KINKS also JUMP.
 template <bool SHARED, bool KINKS>
 NS_DEVICE Value evaluate(const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, Sums& sums) {
     double* curved = state[CURVED];

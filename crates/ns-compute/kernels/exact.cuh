@@ -1,15 +1,16 @@
 // Arithmetic that is rounded once per operation and never fused.
 //
 // Random numbers have the same bits on the CPU and on every GPU only if each `+ - * /` and square root is the
-// IEEE 754 operation of that name. A device compiler may fuse `a * b + c`, but it does not fuse its `_rn`
-// functions. `Exact` provides these as operators, so that formulas look as in ns-core.
+// IEEE 754 operation of that name. A CUDA compiler may fuse `a * b + c`, but not functions with the suffix
+// `_rn`. `Exact` provides these functions as operators, so that formulas look as in ns-core.
 //
-// With g++ the same operators are the plain ones, so the option `-ffp-contract=off` is required.
+// For the CPU these operators are those of C++, so the compiler needs the option `-ffp-contract=off`, which
+// forbids fusing.
 #pragma once
 
 #include "block.cuh"
 
-// Qualifiers of a table that is read at an index known only at run time.
+// Qualifiers of a constant table whose index is known only at run time.
 #ifdef __CUDACC__
 #define NS_TABLE static __device__ const
 #else
@@ -50,8 +51,8 @@ NS_DEVICE bool operator>(Exact a, Exact b) { return a.value > b.value; }
 NS_DEVICE bool operator>=(Exact a, Exact b) { return a.value >= b.value; }
 NS_DEVICE bool operator==(Exact a, Exact b) { return a.value == b.value; }
 
-// Returns the greatest integer not above `x`. Beyond the range of 64-bit integers it returns the end of that
-// range, as ns-core does.
+// Returns the greatest integer not above `x`. If `x` is outside the range of 64-bit integers, returns the
+// nearest end of that range, as ns-core does.
 NS_DEVICE Exact floor_of(Exact x) {
     const double limit = 9223372036854775808.0;
     if (x.value >= limit) {
@@ -64,8 +65,8 @@ NS_DEVICE Exact floor_of(Exact x) {
     return whole > x.value ? Exact(whole) - Exact(1.0) : Exact(whole);
 }
 
-// Returns the natural logarithm of a positive normal number, NaN for other arguments. The operations are
-// those of ns-core; `random/elementary.rs` there describes the method.
+// Returns the natural logarithm of a positive normal floating-point number, and NaN for other arguments. The
+// operations are those of `random/elementary.rs` in ns-core, which describes the method.
 NS_DEVICE Exact exact_ln(Exact x) {
     if (!(x.value >= 0x1p-1022 && x.value <= 0x1.fffffffffffffp1023)) {
         return Exact(from_bits(0x7ff8000000000000ull));

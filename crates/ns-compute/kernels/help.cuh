@@ -1,16 +1,17 @@
-// Sharing of starting points between blocks when the queue is empty.
+// Sharing of starting points between thread blocks when the queue is empty.
 //
-// The last fits of a launch determine how long it takes. Most of their time is spent on further starting
-// points, which do not depend on each other. So when the queue is empty, a block offers the starting points
-// of its round, and a block without work takes some of them. The result is the lowest minimum, or the one of
-// the first starting point if several are equal, whichever block makes the descent.
+// The last fits of a launch determine how long the launch takes. Most of their time is spent on descents from
+// further starting points, which do not depend on each other. So when the queue is empty, a thread block
+// offers the starting points of its current round of the search, and blocks without work take some of them.
+// The result of the round is the lowest minimum; of equal minima, the one of the first starting point. So it
+// does not depend on which block makes which descent.
 #pragma once
 #include "descend.cuh"
 
 namespace ns {
 
-// Flags of `BlockProgress::several`: SEVERAL if the fit may have several minima, OPEN if the CPU must finish
-// it.
+// Flags of `BlockProgress::several`: SEVERAL if there may be several minima, OPEN if the CPU must finish the
+// fit.
 constexpr int SEVERAL = 1;
 constexpr int OPEN = 2;
 
@@ -19,12 +20,12 @@ NS_DEVICE BlockProgress* progress_of(const State<SHARED>& state) {
     return (BlockProgress*)(state[BLOCK_DATA] + PROGRESS_AT);
 }
 
-// Counters of the queue: number of finished items, and number of rounds with starting points to take.
+// Counters of the queue: number of finished items, and number of rounds that have starting points to take.
 NS_DEVICE int* done_of(const FitLaunch& launch) { return launch.queue + DONE_AT; }
 NS_DEVICE int* open_of(const FitLaunch& launch) { return launch.queue + OPEN_AT; }
 
-// Takes a starting point of a round and returns its number, -1 if all are taken. Only one thread of a block
-// calls it.
+// Takes a starting point of a round and returns its index, or -1 if all are taken. Only one thread of a block
+// may call this function.
 NS_DEVICE int take(const FitLaunch& launch, Round& round) {
     uint64_t word = peek(&round.word);
     for (;;) {
@@ -33,7 +34,7 @@ NS_DEVICE int take(const FitLaunch& launch, Round& round) {
         uint64_t seen = replace(&round.word, word, word + (1ull << 32));
         if (seen == word) {
             if (next + 1 == count) add(open_of(launch), -1);
-            // Makes visible what the owner wrote before it offered the round.
+            // Makes visible to this thread what the owner of the round wrote before it offered the round.
             fence();
             return next;
         }
@@ -41,8 +42,9 @@ NS_DEVICE int take(const FitLaunch& launch, Round& round) {
     }
 }
 
-// Offers all starting points of a round to other blocks, except the first, which the caller takes. Does
-// nothing while the queue still has items.
+// Offers all starting points of a round to other blocks, except the first, which the caller takes. Nothing is
+// offered while the queue still has items, if there is one starting point only, or if blocks do not help each
+// other. Sets `offered` accordingly.
 template <bool SHARED>
 NS_DEVICE void offer(
     const FitLaunch& launch, const State<SHARED>& state, int block, int request, int number, int count, double known
@@ -67,14 +69,16 @@ NS_DEVICE void offer(
         round.evaluations = 0;
         round.finished = 0;
         fence();
-        // No block takes from the previous round any more, because all its starting points are finished.
+        // No block takes a starting point of the previous round any more, because all its descents are
+        // finished.
         replace(&round.word, peek(&round.word), (1ull << 32) | (uint64_t)count);
         add(open_of(launch), 1);
     }
 }
 
-// Takes a starting point that another block offers, and waits for one if this block is among those that wait.
-// Returns false if there is nothing left to do.
+// Takes a starting point that another block offers. If no block offers any, blocks with an index below
+// `n_waiting` wait until one does or all items are finished. Returns false if the block has nothing left to
+// do.
 NS_DEVICE bool look_for(const FitLaunch& launch, int block, BlockProgress* progress) {
     bool waits = block < launch.n_waiting;
     for (;;) {
@@ -87,7 +91,7 @@ NS_DEVICE bool look_for(const FitLaunch& launch, int block, BlockProgress* progr
                 if (there == 0 && (!waits || peek(done_of(launch)) >= launch.n_items)) there = 2;
             }
             there = warp_max(there);
-            // The search begins at the next block, so that idle blocks do not all choose the same one.
+            // The look-up begins at the next block, so that idle blocks do not all choose the same round.
             int nearest = 0;
             if (there == 1) {
                 for (int i = 1 + lane(); i < launch.n_blocks && nearest == 0; i += lanes()) {
@@ -112,7 +116,7 @@ NS_DEVICE bool look_for(const FitLaunch& launch, int block, BlockProgress* progr
     }
 }
 
-// Copies the data, bounds and known minimum of the owner's fit to a block that helps.
+// Copies the data, bounds and known minimum of a fit from the block that makes the fit to a block that helps.
 template <bool SHARED>
 NS_DEVICE void copy(const Plan& plan, const State<SHARED>& from, const State<SHARED>& to) {
     barrier();
@@ -126,7 +130,8 @@ NS_DEVICE void copy(const Plan& plan, const State<SHARED>& from, const State<SHA
     barrier();
 }
 
-// Gives the end of a descent to the owner of the round if it is the lowest minimum so far.
+// Copies the end of a descent to the owner of the round if the descent converged to the lowest minimum of the
+// round so far.
 template <bool SHARED>
 NS_DEVICE void report(
     const Plan& plan, const State<SHARED>& state, const State<SHARED>& owner, Round& round, int start, const Descent& end
@@ -155,13 +160,14 @@ NS_DEVICE void report(
     }
 }
 
-// Number added to `Round::several` for a descent that the CPU must finish. It exceeds the number of starting
-// points of a round.
+// Number that is added to `Round::several` for a descent that was given up below the known minimum. It is
+// larger than the number of starting points of a round.
 constexpr int ONE_OPEN = 1 << 16;
 
-// Counts a descent as finished, and takes and returns the next starting point, -1 if there is none. Only one
-// thread of a block calls it. The next starting point is taken before this one is counted: while a taken
-// starting point is not finished, the owner cannot begin another round, and the copied data stay valid.
+// Counts a descent as finished, takes the next starting point of the round and returns its index, or -1 if
+// there is none. Only one thread of a block may call this function. The next starting point is taken before
+// this descent is counted: while a taken starting point is not finished, the owner cannot begin another
+// round, and the copied data stay valid.
 NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, bool distinct, bool open) {
     int next = take(launch, round);
     add(&round.iterations, end.iterations);
@@ -173,9 +179,10 @@ NS_DEVICE int finish(const FitLaunch& launch, Round& round, const Descent& end, 
     return next;
 }
 
-// Waits for the descents of other blocks, and stores the result of the round in `BlockProgress`.
+// Waits for the descents that other blocks make in the round, and stores the result of the round in
+// `BlockProgress`.
 NS_DEVICE void gather(const Round& round, BlockProgress* progress) {
-    // Other threads may not have read `BlockProgress` yet.
+    // Thread 0 changes `BlockProgress` only after all threads have read it.
     barrier();
     if (thread() == 0) {
         while (peek(&round.finished) < progress->count) pause();

@@ -1,16 +1,17 @@
-// Exact Hessian at one point, after an evaluation there.
+// Exact Hessian of `-ln L` at one point, computed after an evaluation at this point.
 //
-// The expected yield of a cell is `A S G`: its additive part `A`, the product `S = N F` of the normsys
-// factors and the scalar factors of its block, and the product `G` of its per-bin factors. Let `lambda` be
-// the expected yields of the bins, `r` and `c` the first and second derivatives of their Poisson terms, and
-// `J` the Jacobian of `lambda`. The Hessian is `J' c J`, plus the second derivatives of the constraints, plus
-// the second derivatives of the cells' yields weighted by `r`. For the last part, pairs of parameters that
-// act on whole samples ("scalar" parameters) are computed block by block, from arrays of blocks x parameters.
-// The elements of a per-bin factor are computed from its few cells. As in the gradient, the only factors by
-// which anything is divided are those of normsys.
+// A block of the model is one sample in one channel, and a cell is one bin of a block. The expected yield of
+// a cell is `A S G`: its additive part `A`; the product `S = N F` of its block's normsys factors, `N`, and
+// scalar factors, `F`; and the product `G` of its per-bin factors. Let `lambda` be the expected yields of the
+// bins, `r` and `c` the first and second derivatives of their Poisson terms, and `J` the Jacobian of
+// `lambda`. The Hessian is `J' c J`, plus the second derivatives of the constraints, plus the second
+// derivatives of the cells' yields weighted by `r`. For the last part, pairs of scalar parameters (those that
+// act on all bins of a sample) are computed block by block, from arrays of blocks x parameters. The elements
+// of a per-bin factor are computed from its few cells. As in the gradient, nothing is divided by a factor,
+// except by normsys factors.
 //
-// Each point has one block of threads. It works in phases with barriers in between. Within a phase every
-// element is computed by one thread or team.
+// One thread block computes the Hessian at a point, in phases with barriers in between. Within a phase one
+// thread or team computes an element.
 #pragma once
 #include "descend.cuh"
 
@@ -32,8 +33,8 @@ NS_DEVICE void of_triangle(int at, int& row, int& column) {
     column = at - (int)((int64_t)row * (row + 1) / 2);
 }
 
-// Adds `weight dA/dp` of a cell to `row`, for all parameters `p` of its templates, at the place `rank[p]` (or
-// `p` if `rank` is null). The whole team works on one row, cell after cell.
+// Adds `weight dA/dp` of a cell to `row`, for all parameters `p` of the cell's templates. The index in `row`
+// is `rank[p]`, or `p` if `rank` is null. A team works together on one row, cell after cell.
 NS_DEVICE void spread(
     const Plan& plan, const double* first, int cell, double weight, const int* rank, double* row
 ) {
@@ -41,7 +42,7 @@ NS_DEVICE void spread(
 #pragma unroll 2
     for (int i = range.x + place_in_slice(cell) + WARP * member(); i < range.y; i += WARP * members()) {
         Pair shape = plan.slice_template[i];
-        // This is padding of the slice.
+        // This entry only pads the slice.
         if (shape.a == 0.0 && shape.b == 0.0) continue;
         int p = plan.slice_param[i];
         double* to = row + (rank ? rank[p] : p);
@@ -50,7 +51,7 @@ NS_DEVICE void spread(
     team_barrier();
 }
 
-// Fills the arrays `Extra` from an evaluation at the point.
+// Fills the arrays `Extra` (see structures.cuh) from the evaluation at the point `theta`.
 NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta) {
     const Plan& plan = launch.plan;
     int n = plan.n_params, width = plan.n_reacting;
@@ -145,7 +146,7 @@ NS_DEVICE void expand(const EvaluateLaunch& launch, const State<false>& state, c
     barrier();
 }
 
-// Computes `J' c J` plus the second derivatives of the constraints, both triangles.
+// Sets both triangles of `h` to `J' c J` plus the second derivatives of the constraints.
 NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
     const Plan& plan = launch.plan;
     const double *jacobian = extra[Extra::JACOBIAN], *curvature = extra[Extra::CURVATURE];
@@ -196,8 +197,9 @@ NS_DEVICE void products(const EvaluateLaunch& launch, const State<false>& state,
     barrier();
 }
 
-// Returns the weighted second derivative of the cells' yields by two scalar parameters with the ranks `a` and
-// `b`, where `b` is not above `a`. Second derivatives of single terms are not included.
+// Returns the second derivative of the cells' yields, weighted by `r` and summed, by the two scalar
+// parameters with the ranks `a` and `b`, with `b <= a`. The second derivatives of single histosys and normsys
+// terms are left out; `add_second_derivatives` adds them.
 NS_DEVICE double of_scalars(const Plan& plan, const State<false>& state, const Extras& extra, const double* theta, int a, int b) {
     const double *ratios = extra[Extra::RATIOS], *rates = extra[Extra::RATES], *tilts = extra[Extra::TILTS];
     const double *bare = extra[Extra::BARE], *left = extra[Extra::LEFT], *scale = state[SCALE], *ratio = state[RATIO];
@@ -232,8 +234,8 @@ NS_DEVICE double of_scalars(const Plan& plan, const State<false>& state, const E
     return sum;
 }
 
-// Adds the weighted second derivatives of the cells' yields. Element (p, q) is complete if the rank of p is
-// the higher one. It is then copied to the other triangle.
+// Adds the second derivatives of the cells' yields, weighted by `r`, to `h`. At first only the elements (p,
+// q) in which the rank of p is the higher one are complete. At the end they are copied to (q, p).
 NS_DEVICE void add_second_derivatives(const EvaluateLaunch& launch, const State<false>& state, const Extras& extra, const double* theta, double* h) {
     const Plan& plan = launch.plan;
     const double *additive = state[ADDITIVE], *scale = state[SCALE], *slopes = state[BIN_SLOPE];
@@ -316,7 +318,8 @@ NS_DEVICE void hessian(const EvaluateLaunch& launch, const State<false>& state, 
     int n = launch.plan.n_params;
     double* h = launch.hessians + (size_t)point * n * n;
     if (!usable) {
-        // The host copies this Hessian with the others, so it must be written.
+        // The host copies the memory of this Hessian with that of the others, so it must not stay
+        // uninitialised.
         NS_EACH(at, n * n) h[at] = 0.0;
         return;
     }

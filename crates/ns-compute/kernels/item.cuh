@@ -1,18 +1,19 @@
-// One item of the queue: loads its data and makes its fits one after the other.
+// One item of the queue (the fits of one task or one toy): loads the item's data and makes its fits one after
+// the other.
 #pragma once
 #include "kinks.cuh"
 #include "random.cuh"
 
 namespace ns {
 
-// Returns `n - n ln n + ln Gamma(n + 1)` of a drawn count, from Stirling's formula with its error term.
+// Returns `n - n ln n + ln Gamma(n + 1)` of a drawn count `n`, from Stirling's formula with its error term.
 NS_DEVICE double saturated(double n) {
     if (!(n > 0.0)) return 0.0;
     return 0.5 * log(TWO_PI * n) + stirling_error(Exact(n)).value;
 }
 
-// Fills MAIN and AUX with the data of an item. For a toy it returns `-ln L` of the saturated model without
-// terms that do not depend on the data; for given data, whose value the host knows, it returns 0.
+// Fills MAIN and AUX with the data of an item. For a toy, returns `-ln L` of the saturated model without the
+// constant of the Gaussian constraints. For given data, returns 0, because the host computes that value.
 template <bool SHARED>
 NS_DEVICE double load(const FitLaunch& launch, const State<SHARED>& state, int item, Sums& sums) {
     const Plan& plan = launch.plan;
@@ -39,8 +40,8 @@ NS_DEVICE double load(const FitLaunch& launch, const State<SHARED>& state, int i
     return sums.one(constant);
 }
 
-// Fills START, LOWER and UPPER for a request. Returns false if it starts from an earlier fit that did not
-// converge.
+// Fills START, LOWER and UPPER for a request. Returns false if the request starts from an earlier fit that
+// did not converge.
 template <bool SHARED>
 NS_DEVICE bool prepare(
     const FitLaunch& launch, const Request& request, const State<SHARED>& state, int first_outcome
@@ -79,8 +80,8 @@ NS_DEVICE bool prepare(
     return true;
 }
 
-// Returns whether the condition of a request holds, so that its fit is needed. It also holds if the earlier
-// fit did not converge.
+// Returns whether the fit of a request is needed: the request has no condition, its condition holds, or the
+// earlier fit of the condition did not converge.
 NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first_outcome) {
     if (request.condition_fit < 0) return true;
     int earlier = first_outcome + request.condition_fit;
@@ -89,8 +90,9 @@ NS_DEVICE bool needed(const FitLaunch& launch, const Request& request, int first
     return !(x < request.condition_low || x > request.condition_high);
 }
 
-// Makes the fit of request `which` and writes its outcome, which is the `index`th of the item. If `helps`, it
-// takes starting points of another block's fit instead.
+// Makes the fit of request `which`, which has the index `index` in its item, and writes its outcome.
+// `first_outcome` is the index of the item's first outcome. If `helps` is true, descends from starting points
+// of another thread block's fit instead, and writes no outcome.
 template <bool SHARED>
 NS_DEVICE void fit(
     const FitLaunch& launch, int which, const State<SHARED>& state, int block, bool helps, int first_outcome, int index,
@@ -109,7 +111,7 @@ NS_DEVICE void fit(
         NS_EACH(i, (int)(sizeof(Metric) / 8)) copy[i] = ((const uint64_t*)request.metric)[i];
         barrier();
         const Metric& metric = *(const Metric*)copy;
-        // Only the kernel for global memory fits models with kinks.
+        // Only the kernel `ns_fit_global` fits models with kinks.
         if (!SHARED && plan.kinked) {
             search_orthants(plan, request, metric, state, sums);
         } else {

@@ -1,25 +1,28 @@
-// Fits of models whose interpolation has kinks at 0: a search for minima on both sides of the kinks.
+// Fits of models whose interpolation has kinks at 0 (jumps of the slope): a search for minima on both sides
+// of the kinks.
 //
-// The function is smooth between kinks. A step ends at the kinks that bound the orthant in which it starts. A
-// parameter that reaches its kink stays there if the function rises on both sides (see
-// src/optimise/active.rs). Every orthant may have a minimum of its own. So fits make further descents, as on
-// the CPU (src/optimise/search): from the minimum of the model with smooth codes, and with the sign of one
-// parameter after the other changed.
+// `-ln L` is smooth between kinks. An orthant is a region between kinks. A step ends at the kinks that bound
+// the orthant in which the step starts. A parameter that reaches its kink stays there if `-ln L` rises on
+// both sides (see src/optimise/active.rs). Every orthant may have a minimum. So fits make further descents,
+// as on the CPU (src/optimise/search): from the minimum of the model with smooth interpolation codes, and
+// from the lowest minimum with the sign of one parameter changed, one parameter after the other.
 #pragma once
 #include "search.cuh"
 
 namespace ns {
 
-// Height in `-ln L` above the lowest minimum below which a descent that was given up might have led to a
-// lower one.
+// Largest height in `-ln L` above the lowest minimum at which a descent that was given up might still have
+// led to a lower minimum.
 constexpr double OPEN_BELOW = 1.0;
 
-// Purpose of a descent of the search.
+// Purposes of descents, in this order: a descent from START; the minimum of the model with smooth codes; from
+// that minimum; from a starting point that all fits share; only the value at a mirrored point; from a
+// mirrored point.
 enum Stage { FROM_START, SMOOTH, FROM_SMOOTH, ELSEWHERE, PROBE, FLIP };
 
-// Keeps the end of a descent, and returns true, if it is the first or if it converged to a lower minimum. A
-// descent that was given up near or below the lowest minimum leaves the fit to the CPU. The function begins
-// and ends with a barrier.
+// Keeps the end of a descent, and returns true, if the descent is the first one or converged to a lower
+// minimum. If a descent was given up near or below the lowest minimum, sets the flag OPEN, so that the CPU
+// finishes the fit. The function begins and ends with a barrier.
 template <bool SHARED>
 NS_DEVICE bool keep_lower(const Plan& plan, const State<SHARED>& state, const Descent& end, bool first, BlockProgress* progress) {
     bool lowest = first || (end.converged && end.value < progress->value - LOWER_BY);
@@ -40,7 +43,7 @@ NS_DEVICE bool keep_lower(const Plan& plan, const State<SHARED>& state, const De
     return lowest;
 }
 
-// Copies BEST to SNAPSHOT and returns it as the minimum that further descents must get below.
+// Copies BEST to SNAPSHOT, and returns the minimum there as the one that further descents must get below.
 template <bool SHARED>
 NS_DEVICE KnownMinimum known_best(const Plan& plan, const State<SHARED>& state, const BlockProgress* progress) {
     NS_EACH(p, plan.n_params) state[SNAPSHOT][p] = state[BEST][p];
@@ -59,10 +62,12 @@ NS_DEVICE void mirror(const Plan& plan, const State<SHARED>& state, int p) {
     barrier();
 }
 
-// Makes the whole fit from START. The result is in BEST, BEST_HELD, EMPTY and in `BlockProgress`.
+// Makes a fit from START, including the search. The outcome is in BEST, BEST_HELD, EMPTY and in
+// `BlockProgress`.
 //
-// RISE has, per parameter, the height of its mirrored point above the minimum, or a negative number if that
-// point is not to be tried (any more).
+// The mirrored point of a parameter is the lowest minimum with the sign of that parameter changed. RISE has,
+// per parameter, the height of the mirrored point above the minimum, or a negative number if no descent is to
+// start there (any more).
 template <bool SHARED>
 NS_DEVICE void search_orthants(
     const Plan& plan, const Request& request, const Metric& metric, const State<SHARED>& state, Sums& sums
@@ -116,7 +121,7 @@ NS_DEVICE void search_orthants(
                 continue;
             }
         }
-        // All mirrored points are evaluated at the beginning and again after every new minimum.
+        // All mirrored points are evaluated before the first flip, and again after every new lowest minimum.
         if (stage == ELSEWHERE || lower) {
             NS_EACH(i, request.n_nonlinear) rise[request.nonlinear[i]] = 0.0;
             known = known_best(plan, state, progress);

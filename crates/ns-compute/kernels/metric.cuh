@@ -1,13 +1,13 @@
-// The Gauss-Newton metric of one fit: its inversion at the current point and its application (see
-// lanes/metric.rs).
+// The Gauss-Newton metric of one fit: its inversion at the current point, and the product of the inverse with
+// a vector. lanes/metric.rs describes the method and defines the symbols.
 #pragma once
 #include "evaluate.cuh"
 #include "invert.cuh"
 
 namespace ns {
 
-// Computes `to[b] = sum_r rows[r][b] x[r]`, plus `start[b]` if given. Both b and r are distributed over the
-// threads.
+// Computes `to[b] = sum_r rows[r][b] x[r]`, plus `start[b]` if `start` is not null. The sums are distributed
+// over the threads, both by `b` and by `r`.
 template <bool SHARED>
 NS_DEVICE void combine(
     const State<SHARED>& state, int n_bins, int n_rows, const double* rows, const double* x, const double* start,
@@ -54,7 +54,7 @@ NS_DEVICE void combine(
     barrier();
 }
 
-// Returns the scalar product of `row` and `x`, computed by a team.
+// Returns the scalar product of `row` and `x`, which a team computes together.
 NS_DEVICE double team_dot(int n, const double* row, const double* x) {
     double sum = 0.0;
 #pragma unroll 4
@@ -62,7 +62,8 @@ NS_DEVICE double team_dot(int n, const double* row, const double* x) {
     return team_sum(sum);
 }
 
-// Inverts the metric at the point of the last evaluation. Returns false if it is not positive definite.
+// Inverts the metric at the point of the last evaluation, over the parameters that are not held. Returns
+// false if the metric is not positive definite.
 template <bool SHARED>
 NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED>& state, Sums& sums) {
     const double *held = state[HELD], *theta = state[THETA], *aux = state[AUX], *weight = state[WEIGHT];
@@ -104,7 +105,8 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
                 matrix[i * n + k] = i == k ? x + diagonal[i] : x;
             }
         }
-        // Held parameters are removed from the kernel. All threads loop over the same few parameters.
+        // `metric.kernel` is a sum over all dual parameters, so the parts of held parameters are subtracted.
+        // All threads loop over the same few parameters.
         for (int d = 0; n_held > 0.0 && d < metric.n_dual; d++) {
             if (dual[d] != 0.0) continue;
             n_held -= 1.0;
@@ -123,7 +125,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     if (inner == 0) return true;
     double *moves = state[MOVES], *columns = state[COLUMNS], *k_matrix = state[INNER];
     NS_EACH(u, inner) moves[u] = held[metric.primal_param[u]] != 0.0 ? 0.0 : 1.0;
-    // COLUMNS has M^-1 W^(1/2) J of the primal parameters.
+    // SCALED gets W^(1/2) J, and COLUMNS gets M^-1 W^(1/2) J, of the primal parameters.
     double* scaled = state[SCALED];
     NS_EACH(place, inner * n) {
         int u = place / n, b = place % n;
@@ -158,7 +160,7 @@ NS_DEVICE bool factor(const Plan& plan, const Metric& metric, const State<SHARED
     return invert_any(inner, k_matrix, state[COLUMN]);
 }
 
-// Computes TO = P^-1 FROM for the metric P. Parameters that are fixed or held have 0.
+// Sets TO to the product of the inverse metric and FROM. TO is 0 for parameters that are fixed or held.
 template <bool SHARED>
 NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>& state) {
     const double *from = state[FROM], *root = state[ROOT], *matrix = state[MATRIX];
@@ -220,7 +222,7 @@ NS_DEVICE void solve(const Plan& plan, const Metric& metric, const State<SHARED>
         }
     }
     barrier();
-    // Columns of the Jacobian are read, so that neighbouring threads read neighbouring numbers.
+    // The transpose of `dual_rows` is read here, so that neighbouring threads read neighbouring numbers.
     NS_EACH(i, metric.n_dual) {
         const double* column = metric.dual_columns + i;
         int stride = metric.n_dual;

@@ -1,5 +1,5 @@
-// The kernels in one translation unit: fits from a queue; values, gradients, Hessians and covariances at many
-// points; toys.
+// All kernels in one translation unit: fits of the items of a queue; values, gradients, Hessians and
+// covariances at many points; drawing of toys.
 #include "covariance.cuh"
 #include "item.cuh"
 

@@ -5,12 +5,12 @@
 
 namespace ns {
 
-// The slice of a cell, and the cell's place in it. Templates are stored in slices of as many cells as a warp
-// has threads.
+// Index of a cell's slice, and position of the cell in the slice. A slice is a group of WARP neighbouring
+// cells whose histosys templates are stored together.
 NS_DEVICE int slice_of(int cell) { return (unsigned)cell / WARP; }
 NS_DEVICE int place_in_slice(int cell) { return (unsigned)cell % WARP; }
 
-// Interpolation codes of an evaluation, and whether the descent treats kinks.
+// Interpolation codes of an evaluation, and whether the model with these codes has kinks.
 struct Codes {
     int histosys, normsys;
     bool kinks;

@@ -1,6 +1,6 @@
 // Poisson random counts, the same as those of `random/poisson.rs`, `random/probability.rs` and
-// `random/count_table.rs` of ns-core, where the methods and their papers are described. Constants that depend
-// on the mean alone are computed there.
+// `random/count_table.rs` of ns-core. These files describe the methods and cite the papers. ns-core also
+// computes all constants that depend only on the mean.
 #pragma once
 
 #include "philox.cuh"
@@ -42,7 +42,8 @@ NS_DEVICE Exact stirling_error(Exact k) {
     return series * inverse;
 }
 
-// Makes one attempt with `u` in (-1/2, 1/2) and `v` in (0, 1). Returns the count, or -1 if it is rejected.
+// Makes one attempt of transformed rejection (PTRS) with the uniform numbers `u` in (-1/2, 1/2) and `v` in
+// (0, 1). Returns the count, or -1 if the attempt is rejected.
 NS_DEVICE double poisson_attempt(const PoissonRejection& of, Exact u, Exact v) {
     const Exact a = of.a;
     const Exact b = of.b;
@@ -66,7 +67,7 @@ NS_DEVICE double poisson_attempt(const PoissonRejection& of, Exact u, Exact v) {
     return exact_ln(scaled * exact_root(two_pi * count)) <= exponent ? count.value : -1.0;
 }
 
-// Draws by transformed rejection: makes attempts until one gives a count.
+// Draws a count by transformed rejection: makes attempts until one is not rejected.
 NS_DEVICE double draw_rejected(const PoissonRejection& of, const Stream& stream, uint32_t slot) {
     for (uint32_t attempt = 0;; ++attempt) {
         const RandomBlock block = random_block(stream, slot, attempt);
@@ -79,17 +80,17 @@ NS_DEVICE double draw_rejected(const PoissonRejection& of, const Stream& stream,
     }
 }
 
-// The table of one mean: the distribution function times 2^63 as thresholds, and, for each value of the upper
-// eight bits of a 63-bit integer, the number of thresholds at or below all integers that begin with these
-// bits.
+// Table for Poisson counts with one mean. Threshold `i` is 2^63 times the probability of at most `first + i`
+// counts, where `first` is the smallest count of the table. Element `k` of `guide` is the number of
+// thresholds that are not above the smallest 63-bit integer whose upper eight bits are `k`.
 struct CountTable {
     const uint64_t* thresholds;
     const uint16_t* guide;
     double first;
 };
 
-// Draws by inversion: returns the first count plus the number of thresholds at or below a uniform integer of
-// 63 bits.
+// Draws a count by inversion: returns the table's first count plus the number of thresholds that are not
+// above a uniform random integer of 63 bits.
 NS_DEVICE double draw_from_table(const CountTable& table, const Stream& stream, uint32_t slot) {
     const RandomBlock block = random_block(stream, slot, 0);
     const uint64_t u = (((uint64_t)block.words[1] << 32) | block.words[0]) >> 1;

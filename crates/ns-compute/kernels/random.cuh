@@ -1,8 +1,9 @@
-// Draws data of toys on the device that fits them.
+// Draws the data of toys on the device that fits the toys.
 //
-// A datum is a pure function of its source, the seed, the hypothesis, the toy and the slot. So any thread may
-// draw any slot, in any order, and no thread waits for another. The bits are those that ns-core draws on the
-// CPU. ns-core creates the sources (`ToySource`), and `src/device/draws.rs` uploads them.
+// A datum is a function only of its distribution, the seed, the hypothesis, the index of the toy, and the
+// slot (the index of the datum in the toy). So any thread may draw any datum, in any order, and no thread
+// waits for another. The bits are those that ns-core draws on the CPU. ns-core creates the distributions
+// (`ToySource`), and `src/device/draws.rs` uploads them.
 #pragma once
 
 #include "normal.cuh"
@@ -10,7 +11,7 @@
 
 namespace ns {
 
-// Returns the datum of slot `slot` in toy `toy`.
+// Returns the datum with index `slot` of the toy with index `toy`.
 NS_DEVICE double draw_datum(const Draws& draws, uint32_t slot, uint64_t toy) {
     const DatumSource& source = draws.sources[slot];
     const double* n = source.numbers;

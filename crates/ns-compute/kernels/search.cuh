@@ -1,39 +1,42 @@
-// A fit with a search for lower minima (see lanes/search.rs).
+// A fit with a search for lower minima: after the first descent, rounds of descents from further starting
+// points (see lanes/search.rs).
 #pragma once
 #include "help.cuh"
 
 namespace ns {
 
-// Number of the first round that changes the sign of single parameters (see lanes/flips.rs).
+// Index of the first round in which descents start from the minimum with the sign of one parameter changed
+// ("flipped", see lanes/flips.rs).
 constexpr int FLIPS = 2;
 
-// Returns whether a descent of a round indicates a minimum different from `before`, the minimum known at the
-// beginning of the round.
+// Returns whether the descent `other` of a round indicates another minimum than `before`, the lowest minimum
+// at the beginning of the round.
 NS_DEVICE bool tells(const Descent& other, KnownMinimum before) {
-    // Most descents end early, once they cannot get below the known minimum. How far they would have fallen
-    // is known to a factor. A starting point with an infinite value indicates nothing.
+    // Most descents end early, as soon as they cannot get below the known minimum. They would have fallen by
+    // at most EDM_MARGIN times their EDM. A starting point with an infinite value indicates nothing.
     bool distinct = other.value - EDM_MARGIN * other.edm > before.value + DISTINCT || other.value < before.value - DISTINCT;
     return distinct && isfinite(other.value);
 }
 
-// Returns whether a descent was given up below the known minimum. The CPU must then finish the fit.
+// Returns whether a descent was given up at a point below the known minimum. The CPU must then finish the
+// fit.
 NS_DEVICE bool is_open(const Descent& other, KnownMinimum before) {
     return other.lost && other.value >= 0.0 && other.value < before.value - SAME;
 }
 
-// Sets START to `point`, with each parameter limited to the bounds of the request. `point` is one of the
-// starting points that all fits share, or the known minimum.
+// Sets START to `point`, a starting point that all fits share or the known minimum, with each parameter
+// limited to the bounds of the request.
 template <bool SHARED>
 NS_DEVICE void begin_at(const Plan& plan, const State<SHARED>& state, const double* point) {
     barrier();
     NS_EACH(p, plan.n_params) {
-        // A request may have bounds of its own.
+        // The bounds of a request may be narrower than those of the model.
         state[START][p] = fmin(fmax(point[p], state[LOWER][p]), state[UPPER][p]);
     }
     barrier();
 }
 
-// Moves START along a direction to the position `place`.
+// Moves START along a direction to the coordinate `place` on it, within bounds.
 template <bool SHARED>
 NS_DEVICE void go(const State<SHARED>& state, const Direction& direction, double place, Sums& sums) {
     double* start = state[START];
@@ -47,8 +50,8 @@ NS_DEVICE void go(const State<SHARED>& state, const Direction& direction, double
     }
 }
 
-// Returns `-ln L` at the known minimum with parameter `p` moved to `to`. It is not inlined, because calls are
-// rare and the code of an evaluation is large.
+// Returns `-ln L` at the known minimum (SNAPSHOT) with parameter `p` moved to `to`, within its bounds. The
+// function is not inlined, because calls are rare and the code of an evaluation is large.
 template <bool SHARED>
 NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double to) {
     Sums sums = {state[BLOCK_DATA], 0};
@@ -62,8 +65,9 @@ NS_CALL double value_with(const Plan& plan, State<SHARED> state, int p, double t
     return value.main + value.constraint;
 }
 
-// Sets RISE to the height above the known minimum of the points with one flipped parameter, or to infinity
-// for points that are not worth a descent. Returns the number of points that are, at most MOST_FLIPS.
+// Flips each nonlinear parameter of the known minimum, one at a time. Sets RISE to the height in `-ln L` of
+// these points above the minimum, or to infinity for a point that is not worth a descent. Returns the number
+// of points that are worth a descent, at most MOST_FLIPS. `known` is `-ln L` at the known minimum.
 template <bool SHARED>
 NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State<SHARED>& state, double known) {
     int worth = 0;
@@ -80,7 +84,8 @@ NS_DEVICE int choose_flips(const Plan& plan, const Request& request, const State
     return worth < MOST_FLIPS ? worth : MOST_FLIPS;
 }
 
-// Flips that parameter of START whose number in the order of increasing RISE is `k`.
+// Changes the sign of one parameter of START: the one with the index `k` (from 0) in the order of increasing
+// `rise`.
 template <bool SHARED>
 NS_DEVICE void flip(const Request& request, const State<SHARED>& state, const double* rise, int k) {
     NS_EACH(i, request.n_nonlinear) {
@@ -92,10 +97,11 @@ NS_DEVICE void flip(const Request& request, const State<SHARED>& state, const do
     }
 }
 
-// Sets START to starting point `k` of a round. Those that all fits share come first. Then follow
-// transformations of the known minimum (SNAPSHOT): moves along directions in which normsys effects add up,
-// and its mirror image, with all strongly asymmetric parameters flipped. Rounds from FLIPS on flip single
-// parameters in the order of `rise`.
+// Sets START to the starting point with the index `k` in a round. Rounds before FLIPS begin with the starting
+// points that all fits share. Then follow points made from the known minimum (SNAPSHOT): moved along
+// directions in which normsys effects add up, and its mirror image, in which all strongly asymmetric
+// parameters have the opposite sign. Rounds from FLIPS on change the sign of single parameters of the known
+// minimum, in the order of `rise`.
 template <bool SHARED>
 NS_DEVICE void lay_out(
     const Plan& plan, const Request& request, const State<SHARED>& state, const double* rise, int round, int k, Sums& sums
@@ -121,25 +127,26 @@ NS_DEVICE void lay_out(
     }
 }
 
-// Returns the number of starting points of a round before FLIPS.
+// Returns the number of starting points in a round with an index below FLIPS.
 NS_DEVICE int starts_of(const Request& request, int round) {
     bool mirror = request.n_nonlinear > 0 && (request.n_directions < MOST_DIRECTIONS) == (round == 0);
     int shared = round == 0 ? request.n_first : request.n_second;
     return shared + (round == 0 ? PLACES * request.n_directions : 0) + (mirror ? 1 : 0);
 }
 
-// Returns RISE of the block to which the round belongs.
+// Returns the array RISE of the thread block that owns the round.
 template <bool SHARED>
 NS_DEVICE const double* rises(const FitLaunch& launch, const State<SHARED>& state, const BlockProgress* progress) {
     return launch.slab + (size_t)progress->owner * launch.slab_stride + state.offset[RISE];
 }
 
-// Makes the whole fit from START. The result is in BEST, BEST_HELD, EMPTY and in `BlockProgress`. If `helps`,
-// it makes descents from starting points of another block's fit instead, beginning with the one in
-// `BlockProgress`, until none is left; `copy` has then filled `state`.
+// Makes a fit from START, including the search. The outcome is in BEST, BEST_HELD, EMPTY and in
+// `BlockProgress`. If `helps` is true, makes descents from starting points of another thread block's fit
+// instead, beginning with the one in `BlockProgress`, until none is left. In this case `copy` must have
+// filled `state` before.
 //
-// Variables that live across descents are in `BlockProgress`, in shared memory, because a descent needs all
-// registers.
+// Variables that are needed after a descent are in `BlockProgress`, in shared memory, because a descent needs
+// all registers.
 template <bool SHARED>
 NS_DEVICE void search(
     const FitLaunch& launch, int which, const Metric& metric, const State<SHARED>& state, int block, bool helps, Sums& sums
@@ -155,7 +162,7 @@ NS_DEVICE void search(
     }
     barrier();
     if (thread() == 0) {
-        // The first descent is a round of its own.
+        // The first descent counts as the round with the index -1.
         progress->round = -1;
         progress->offered = helps;
         progress->several = 0;
@@ -168,7 +175,7 @@ NS_DEVICE void search(
         }
     }
     barrier();
-    // The loop has a single call of `descend`, because its code is large.
+    // `descend` is called at one place only, because its code is large and inlined.
     for (;;) {
         Descent end = descend<SHARED, false>(plan, codes_of(plan), metric, state, before, false, sums);
         bool first = !helps && progress->round < 0, offered = progress->offered;

@@ -1,5 +1,5 @@
-//! Compares value, gradient and Hessian with hyper-dual numbers on the textbook formulae, for random models
-//! and points, on every instruction set of this machine.
+//! Compares value, gradient and Hessian of `-ln L` with those of the textbook formulae, evaluated with
+//! hyper-dual numbers, for random models and points and for every instruction set of this machine.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "oracle/likelihood.rs"]
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 const ALL: EvaluationRequest =
     EvaluationRequest { nll: true, gradient: true, hessian: true, expected: true, samples: true };
 
-/// Largest difference of a derivative, in units of the sum of the absolute values of its terms.
+/// Largest allowed difference of a derivative, as a fraction of the sum of the absolute values of its terms.
 const RELATIVE: f64 = 1e-9;
 
 fn seeded(theta: &[f64], i: usize, j: usize) -> Vec<Hyper> {
@@ -30,8 +30,8 @@ fn seeded(theta: &[f64], i: usize, j: usize) -> Vec<Hyper> {
     numbers
 }
 
-/// Returns the sum of the absolute values of the terms of second derivative (i, j), and that of gradient
-/// element i if i = j.
+/// Returns two sums of absolute values of terms: of the terms of the second derivative (i, j), and, if i = j,
+/// of the terms of gradient element i.
 fn absolute_terms(model: &Model, theta: &[f64], i: usize, j: usize) -> (f64, f64) {
     let lambda = expected(model, &seeded(theta, i, j));
     let (mut second, mut first) = (1.0, 1.0);
@@ -64,7 +64,7 @@ fn check(seed: u64, model: &Model) -> Result<(), TestCaseError> {
     let n = theta.len();
     let (want, scale) = nll(model, &model.observed, &seeded(&theta, 0, 0));
     if !want.value.is_finite() || expected(model, &seeded(&theta, 0, 0)).iter().any(|l| l.value < 1e-6) {
-        // The likelihood is zero, or some expected yield is so small that derivatives cannot be compared.
+        // The likelihood is zero, or an expected yield is so small that derivatives cannot be compared.
         return Err(TestCaseError::reject("a bin has no expectation"));
     }
     for level in Level::available() {
@@ -121,14 +121,14 @@ fn check(seed: u64, model: &Model) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, max_global_rejects: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// At least 400 points are compared; proptest fails if too many are rejected.
+    /// Compares 400 points. proptest fails if too many random points are rejected as not comparable.
     #[test]
     fn derivatives_agree_with_hyper_dual_numbers(seed in any::<u64>()) {
         check(seed, &random_model(seed))?;
     }
 }
 
-/// At least 11 points are compared for every pair of codes.
+/// Compares at least 11 points for every pair of interpolation codes.
 #[test]
 fn every_pair_of_codes_has_its_derivatives() {
     for &normsys in NormsysCode::ALL {

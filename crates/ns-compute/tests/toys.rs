@@ -1,6 +1,6 @@
-//! Compares fits of toys in SIMD lanes with fits of the same toys one by one, on random models and on every
-//! instruction set of this machine. The minima must agree, and the bits of a toy must not depend on the other
-//! toys in its vector.
+//! Compares fits of toys in SIMD lanes (several toys per vector) with fits of the same toys one by one, for
+//! random models and for every instruction set of this machine. The minima must agree, and the bits of a
+//! toy's outcome must not depend on the other toys in its vector.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[allow(dead_code)]
@@ -20,7 +20,8 @@ use ns_core::{
 const POI: usize = 0;
 const TESTED: f64 = 1.0;
 
-/// A model that SIMD lanes support, with the source of its toys and the two fits of each toy.
+/// A model that SIMD lanes support, with the source of its toys and the requests for the two fits of each
+/// toy.
 struct Study {
     model: Model,
     session: CpuSession,
@@ -29,10 +30,11 @@ struct Study {
 }
 
 impl Study {
-    /// Creates the study. `None` if toys cannot be drawn at the starting values or the parent fit gives no
-    /// covariance.
+    /// Creates the study. `start` returns the starting point of the conditional fits. `None` if toys cannot
+    /// be drawn at the starting values, or if the parent fit, i.e. the fit to the Asimov data at these
+    /// values, gives no covariance.
     fn new(seed: u64, level: Level, start: fn(Covariance) -> Start) -> Option<Self> {
-        // Models with kinks or with free factors without effect are never fitted in SIMD lanes.
+        // Models with kinks, or with free factors that have no effect, are never fitted in SIMD lanes.
         let mut model = Model { interpolation: Interpolation::SMOOTH, ..random_model(seed) };
         let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
         point[POI] = 0.4;
@@ -65,13 +67,13 @@ impl Study {
         run(&self.session, FitTask { data: drawn.into(), fits: self.fits.clone() }, OutcomeParts::default())
     }
 
-    /// Fits one toy as given data, with the scalar optimiser.
+    /// Fits one toy as given data, so that the scalar optimiser makes the fits.
     fn alone(&self, toy: u64) -> TaskOutcome {
         let data = self.source.draw(toy).into();
         run(&self.session, FitTask { data, fits: self.fits.clone() }, OutcomeParts::default()).remove(0)
     }
 
-    /// Returns `-ln L` of a toy and its gradient, which the session computes.
+    /// Returns `-ln L` of a toy at `point` and its gradient, as the session evaluates them.
     fn evaluate(&self, toy: u64, point: &[f64]) -> (f64, Vec<f64>) {
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
         let got = self.session.evaluate(&self.source.draw(toy).into(), point, request).unwrap();
@@ -85,7 +87,8 @@ fn run(session: &CpuSession, task: FitTask, wanted: OutcomeParts) -> Vec<TaskOut
     out
 }
 
-/// Starts at the end of the free fit, moved along the covariance, as hypothesis tests do.
+/// Returns the starting point that hypothesis tests use for conditional fits: the end of the free fit, moved
+/// along the row of the POI in the covariance.
 fn along(covariance: Covariance) -> Start {
     let row: Vec<f64> = (0..covariance.n).map(|p| covariance.get(POI, p)).collect();
     if row[POI] > 0.0 { Start::Along(0, row.into()) } else { Start::Earlier(0) }
@@ -95,13 +98,13 @@ fn earlier(_: Covariance) -> Start {
     Start::Earlier(0)
 }
 
-/// Returns true for a fit that ended in a SIMD lane. The scalar optimiser computes `projected_gradient`
-/// differently.
+/// Returns whether a fit was completed in a SIMD lane, not by the scalar optimiser, which computes
+/// `projected_gradient` differently.
 fn in_lanes(fit: &FitOutcome) -> bool {
     fit.certificate.projected_gradient == (2.0 * fit.certificate.edm).sqrt()
 }
 
-/// Returns everything in an outcome, with its numbers also as bits.
+/// Returns the fits of an outcome, each also with the bits of its parameters, its `-ln L` and its EDM.
 fn bits(outcome: &TaskOutcome) -> Vec<Result<(Vec<u64>, FitOutcome), FitFailure>> {
     let fits = outcome.fits.iter();
     fits.map(|fit| {
@@ -113,7 +116,7 @@ fn bits(outcome: &TaskOutcome) -> Vec<Result<(Vec<u64>, FitOutcome), FitFailure>
     .collect()
 }
 
-/// Returns all studies of a test with their seeds.
+/// Returns studies for nine seeds and all instruction sets of this machine, each with its seed.
 fn studies(start: fn(Covariance) -> Start) -> impl Iterator<Item = (u64, Study)> {
     let levels = Level::available();
     (0..9u64).flat_map(move |seed| {
@@ -139,7 +142,7 @@ fn lanes_find_the_minima_of_the_scalar_optimiser_or_lower_ones() {
                 lower += usize::from(fit.nll < alone.nll - 1e-9);
                 if fit.nll > alone.nll + 1e-9 {
                     higher += 1;
-                    // A higher value must be in another valley, which is far away.
+                    // If the value is higher, the fit must have ended in another minimum, which is far away.
                     let moved = fit.parameters.iter().zip(&alone.parameters).map(|(a, b)| (a - b).abs());
                     let moved = moved.fold(0.0, f64::max);
                     assert!(
@@ -150,8 +153,8 @@ fn lanes_find_the_minima_of_the_scalar_optimiser_or_lower_ones() {
                         alone.nll
                     );
                 }
-                // The reported value is that of the reported point, which is within the bounds and has the
-                // POI at its fixed value.
+                // The reported value is that at the reported point. This point is within the bounds, and in
+                // conditional fits it has the POI at its fixed value.
                 let (nll, _) = study.evaluate(toy as u64, &fit.parameters);
                 assert!(
                     (nll - fit.nll).abs() <= 1e-11 * nll.abs().max(1.0),
@@ -168,8 +171,8 @@ fn lanes_find_the_minima_of_the_scalar_optimiser_or_lower_ones() {
     }
     println!("{compared} fits compared, {lanes} in lanes, {lower} lower in lanes, {higher} higher");
     assert!(compared > 900 && lanes * 10 > compared * 6, "{lanes} of {compared} fits were made in lanes");
-    // Products of free factors have several minima. Fits in SIMD lanes search for them a little; single fits
-    // with a local search do not.
+    // Models with products of free factors have several minima. Fits in SIMD lanes make a short search for
+    // them; single fits with `Search::Local` do not.
     assert!(higher * 200 < compared, "{higher} of {compared} are higher in lanes");
     assert!(higher <= lower, "{higher} of {compared} are higher in lanes, {lower} lower");
 }
@@ -188,7 +191,8 @@ fn minima_in_lanes_have_no_slope_but_into_bounds() {
                     let (x, (lower, upper)) = (fit.parameters[p], parameter.bounds);
                     let held = (k == 1 && p == POI) || parameter.fixed;
                     let outward = (x <= lower && *slope >= 0.0) || (x >= upper && *slope <= 0.0);
-                    // An EDM of 1e-12 leaves a slope of 1.4e-6 per width, and no width is below 1e-3 or so.
+                    // With an EDM of 1e-12, the slope times the parameter's uncertainty is at most 1.4e-6,
+                    // and hardly any uncertainty is below 1e-3.
                     assert!(
                         held || outward || slope.abs() < 2e-3,
                         "seed {seed}, {}, toy {toy}, fit {k}: slope {slope} along {} = {x} in {lower}..{upper}",
@@ -259,6 +263,6 @@ fn the_way_to_a_conditional_fit_does_not_change_its_minimum() {
         }
     }
     println!("{compared} compared, {other} in another minimum");
-    // Products of free factors have several minima, and these searches are local.
+    // Models with products of free factors have several minima, and these fits use `Search::Local`.
     assert!(compared > 300 && other * 50 < compared, "{other} of {compared} minima are other ones");
 }

@@ -12,7 +12,8 @@ use super::offset::{Memory, Offset};
 /// Alignment of every array in bytes.
 const ALIGNMENT: usize = 16;
 
-/// Arrays that are not uploaded yet. Until the upload, offsets in them count from the start of the arena.
+/// Arrays that are not uploaded yet. Until the upload, the offsets that these arrays contain count from the
+/// start of the arena.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     bytes: Vec<u8>,
@@ -34,7 +35,8 @@ impl Arena {
         Offset::in_arena(at)
     }
 
-    /// Adds indices as the 32-bit integers that kernels read, and returns their offset in the arena.
+    /// Adds indices, converted to the 32-bit integers that kernels read, and returns their offset in the
+    /// arena.
     pub(super) fn put_indices(&mut self, values: impl IntoIterator<Item = usize>) -> Offset<i32> {
         let values: Vec<i32> = values.into_iter().map(|i| i as i32).collect();
         self.put(&values)
@@ -45,7 +47,8 @@ impl Arena {
         self.bytes.len()
     }
 
-    /// Returns the bytes of all arrays, with their offsets changed for a copy to device memory at `base`.
+    /// Returns the bytes of all arrays for a copy to device memory at `base`. The offsets in them are changed
+    /// accordingly.
     pub(super) fn content(&mut self, base: Memory) -> &[u8] {
         move_offsets(&mut self.bytes, &self.offsets, base);
         &self.bytes
@@ -59,7 +62,8 @@ impl Arena {
     }
 }
 
-/// Returns the structure with its offsets in an arena replaced by offsets in a buffer at `base`.
+/// Returns `structure` with its offsets in an arena replaced by offsets in device memory, where the arena was
+/// copied to `base`.
 pub(super) fn moved<T: Field + Pod>(mut structure: T, base: Memory) -> T {
     let mut offsets = Vec::new();
     T::offsets(0, &mut offsets);
@@ -67,7 +71,8 @@ pub(super) fn moved<T: Field + Pod>(mut structure: T, base: Memory) -> T {
     structure
 }
 
-/// Changes the offsets at the byte positions `at` from an arena to a buffer at `base`.
+/// Converts the offsets at the byte positions `at` from positions in the arena to positions in a buffer at
+/// `base`.
 fn move_offsets(bytes: &mut [u8], at: &[usize], base: Memory) {
     for &at in at {
         if let Some(place) = bytes.get_mut(at..at + size_of::<u64>()) {
@@ -93,8 +98,8 @@ mod tests {
         assert_eq!(once(Offset::NULL), 0);
     }
 
-    /// Regression test: relocation counted one word too few and added the address of the buffer to the bits
-    /// of the tolerance.
+    /// Regression test: the positions of offsets were wrong by one 64-bit word, so that the address of the
+    /// buffer was added to the bits of the EDM tolerance.
     #[test]
     fn offsets_of_a_plan_move_and_its_numbers_stay() {
         let before = layout::Plan {

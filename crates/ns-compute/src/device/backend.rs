@@ -1,8 +1,8 @@
-//! Interface between a session and a device: memory, copies, kernel launches, and lanes (parallel streams of
-//! copies and launches).
+//! Interface between a session and a device: memory, copies, kernel launches, and lanes. A lane is a stream
+//! of copies and launches that runs in parallel with other streams.
 //!
-//! It has two implementations: NVIDIA's driver (`cuda`), and the same kernels compiled for the CPU (`host`),
-//! so that the results of every kernel can be tested on machines without a GPU.
+//! The interface has two implementations: NVIDIA's driver (`cuda`), and the same kernels compiled for the CPU
+//! (`host`), so that the results of every kernel can be tested on machines without a GPU.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use ns_core::SessionError;
 
 use super::offset::{Memory, Offset};
 
-/// A kernel of the embedded code.
+/// A GPU kernel. Its code is embedded in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kernel {
     /// Fits the items of a queue, with working arrays in shared memory.
@@ -42,7 +42,7 @@ pub(crate) struct Properties {
     pub(crate) memory: u64,
 }
 
-/// Number of thread blocks, threads per block, and shared memory of one launch.
+/// Size of one launch: number of thread blocks, threads per block, and shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) blocks: u32,
@@ -59,51 +59,54 @@ pub(crate) trait Backend: Send + Sync {
     /// Allocates uninitialised device memory, aligned to 256 bytes. A size of 0 is allowed.
     fn allocate(&self, bytes: usize) -> Result<Memory, SessionError>;
 
-    /// Frees device memory of this size. Errors are ignored.
+    /// Frees memory that [`Self::allocate`] returned for the same number of `bytes`. Errors are ignored.
     fn release(&self, memory: Memory, bytes: usize);
 
-    /// Copies `from` to device memory.
+    /// Copies `from` to the device memory at `to`.
     fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError>;
 
-    /// Copies device memory to `to`, after all work submitted so far.
+    /// Waits for the end of all work submitted so far, except that of lanes, then copies device memory from
+    /// `from` on to `to`.
     fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError>;
 
-    /// Returns the number of thread blocks of this shape that one multiprocessor runs at a time.
+    /// Returns how many thread blocks of the kernel one multiprocessor runs at a time, if a block has
+    /// `threads` threads and `shared` bytes of shared memory.
     fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError>;
 
-    /// Returns the number of thread blocks of this shape that the device runs at a time, at least one per
-    /// multiprocessor.
+    /// Returns how many thread blocks of the kernel the whole device runs at a time, counting at least one
+    /// per multiprocessor. The arguments are those of [`Self::occupancy`].
     fn resident(&self, kernel: Kernel, threads: u32, shared: usize) -> Result<usize, SessionError> {
         Ok(self.occupancy(kernel, threads, shared as u32)?.max(1) * self.properties().multiprocessors)
     }
 
-    /// Starts a kernel and returns before it ends. `parameter` has the bytes of its only parameter, a
-    /// structure whose offsets refer to memory of this backend.
+    /// Starts a kernel and returns before the kernel ends. `parameter` contains the bytes of the kernel's
+    /// only parameter, a structure whose offsets refer to memory of this backend.
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
 
-    /// Creates a lane, whose work runs in parallel with the calls above.
+    /// Creates a lane. Its work runs in parallel with the work of the methods above.
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
 }
 
-/// A stream of work on a device that runs in parallel with other lanes: copies to the device, kernels, copies
-/// back, then a wait for their end. The work begins after all earlier calls of the [`Backend`]. Memory that
-/// it uses must live until the end of the wait; dropping a lane waits too.
+/// A stream of work on a device, in parallel with other lanes: copies to the device, kernels, copies to the
+/// host, then a wait for their end. The work begins after the end of all work that was submitted to the
+/// [`Backend`] before. Device memory that the work uses must not be freed before the end of the wait.
+/// Dropping a lane also waits.
 pub(crate) trait Lane: Send {
-    /// Starts a copy to the device, at most once before a wait. `from` may change as soon as the call
-    /// returns.
+    /// Starts a copy to the device. At most one such copy is allowed between two waits. `from` may change as
+    /// soon as the call returns.
     fn write(&mut self, to: Memory, from: &[u8]) -> Result<(), SessionError>;
 
     /// Starts a kernel in the same way as [`Backend::launch`].
     fn launch(&mut self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError>;
 
-    /// Starts a copy from the device, at most once before a wait.
+    /// Starts a copy of `bytes` bytes from the device. At most one such copy is allowed between two waits.
     fn fetch(&mut self, from: Memory, bytes: usize) -> Result<(), SessionError>;
 
     /// Waits for the end of all work of this lane.
     fn wait(&mut self) -> Result<(), SessionError>;
 
-    /// Returns the bytes of the last copy from the device, aligned to 8 bytes. Before the wait the result is
-    /// empty, and its address arbitrary.
+    /// Returns the bytes of the last copy from the device, aligned to 8 bytes. Before the wait for that copy
+    /// the returned slice may be empty, with any alignment.
     fn fetched(&self) -> &[u8];
 }
 
@@ -136,7 +139,7 @@ impl Buffer {
         self.memory
     }
 
-    /// Returns the start of the memory as an offset of elements of type `T`.
+    /// Returns the start of the memory as an offset to elements of type `T`.
     pub(crate) fn at<T, const WRITTEN: bool>(&self) -> Offset<T, WRITTEN> {
         self.memory.cast()
     }
@@ -146,7 +149,8 @@ impl Buffer {
         self.bytes
     }
 
-    /// Copies elements to the host, from number `first` on, after all work submitted so far.
+    /// Waits for the end of all work submitted so far, then copies elements to `to`, beginning with the
+    /// element of index `first`.
     pub(crate) fn read_into<T: Pod>(&self, first: usize, to: &mut [T]) -> Result<(), SessionError> {
         let from = self.at::<T, true>().plus(first).cast();
         self.backend.read(from, bytemuck::cast_slice_mut(to))

@@ -1,4 +1,4 @@
-//! Launches of fits on a lane, with their input and results.
+//! Starts launches of fits on a lane (a stream of copies and kernels), and returns their results.
 
 use std::sync::Arc;
 
@@ -10,9 +10,11 @@ use super::layout::{self, EvaluateLaunch, FitLaunch};
 use super::offset::{Offset, OffsetMut};
 use super::shape::ArrayPlacement;
 
-/// A lane with device memory that all its launches reuse. The memory grows as needed.
+/// Resources of one launch at a time: a lane and device memory. Later launches reuse both. The memory grows
+/// as needed.
 pub(super) struct Slot {
-    /// Stream of the launches. It is dropped before the memory and waits for the work that uses it.
+    /// Stream of the launches. The lane is dropped before the memory, because dropping it waits for the work
+    /// that uses the memory.
     lane: Box<dyn Lane>,
     slab: Option<Buffer>,
     input: Option<Buffer>,
@@ -20,7 +22,8 @@ pub(super) struct Slot {
     parts: Parts,
 }
 
-/// Sizes, in bytes, of the result arrays of a launch, which are stored one after another.
+/// Sizes in bytes of the result arrays of a launch. The arrays are stored one after another in the order of
+/// the fields.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parts {
     outcomes: usize,
@@ -58,7 +61,7 @@ impl Slot {
     }
 }
 
-/// Returns `bytes` as numbers. An empty slice may have any address.
+/// Returns `bytes` as numbers. An empty slice is accepted with any alignment.
 fn numbers<T: bytemuck::Pod>(bytes: &[u8]) -> &[T] {
     bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
@@ -89,23 +92,23 @@ pub(super) struct ToyRange {
     pub(super) help: Help,
 }
 
-/// Whether idle thread blocks take over starting points from blocks whose fits take long.
+/// Whether idle thread blocks descend from starting points of fits that other thread blocks make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Help {
-    /// Idle blocks end, so that the next launches can begin.
+    /// Idle blocks end, so that the next launch can begin.
     No,
-    /// Idle blocks help while there are starting points to take, and a few of them wait for more. This is the
-    /// mode of the last launch but one.
+    /// Idle blocks help while there are starting points to take, and a few blocks wait for more. The last
+    /// launch but one of a batch uses this mode.
     Few,
-    /// Idle blocks help until all fits are done, and there are as many blocks as there can be starting
-    /// points. This is the mode of the last launch.
+    /// Idle blocks help until all fits are done. The launch has as many blocks as there can be starting
+    /// points at the same time. The last launch of a batch uses this mode.
     All,
 }
 
-/// With [`Help::Few`], one in this many blocks waits for starting points.
+/// Ratio of the number of blocks to the number of blocks that wait for starting points, for [`Help::Few`].
 const ONE_WAITS_OF: usize = 8;
 
-/// Consecutive fits of a launch, with the same data, at whose end points the gradient is computed.
+/// Request for gradients at the end points of consecutive fits of a launch. These fits have the same data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Probe {
     pub(super) first: usize,
@@ -114,20 +117,24 @@ pub(super) struct Probe {
     pub(super) data: Offset<f64>,
 }
 
-/// Results of a launch, one entry per fit. The default is empty and leaves all fits to the CPU.
+/// Results of a launch, in the order of its fits. The default value has no results; the CPU then makes all
+/// fits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaunchResults<'a> {
     pub(super) outcomes: &'a [layout::Outcome],
-    /// Parameters at the end of each fit, `n_params` per fit.
+    /// Parameters at the end of each fit, `n_params` values per fit.
     pub(super) parameters: &'a [f64],
-    /// Gradients of the probed fits, probe after probe, `n_params` numbers per fit.
+    /// Gradients at the end points of the fits of each [`Probe`], probe after probe, `n_params` values per
+    /// fit.
     pub(super) gradients: &'a [f64],
-    /// Flags of each fit, one byte each: for parameters that are held at the end, then for bins without a
-    /// positive expected yield.
+    /// Flags of each fit, 0 or 1, one byte per parameter and then one byte per bin. A parameter's flag is 1
+    /// if the parameter is held at the end of the fit; a bin's flag is 1 if its expected yield is not
+    /// positive.
     pub(super) flags: &'a [u8],
 }
 
-/// A kernel, the placement of its arrays, and the number of thread blocks that run at a time.
+/// A kernel with the placement of its arrays, its number of threads per block, and the number of thread
+/// blocks that run at a time.
 pub(super) struct Program {
     pub(super) kernel: Kernel,
     pub(super) placement: ArrayPlacement,
@@ -141,8 +148,8 @@ impl Program {
         Shape { blocks: blocks as u32, threads: self.threads, shared: self.placement.shared as u32 }
     }
 
-    /// Returns a launch that evaluates `plan` at `count` points, with the memory `slab` for its blocks. The
-    /// caller adds the offsets of data, points and results.
+    /// Returns the kernel's parameter for the evaluation of `plan` at `count` points. `slab` is the working
+    /// memory of the thread blocks. The caller adds the offsets of data, points and results.
     pub(super) fn evaluation(
         &self,
         plan: &layout::Plan,
@@ -160,7 +167,7 @@ impl Program {
     }
 }
 
-/// A device, the compiled model there, and the kernels, with which launches of fits are started.
+/// What is needed to start launches of fits: a device, the compiled model in its memory, and the kernels.
 pub(super) struct Launcher<'a> {
     pub(super) backend: &'a Arc<dyn Backend>,
     pub(super) plan: &'a layout::Plan,
@@ -175,8 +182,9 @@ impl Launcher<'_> {
         size_of::<layout::Outcome>() + 9 * n + bins
     }
 
-    /// Returns the number of thread blocks of a launch of `n_items` items, how many of them wait for starting
-    /// points to take, and the possible help.
+    /// Returns the number of thread blocks of a launch of `n_items` items, how many of these blocks wait for
+    /// starting points, and how idle blocks help. Whatever `help` says, no block helps if the fits have no
+    /// further starting points or the model has kinks.
     fn blocks(&self, input: &Input, n_items: usize, help: Option<Help>) -> (usize, usize, Help) {
         let starts = input.requests.iter().map(starts_of).max().unwrap_or(0);
         let help = help.filter(|_| starts > 0 && !self.plan.kinked.is_some()).unwrap_or(Help::No);
@@ -190,8 +198,8 @@ impl Launcher<'_> {
         }
     }
 
-    /// Starts the fits of `input`, or the fits of `toys` with the requests of `input`, and then the gradients
-    /// of `probes`.
+    /// Starts the fits of `input`, then the computation of the gradients of `probes`. If `toys` is given, the
+    /// fits are those of the requests of `input` to each of these toys.
     pub(super) fn start(
         &self,
         slot: &mut Slot,

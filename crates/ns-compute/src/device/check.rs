@@ -1,7 +1,7 @@
-//! Checks a run on a device: the CPU evaluates a sample of its fits again.
+//! Checks a run on a device: the CPU evaluates a sample of the device's fits again.
 //!
-//! The sample is chosen before a launch, so that the device computes its gradients in the same launch. The
-//! CPU checks the sample while it finishes the other fits.
+//! The sample is chosen before the fits of a launch start, so that the device also computes the gradients at
+//! their end points. The CPU checks the sample while it finishes other fits of the launch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -19,25 +19,26 @@ use crate::plan::{EDM_TOLERANCE, Plan};
 use crate::shared_constants::{CONVERGED, FEWEST};
 use crate::task::FitDomain;
 
-/// Number of fits per launch that are checked.
+/// Number of fits that are checked per launch.
 pub(super) const CHECKED: usize = 2;
 
-/// Relative rounding error that the contract allows for sums: eight units in the last place of the sum of
-/// absolute terms.
+/// Rounding error that docs/gpu-contract.md allows for a sum, as a fraction of the sum of the absolute values
+/// of its terms.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
-/// A task of a launch whose first fits are checked.
+/// A task of a launch. Its first fits are checked.
 pub(super) struct Sample<'a> {
     /// Index of the task's first fit in the launch.
     pub(super) first: usize,
     /// Requests of the fits that are checked.
     pub(super) requests: &'a [FitRequest],
     pub(super) data: Dataset,
-    /// Whether the device itself drew the data.
+    /// Whether the data are a toy that the device drew.
     pub(super) drawn: bool,
 }
 
-/// Returns the indices of the tasks to check, out of `count` tasks with at least `fits` fits each.
+/// Returns the indices of the tasks to check, out of `count` tasks. `fits` is the smallest number of fits in
+/// a task.
 pub(super) fn chosen(count: usize, fits: usize) -> impl Iterator<Item = usize> {
     let n = CHECKED.div_ceil(fits.max(1)).min(count);
     (0..n).map(move |i| (2 * i + 1) * count / (2 * n))
@@ -48,7 +49,8 @@ impl<'a> Sample<'a> {
         Self { first, requests: requests.get(..CHECKED).unwrap_or(requests), data, drawn }
     }
 
-    /// Returns the probe with which the device computes the gradients of this sample.
+    /// Adds the data of this sample to `input`, and returns the request for the gradients at the end points
+    /// of its fits.
     pub(super) fn probe(&self, input: &mut Input) -> Probe {
         let data = input.data(&self.data.main, &self.data.aux);
         Probe { first: self.first, count: self.requests.len(), data }
@@ -59,15 +61,17 @@ impl<'a> Sample<'a> {
 pub(super) struct Checking<'a> {
     session: &'a GpuSession,
     results: LaunchResults<'a>,
-    /// Sample, index in the launch and request of each fit to check, in the order of the probes.
+    /// Sample, index in the launch and request of each fit to check, in the order of the gradients in
+    /// `results`.
     fits: Vec<(&'a Sample<'a>, usize, &'a FitRequest)>,
     found: Mutex<Result<DeviceCheck, SessionError>>,
-    /// Set if the certificate of a fit does not hold with the CPU's metric.
+    /// Whether a fit was found whose certificate of convergence does not hold with the CPU's metric.
     doubtful: AtomicBool,
 }
 
 impl<'a> Checking<'a> {
-    /// Creates the check. `samples` are those of the launch's probes, in the same order.
+    /// Creates the check. `samples` must be in the order in which their gradients were requested
+    /// ([`Sample::probe`]).
     pub(super) fn new(
         session: &'a GpuSession,
         results: LaunchResults<'a>,
@@ -85,8 +89,8 @@ impl<'a> Checking<'a> {
         self.fits.len()
     }
 
-    /// Compares value, gradient and EDM of the `i`th of these fits with those that the CPU computes at the
-    /// same point, and keeps the result.
+    /// Compares the value and gradient of the fit with index `i` (below [`Self::len`]) with those that the
+    /// CPU computes at the same point, and checks its EDM. The differences are kept for [`Self::end`].
     pub(super) fn check(&self, i: usize) {
         let n = self.session.cpu.plan.n_parameters();
         let gradient = self.results.gradients.get(i * n..(i + 1) * n);
@@ -102,12 +106,12 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Adds the result to the check of the session and returns true. `own` is the number of fits that the
-    /// device completed in the launch. Returns false and drops the result if a certificate does not hold; the
-    /// caller then has the CPU repeat the fits.
+    /// Adds the differences to the session's [`DeviceCheck`] and returns true. `own` is the number of fits
+    /// that the device completed in the launch. If the certificate of a fit does not hold, returns false
+    /// without adding anything; the CPU must then repeat all fits of the launch.
     ///
     /// # Errors
-    /// [`SessionError::DeviceDisagrees`] if a difference exceeds the parity contract.
+    /// [`SessionError::DeviceDisagrees`] if a difference exceeds its tolerance in docs/gpu-contract.md.
     pub(super) fn end(self, own: u64) -> Result<bool, SessionError> {
         let mut check = self.found.into_inner().unwrap_or_else(PoisonError::into_inner)?;
         if self.doubtful.into_inner() {
@@ -120,10 +124,11 @@ impl<'a> Checking<'a> {
 }
 
 impl GpuSession {
-    /// Compares a fit with the CPU's evaluation at its end point, and returns whether its certificate holds.
-    /// The device's metric uses derivatives of the expected yields at one point that all fits share. If they
-    /// are much smaller at the minimum (for example for a product of free factors), the EDM in that metric is
-    /// too small.
+    /// Compares a fit with the CPU's evaluation at the fit's end point, adds the differences to `check`, and
+    /// returns whether the certificate of the fit holds. A certificate can fail, because the device's metric
+    /// uses derivatives of the expected yields at one point that all fits share. If these derivatives are
+    /// much smaller at the minimum (for example for a product of free factors), the EDM in the device's
+    /// metric is too small.
     fn compare(
         &self,
         results: &LaunchResults<'_>,
@@ -150,8 +155,8 @@ impl GpuSession {
         let size = terms.scale + here.abs();
         check.nll.add(nll - (terms.value() + here), ROUNDING * size + 1e-12);
         let slopes = worker.scratch.gradient.clone();
-        // A parameter on its kink can move to a side on which the function falls. It then has the slope of
-        // that side.
+        // `falling` has the gradient, except for a parameter on its kink: its slope is that on the side on
+        // which `-ln L` falls, or 0 if `-ln L` rises on both sides.
         classify(&mut worker, &problem, theta);
         let on_kink = |p: usize| plan.structure.kinked[p] && theta[p] == 0.0;
         let falling: Vec<f64> =
@@ -194,9 +199,9 @@ impl GpuSession {
     }
 }
 
-/// Returns `sum_p g_p^2 / (2 M_pp)` over the parameters that move, with the gradient `g` and the diagonal of
-/// the CPU's Gauss-Newton metric `M`. No term exceeds the EDM, so the sum is at most the EDM times the number
-/// of these parameters.
+/// Returns `sum_p g_p^2 / (2 M_pp)` over the parameters that are free to move (`rests` is false), with the
+/// gradient `g` and the CPU's Gauss-Newton metric `M`. No term exceeds the EDM, so the sum is at most the EDM
+/// times the number of these parameters.
 fn diagonal_edm(
     plan: &Plan,
     data: &Dataset,

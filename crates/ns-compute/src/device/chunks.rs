@@ -1,7 +1,9 @@
-//! Distributes work over GPUs and delivers the results in order.
+//! Distributes the items of tasks (toys, or tasks with given data) over GPUs and delivers their outcomes in
+//! order.
 //!
-//! The items of all tasks form one queue. A GPU takes the next chunk when it is free. A finished chunk is
-//! delivered after all chunks before it. A GPU that is too far ahead waits, so that memory is bounded.
+//! The items of all tasks form one queue. A chunk is a range of consecutive items. A GPU takes the next chunk
+//! when the GPU is free. A finished chunk is delivered after all chunks that come before it in the queue. A
+//! GPU that is too far ahead of the others waits, so that the memory for undelivered outcomes is bounded.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,31 +11,33 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
 use ns_core::{Control, SessionError, TaskOutcome};
 
-/// Largest number of chunks per GPU that are taken and not yet delivered: two on the GPU, one that the CPU
-/// finishes, and one that waits for earlier chunks.
+/// Largest number of chunks per GPU that are taken and not yet delivered: two that the GPU works on, one that
+/// the CPU finishes, and one that waits for the delivery of earlier chunks.
 const CHUNKS_PER_GPU: usize = 4;
 
 /// Smallest and largest size of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChunkSizes {
-    /// Smallest number of items in a chunk, except at the end.
+    /// Smallest number of items in a chunk, except at the end of a task.
     pub(super) fewest: u64,
     /// Largest number of items in a chunk.
     pub(super) most: u64,
 }
 
 impl ChunkSizes {
-    /// Chunks as large as the GPU can take, for work on a single GPU.
+    /// Sizes for a single GPU: every chunk is as large as the GPU can take.
     pub(super) const WHOLE: Self = Self { fewest: u64::MAX, most: u64::MAX };
 
-    /// Returns the size of equal chunks, one per GPU, with at most `most` items.
+    /// Returns the sizes that divide `items` into one equal chunk per GPU. If that is more than `most` items,
+    /// chunks have `most` items and there are more of them.
     pub(super) fn parts(items: u64, gpus: usize, most: u64) -> Self {
         let part = items.div_ceil(gpus.max(1) as u64).clamp(1, most.max(1));
         Self { fewest: part, most: part }
     }
 
-    /// Returns the limits of chunks that become smaller towards the end, so that all GPUs end together. The
-    /// lower limit is `fewest`, or one GPU's equal part of all items if that is less.
+    /// Returns the sizes of chunks that become smaller towards the end of the queue, so that all GPUs end at
+    /// about the same time. The smallest size is `fewest`, or `items` divided by the number of GPUs if that
+    /// is less.
     pub(super) fn shrinking(items: u64, gpus: usize, fewest: u64, most: u64) -> Self {
         let part = items.div_ceil(gpus.max(1) as u64).max(1);
         Self { fewest: fewest.clamp(1, part), most: most.max(1) }
@@ -42,7 +46,7 @@ impl ChunkSizes {
 
 /// Queue of the items of all tasks, from which GPUs take chunks.
 pub(super) struct ChunkQueue<'a> {
-    /// End of each task's items in the queue.
+    /// Index in the queue of the item after the last item of each task.
     ends: Vec<u64>,
     end: u64,
     gpus: usize,
@@ -65,11 +69,11 @@ struct State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TakenChunk {
     pub(super) items: Range<u64>,
-    /// Number of items in the queue after this chunk.
+    /// Number of items that follow this chunk in the queue.
     pub(super) left: u64,
 }
 
-/// Consecutive finished items with their outcomes: a chunk or a part of one.
+/// Consecutive finished items with their outcomes: a chunk, or a part of a chunk.
 pub(super) struct FinishedChunk {
     pub(super) items: Range<u64>,
     pub(super) outcomes: Vec<TaskOutcome>,
@@ -78,7 +82,8 @@ pub(super) struct FinishedChunk {
 }
 
 impl<'a> ChunkQueue<'a> {
-    /// Creates a queue of tasks with these `counts` of items. Items are numbered from 0 over all tasks.
+    /// Creates a queue of tasks, given the number of items of each task. Items are numbered from 0 over all
+    /// tasks. `chunk_sizes` is called with the number of all items.
     pub(super) fn new(
         counts: impl IntoIterator<Item = u64>,
         gpus: usize,
@@ -108,7 +113,8 @@ impl<'a> ChunkQueue<'a> {
         task.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0)
     }
 
-    /// Returns the index of the task of the next item; `None` at the end or if the work was stopped.
+    /// Returns the index of the task of the next item. `None` at the end of the queue, or if the work was
+    /// stopped or cancelled.
     pub(super) fn task(&self) -> Option<usize> {
         self.task_of(&self.state())
     }
@@ -123,8 +129,9 @@ impl<'a> ChunkQueue<'a> {
     }
 
     /// Takes the next chunk, with at most `most` items of `task`. Returns `None` if the next item belongs to
-    /// another task, or if too many chunks are taken and `wait` is false. Only a GPU without a chunk may
-    /// `wait`; otherwise all GPUs might wait for each other.
+    /// another task, or if there is none. If too many chunks are taken and not delivered, waits for a
+    /// delivery if `wait` is true, else returns `None`. Only a GPU without a chunk may `wait`; otherwise all
+    /// GPUs might wait for each other.
     pub(super) fn take(&self, task: usize, most: u64, wait: bool) -> Option<TakenChunk> {
         let mut state = self.state();
         loop {
@@ -149,7 +156,7 @@ impl<'a> ChunkQueue<'a> {
         Some(TakenChunk { items: first..state.next, left: self.end - state.next })
     }
 
-    /// Stops the work, so that no more chunks are taken. The first error is kept.
+    /// Stops the work, so that no more chunks are taken. Of the errors of several calls, the first is kept.
     fn stop(&self, error: Option<SessionError>) {
         let mut state = self.state();
         state.stopped = true;
@@ -157,14 +164,15 @@ impl<'a> ChunkQueue<'a> {
         self.moved.notify_all();
     }
 
-    /// Records that a chunk has been delivered.
+    /// Records that a whole chunk has been delivered.
     pub(super) fn handed_on(&self) {
         self.state().out -= 1;
         self.moved.notify_all();
     }
 }
 
-/// Stops the work if its thread panics. Otherwise the other threads would wait for ever.
+/// Guard that stops the work if the thread that holds it panics. Otherwise the other threads would wait for
+/// ever.
 struct Guard<'a, 'b>(&'a ChunkQueue<'b>);
 
 impl Drop for Guard<'_, '_> {
@@ -175,19 +183,19 @@ impl Drop for Guard<'_, '_> {
     }
 }
 
-/// Work of one GPU, as [`run_chunks`] describes it.
+/// Function that does the work of one GPU, as [`run_chunks`] describes it.
 type Work<'a, C> = dyn Fn(&C, &mpsc::Sender<FinishedChunk>) -> Result<usize, SessionError> + Sync + 'a;
 
-/// Runs `work` for every GPU on a thread of its own, and passes finished items to `deliver` in order, on the
-/// calling thread. `work` takes chunks from the queue until there are none, and sends each when it is
-/// finished. It returns the number of tasks done, counted from the first task: all, unless it reached one
-/// that is left to the CPU.
+/// Runs `work` for each GPU on a separate thread, and passes the outcomes of finished items to `deliver`, in
+/// the order of the queue and on the calling thread. `work` takes chunks from the queue until there are none,
+/// and sends each chunk when it is finished. `work` returns how many tasks were done before it met a task
+/// that is left to the CPU, or the number of all tasks if it met none.
 ///
-/// Returns the smallest of these numbers, or 0 if there are no GPUs.
+/// Returns the smallest number of tasks that `work` returned for a GPU, or 0 if there are no GPUs.
 ///
 /// # Errors
-/// The first error of any GPU. The other GPUs finish their chunks, and the items before the first missing one
-/// are delivered.
+/// The first error of any GPU. The other GPUs finish their chunks. Outcomes are delivered up to the first
+/// item that is missing.
 pub(super) fn run_chunks<C: Sync>(
     gpus: &[C],
     queue: &ChunkQueue<'_>,
@@ -246,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns one outcome per item. Outcomes differ in their number of fits.
+    /// Returns one outcome per item. The number of fits depends on the item, so that items can be told apart.
     fn outcomes(items: &Range<u64>) -> Vec<TaskOutcome> {
         let outcome = |item: u64| TaskOutcome {
             fits: (0..item % 7).map(|_| Err(ns_core::FitFailure::NotNeeded)).collect(),
@@ -263,7 +271,7 @@ mod tests {
         FinishedChunk { items, outcomes, whole: true }
     }
 
-    /// Takes all chunks and finishes each after `pause` milliseconds.
+    /// Takes chunks until there are none, and finishes each after `pause` milliseconds.
     fn steady(
         queue: &ChunkQueue<'_>,
         pause: u64,

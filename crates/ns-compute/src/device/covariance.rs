@@ -1,9 +1,9 @@
 //! Computes the uncertainties of a batch of fits from exact Hessians and their inverses on the device.
 //!
-//! Fits are made without uncertainties. Then one pass computes the covariances at all their minima. If the
-//! device cannot confirm a fit (the Hessian is not safely positive definite, or the certificate does not hold
-//! with it), the CPU computes its uncertainties as for its own fits. Whether device or CPU does so depends on
-//! the fit alone.
+//! All fits of a batch are first made without uncertainties. Then one pass computes the covariances at all
+//! their minima. The device cannot confirm a fit if the Hessian is not safely positive definite, or if the
+//! EDM from that Hessian is above the tolerance. The CPU then computes the uncertainties, as for fits of CPU
+//! sessions. Whether the device or the CPU computes them depends on the fit alone, not on the batch.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,36 +25,37 @@ use crate::shared_constants::{HELD_BY_BOUND, MOST_INVERTING, MOVES_FREELY, RESTS
 use crate::task::FitDomain;
 
 /// Smallest value of `1 / (H_ii C_ii)`, with the Hessian `H` and its inverse `C`, for which the device's
-/// result is used. It is 1 for an uncorrelated parameter; the smaller it is, the more `C` amplifies rounding
-/// errors of `H`. Below this value the CPU checks whether a direction is flat.
+/// covariance is used. For an uncorrelated parameter, `1 / (H_ii C_ii)` is 1. The smaller the value is, the
+/// more `C` amplifies the rounding errors of `H`. Below this limit the CPU checks whether a direction is
+/// flat.
 const LEAST_LEFT: f64 = 1e-7;
 
-/// EDM above which a fit takes, once, the Newton step that is computed with its covariance. The covariance
-/// depends on the point, and the CPU takes this step too.
+/// EDM above which a fit takes one more Newton step, which is computed together with its covariance. CPU
+/// sessions take this step too. Without it the covariances would be those at slightly different points.
 const LAST_STEP: f64 = 1e-14;
 
-/// Largest size in bytes of the covariances that are copied to the host after one launch.
+/// Largest total size in bytes of the covariances of one launch, if they are copied to the host.
 const MOST_FETCHED: usize = 64 << 20;
 
 /// Requests and data of the fits whose uncertainties are computed.
 pub(super) struct Fitted<'a> {
-    /// Returns bounds and fixed parameters of a request, given the index of its task and its index within the
-    /// task.
+    /// Function that returns the bounds and fixed parameters of a request, given the index of its task and
+    /// the index of the request within the task.
     pub(super) domain: &'a (dyn Fn(usize, usize) -> Cow<'a, FitDomain> + Sync),
-    /// Sets of data on the device.
+    /// Sets of data in device memory, each with main counts, then auxiliary data.
     pub(super) sets: Offset<f64>,
-    /// Returns the index of a task's set of data.
+    /// Function that returns the index in `sets` of a task's data, given the index of the task.
     pub(super) set_of: &'a (dyn Fn(usize) -> usize + Sync),
-    /// Returns the data of a task for the CPU.
+    /// Function that returns the data of a task for use on the CPU, given the index of the task.
     pub(super) data: &'a (dyn Fn(usize) -> Cow<'a, Dataset> + Sync),
     /// Whether the fits are fits of toys.
     pub(super) drawn: bool,
 }
 
-/// Indices of a fit: that of its task, and that within the task.
+/// Position of a fit: index of its task, and index of the fit within the task.
 type FitIndex = (usize, usize);
 
-/// Results of the device for one fit.
+/// Results of the device for the covariance of one fit (see `CovarianceLaunch` in layout.rs).
 struct ReturnedCovariance<'a> {
     least: f64,
     edm: f64,
@@ -64,15 +65,16 @@ struct ReturnedCovariance<'a> {
 }
 
 impl GpuSession {
-    /// Returns the placement of Hessians if the device computes `wanted` uncertainties after the fits, else
-    /// `None`.
+    /// Returns the placement of the arrays of Hessians if `wanted` asks for uncertainties that the device
+    /// computes after the fits. `None` if `wanted` asks for none, or if the CPU computes them with the fits.
     pub(super) fn covers(&self, wanted: OutcomeParts) -> Option<&HessianPlacement> {
         let asked = wanted.uncertainties || wanted.covariance;
         let size = self.cpu.plan.n_parameters();
         self.hessians.as_ref().filter(|_| asked && (1..=DENSE_LIMIT).contains(&size))
     }
 
-    /// Adds uncertainties to the fits of `outcomes` that have none yet.
+    /// Adds uncertainties, and covariances if `wanted`, to the fits of `outcomes` that have none yet. If the
+    /// work is cancelled, fits that are still without uncertainties become [`FitFailure::Cancelled`].
     ///
     /// # Errors
     /// If the device fails.
@@ -116,8 +118,9 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Returns whether the fit converged and the function has a second derivative in every parameter that
-    /// moves at its end: none of them is on a bound or next to a kink, and no direction is known to be flat.
+    /// Returns whether the device can compute the covariance of a fit: the fit converged, found no flat
+    /// direction, and no parameter is on a bound or next to a kink, except those that are fixed or inactive.
+    /// `-ln L` then has second derivatives by all other parameters at the end of the fit.
     fn is_plain(&self, fit: &FitOutcome, domain: &FitDomain) -> bool {
         let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
         let at_an_edge = |p: usize, x: f64| {
@@ -129,8 +132,9 @@ impl GpuSession {
             && fit.parameters.iter().enumerate().all(|(p, &x)| !at_an_edge(p, x) || rests(p))
     }
 
-    /// Adds the device's uncertainties to the fits at `places`, and adds to `left` those fits that the device
-    /// cannot confirm. Most fits take one launch; those with a last Newton step take two.
+    /// Adds the device's uncertainties to the fits with the indices `places`. The indices of fits that the
+    /// device cannot confirm are added to `left`. Most fits take one launch; those with a last Newton step
+    /// take two.
     fn invert(
         &self,
         placement: &HessianPlacement,
@@ -163,7 +167,8 @@ impl GpuSession {
                 if found.is_safe() && found.edm <= LAST_STEP {
                     if let Some(edm) = before {
                         fit.parameters.copy_from_slice(&problems.points[row]);
-                        // The change follows from the quadratic form, whose error is far below rounding here.
+                        // The change of `-ln L` in the last step is taken from the quadratic approximation,
+                        // whose error is far below rounding errors here.
                         fit.nll -= edm - found.edm;
                     }
                     found.put_into(fit);
@@ -182,7 +187,8 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Returns the end of the last Newton step of a fit; `None` if it is outside the bounds or across a kink.
+    /// Returns the end point of the last Newton step of a fit; `None` if that point is outside the bounds or
+    /// across a kink.
     fn step(&self, fit: &FitOutcome, domain: &FitDomain, step: &[f64]) -> Option<Vec<f64>> {
         let to = |(p, (x, step)): (usize, (&f64, &f64))| {
             let to = x + step;
@@ -246,8 +252,8 @@ impl GpuSession {
         })
     }
 
-    /// Returns the covariance at point number `m` if it is wanted. It is copied directly to its final memory,
-    /// because covariances are large.
+    /// Returns the covariance at point number `m`, or `None` if covariances are not wanted. The elements are
+    /// copied from the device directly to their final memory, because covariances are large.
     fn fetch_covariance(&self, solved: &Solved, m: usize) -> Result<Option<Arc<Covariance>>, SessionError> {
         let Some(covariances) = &solved.covariances else { return Ok(None) };
         let n = self.cpu.plan.n_parameters();
@@ -260,10 +266,12 @@ impl GpuSession {
 /// Points at which covariances are to be computed. The arrays have one entry or row per point.
 #[derive(Default)]
 struct Problems {
-    /// Fit of each point, and the EDM before the last Newton step if that has been taken.
+    /// Fit of each point. If the point is the end of the fit's last Newton step, also the EDM before that
+    /// step.
     places: Vec<(FitIndex, Option<f64>)>,
     points: Vec<f64>,
-    /// State of each parameter at the points: `MOVES_FREELY`, `RESTS` or `HELD_BY_BOUND`.
+    /// State of each parameter at the points: `MOVES_FREELY`, `RESTS` (fixed or on a kink) or
+    /// `HELD_BY_BOUND`.
     rests: Vec<u8>,
     /// Index of the set of data of each point.
     sets: Vec<i32>,
@@ -278,7 +286,8 @@ impl Problems {
     }
 }
 
-/// Results of the device for many points.
+/// Results of the device for many points: two values per point in `found` (smallest `1 / (H_ii C_ii)` and
+/// EDM), one per parameter and point in the others.
 struct Solved {
     found: Vec<f64>,
     slopes: Vec<f64>,
@@ -303,13 +312,14 @@ impl Solved {
 }
 
 impl ReturnedCovariance<'_> {
-    /// Returns whether the Hessian is safely positive definite and the certificate holds with it. NaN gives
-    /// false.
+    /// Returns whether the Hessian is safely positive definite, and the EDM from it is within the tolerance
+    /// of a converged fit. Returns false if a number is NaN.
     fn is_safe(&self) -> bool {
         self.least > LEAST_LEFT && self.edm <= EDM_TOLERANCE
     }
 
-    /// Sets the uncertainties and the certificate of a fit as the CPU does. The covariance is not set.
+    /// Sets the uncertainties and the certificate of a fit in the way of CPU sessions. The covariance is not
+    /// set.
     fn put_into(&self, fit: &mut FitOutcome) {
         let known = |variance: &f64| (*variance > 0.0 && variance.is_finite()).then(|| variance.sqrt());
         fit.uncertainties = self.variances.iter().map(known).collect();
@@ -320,7 +330,8 @@ impl ReturnedCovariance<'_> {
 }
 
 impl GpuSession {
-    /// Continues the fits at `places` on the CPU, from their minima and with uncertainties.
+    /// Continues the fits with the indices `places` on the CPU, from the minima of the device, and with
+    /// uncertainties.
     fn leave(
         &self,
         outcomes: &mut [TaskOutcome],
@@ -355,7 +366,7 @@ impl GpuSession {
     }
 }
 
-/// Continues a fit on the CPU from its minimum and computes its uncertainties.
+/// Continues the fit `from` on the CPU, starting at its minimum, and computes its uncertainties.
 fn finish(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -370,8 +381,8 @@ fn finish(
     Ok(fit)
 }
 
-/// Returns the number of threads per block. It depends on the size of the matrix alone, and each thread has a
-/// few tiles.
+/// Returns the number of threads per block for the inversion of matrices with `n` rows, so that each thread
+/// has a few tiles. No other quantity may change it, because it determines the order of sums.
 fn threads(n: usize) -> u32 {
     match n {
         ..=24 => 64,

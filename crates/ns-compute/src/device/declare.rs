@@ -1,4 +1,5 @@
-//! Macros that declare structures and enums shared with kernels: once, in Rust, together with their C++ text.
+//! Macros that declare the structures and enums that host and kernels share. The C++ declarations are
+//! generated from the same text.
 
 use super::offset::Offset;
 
@@ -7,7 +8,8 @@ pub(super) trait Field {
     /// Whether values of the type contain offsets.
     const HAS_OFFSETS: bool = false;
 
-    /// Adds the byte positions of the offsets in a value that begins at byte `at`.
+    /// Adds the byte positions of all offsets in a value of the type to `places`. The value begins at byte
+    /// `at`.
     fn offsets(_at: usize, _places: &mut Vec<usize>) {}
 
     /// Returns the C++ declaration of a field of this type with the given name.
@@ -127,7 +129,8 @@ macro_rules! structures {
             }
         )*
 
-        /// Returns all structures, each after those that are types of its fields.
+        /// Returns the declarations of all structures for the C++ header. A structure comes after those that
+        /// its fields contain.
         #[cfg(test)]
         pub(crate) fn structures() -> Vec<Declaration> {
             vec![$(Declaration {

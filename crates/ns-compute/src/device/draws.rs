@@ -1,7 +1,8 @@
-//! The distributions that toys are drawn from, on the device.
+//! Uploads the distributions from which the device draws toys.
 //!
-//! Everything that depends on a mean alone is computed by ns-core and copied unchanged. The kernels
-//! do the rest with the same exact operations, so they draw the same bits as the CPU.
+//! ns-core computes everything that depends only on the mean of a distribution, and these numbers are copied
+//! unchanged. The kernels draw from them with the same exactly rounded operations as ns-core, so they draw
+//! the same bits as the CPU.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use super::layout::{DatumSource, Draws, PoissonRejection};
 use super::offset::Offset;
 use crate::shared_constants::{DRAW_NORMAL, DRAW_REJECTION, DRAW_TABLE};
 
-/// Distributions of all data, and the concatenated tables of those that are drawn by inversion.
+/// Distributions of all data of a toy. Data that are drawn by inversion have tables, which are stored one
+/// after another.
 #[derive(Default)]
 struct Tables {
     sources: Vec<DatumSource>,
@@ -52,8 +54,8 @@ impl Tables {
             });
         }
         if let Some(table) = poisson.table() {
-            // Tables have at most 2000 thresholds: two million data would be needed to overflow these
-            // indices.
+            // A table has at most 2000 thresholds, so these indices overflow only with more than two million
+            // data.
             datum.thresholds = self.thresholds.len() as u32;
             datum.guide = self.guides.len() as u32;
             datum.numbers[0] = table.first() as f64;
@@ -71,10 +73,10 @@ impl Tables {
     }
 }
 
-/// A source of toys in device memory.
+/// A source of toys ([`ToySource`]) in device memory.
 pub(super) struct Uploaded {
     draws: Buffer,
-    /// Memory to which `draws` points.
+    /// Memory to which the offsets in `draws` refer.
     _tables: [Buffer; 3],
 }
 
@@ -110,8 +112,8 @@ mod tests {
     use super::super::layout::DrawLaunch;
     use super::*;
 
-    /// Returns a source with Poisson means from 1e-8 to 1e9, drawn by table and by rejection, the smallest
-    /// and the largest possible mean, and normal numbers.
+    /// Returns a source with normal distributions and with Poisson distributions. The Poisson means go from
+    /// 1e-8 to 1e9, for all methods of drawing, and include the smallest and the largest possible mean.
     fn source() -> ToySource {
         let mut means: Vec<f64> = (0..35).map(|i| 1e-8 * 10.0_f64.powf(0.5 * f64::from(i))).collect();
         means.extend([
@@ -139,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Compares ten million data, drawn by the kernel and by ns-core, bit by bit.
+    /// Asserts that ten million data drawn by the kernel have the same bits as those drawn by ns-core.
     fn compare(backend: &Arc<dyn Backend>, threads: u32) {
         let source = source();
         let (n_main, n_aux) = (source.main.len(), source.auxiliary.len());

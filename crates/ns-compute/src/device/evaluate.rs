@@ -1,4 +1,5 @@
-//! Computes values, gradients and Hessians at many points on the device, and other quantities on the CPU.
+//! Evaluates the likelihood at many points: values, gradients and Hessians on the device, expected yields on
+//! the CPU.
 
 use ns_core::{Data, Evaluation, EvaluationRequest, Session, SessionError};
 
@@ -55,9 +56,9 @@ impl GpuSession {
         Ok(out)
     }
 
-    /// Evaluates all points with one set of data, as many per launch as memory allows. Appends main part and
-    /// constraint part of `-ln L` of each point, relative to the saturated model, to `found`, and the
-    /// gradients, if they are wanted, to `slopes`.
+    /// Evaluates all points with one set of data, as many per launch as memory allows. Appends the main part
+    /// and the constraint part of `-ln L` at each point, relative to the saturated model, to `found`. If
+    /// `gradient` is true, appends the gradients to `slopes`.
     fn at_points(
         &self,
         data: &Buffer,

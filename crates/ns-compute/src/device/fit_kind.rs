@@ -1,4 +1,6 @@
-//! Uploads the inputs that all fits of one kind share: the metric and the further starting points.
+//! Uploads the inputs that all fits of one kind share: the Gauss-Newton metric and the starting points of the
+//! search for further minima. All fits of given data in a session are of one kind, and so are all fits of one
+//! request to the toys of one source.
 
 use std::sync::Arc;
 
@@ -16,19 +18,19 @@ use crate::lanes::metric::Metric;
 pub(super) struct DeviceFitKind {
     _memory: Buffer,
     pub(super) metric: Offset<layout::Metric>,
-    /// Offset and number of the further starting points of the first round.
+    /// Offset and number of the further starting points in the first round of the search.
     pub(super) first: (Offset<f64>, usize),
-    /// Offset and number of the further starting points of the second round.
+    /// Offset and number of the further starting points in the second round of the search.
     pub(super) second: (Offset<f64>, usize),
-    /// Offset and number of the parameters that may have another minimum with the opposite sign.
+    /// Offset and number of the parameters at whose opposite sign there may be another minimum.
     pub(super) nonlinear: (Offset<i32>, usize),
-    /// Offset and number of the directions in which normsys effects add up.
+    /// Offset and number of the directions in parameter space in which normsys effects on one sample add up.
     pub(super) directions: (Offset<layout::Direction>, usize),
     pub(super) size: Size,
 }
 
-/// Numbers of local, dual and primal parameters of a metric. Together with the plan they determine the
-/// working memory of a fit.
+/// How many local, dual and primal parameters a metric has ([`layout::Metric`] explains these words). With
+/// the plan, these numbers determine the working memory of a fit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) locals: usize,
@@ -37,7 +39,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Returns the larger of both numbers for each kind of parameter.
+    /// Returns, for each kind of parameter, the larger number of the two sizes.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             locals: self.locals.max(other.locals),
@@ -48,7 +50,8 @@ impl Size {
 }
 
 impl DeviceFitKind {
-    /// Uploads the inputs that `fitter` has prepared. Without `search` there are no further starting points.
+    /// Uploads the inputs that `fitter` has prepared. If `search` is false, no further starting points are
+    /// uploaded.
     pub(super) fn new(
         backend: &Arc<dyn Backend>,
         fitter: &ToyFitter,
@@ -97,7 +100,8 @@ fn of_direction(direction: &Direction, arena: &mut Arena) -> layout::Direction {
     }
 }
 
-/// Adds the arrays of a metric's shared part to the arena and returns the structure that refers to them.
+/// Adds the arrays of the metric (the part that fits share) to the arena and returns the structure that
+/// refers to them.
 fn metric(metric: &Metric, n_bins: usize, arena: &mut Arena) -> layout::Metric {
     let mut locals: Vec<&crate::lanes::metric::Local> = metric.locals.iter().collect();
     locals.sort_by_key(|local| local.bin);

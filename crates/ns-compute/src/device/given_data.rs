@@ -1,4 +1,5 @@
-//! Fits given data, with one launch for all fits and further launches for their uncertainties.
+//! Fits given data, i.e. data that are not drawn as toys: one launch makes all fits of a batch, and further
+//! launches compute their uncertainties.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,7 +20,8 @@ use super::shape;
 use crate::eval::Dataset;
 use crate::task::FitDomain;
 
-/// The sets of data of tasks. The constants of each set are computed once, when first needed.
+/// The data of tasks. `-ln L` of the saturated model for each set of data is computed once, when first
+/// needed.
 struct Sets<'a> {
     observed: &'a Dataset,
     /// Index of each task's data in `own`; `None` for the observed data.
@@ -50,7 +52,7 @@ impl<'a> Sets<'a> {
         }
     }
 
-    /// Copies all sets to the device, the observed one first.
+    /// Copies all sets of data to the device, the observed data first.
     fn upload(&self, backend: &Arc<dyn Backend>) -> Result<Buffer, SessionError> {
         let own = self.own.iter().map(|(binned, _)| (&binned.main, &binned.aux));
         let all = std::iter::once((&self.observed.main, &self.observed.aux)).chain(own);
@@ -58,7 +60,7 @@ impl<'a> Sets<'a> {
         Buffer::holding(backend, &numbers)
     }
 
-    /// Returns the index of a task's set in the order of [`Self::upload`].
+    /// Returns the index of a task's data in the order of [`Self::upload`].
     fn number(&self, task: usize) -> usize {
         self.places.get(task).copied().flatten().map_or(0, |place| place + 1)
     }
@@ -69,11 +71,12 @@ impl<'a> Sets<'a> {
 }
 
 impl GpuSession {
-    /// Returns how many of the first tasks one launch takes: as many as memory allows, at least one.
+    /// Returns how many of `tasks`, counted from the first, one launch takes: as many as memory allows, at
+    /// least one and at most `MOST_GIVEN`.
     pub(super) fn given_at_a_time(&self, tasks: &[FitTask], wanted: OutcomeParts) -> usize {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let per_task = 8 * (bins + self.cpu.plan.n_aux()) + size_of::<layout::Item>();
-        // The host stores the covariances of all fits of a launch.
+        // If there is a limit, the covariances of a launch count, because the host stores them.
         let covariance = if wanted.covariance && self.cpu.memory_limit.is_some() { 8 * n * n } else { 0 };
         let per_fit = Launcher::bytes_per_fit(&self.plan) + 8 * n + size_of::<layout::Request>() + covariance;
         let mut room = shape::at_a_time(self.backend.properties(), 1);
@@ -85,7 +88,9 @@ impl GpuSession {
         tasks.iter().take(MOST_GIVEN).take_while(fits).count().max(1)
     }
 
-    /// Makes the fits of tasks with given data. Returns `None` if they are left to the CPU.
+    /// Makes the fits of tasks with given data. Returns `None`, without any fit, if the CPU must make them:
+    /// because the model does not suit the device, or because a request frees a parameter that the model
+    /// fixes.
     pub(super) fn run_given(
         &self,
         tasks: &[FitTask],
@@ -96,7 +101,7 @@ impl GpuSession {
         let Some(kind) = self.given_kind.as_ref().filter(|_| !released) else { return Ok(None) };
         let (table, plan) = (self.cpu.table(), &self.cpu.plan);
         let sets = Sets::new(&self.cpu.observed, tasks);
-        // Computes the constants of a set. The data were checked before.
+        // Returns the data of a task with `-ln L` of their saturated model. The data were checked before.
         let data_of = |i: usize| match sets.place(i) {
             Some((binned, made)) => made.get_or_init(|| Dataset::new(plan, &binned.main, &binned.aux)),
             None => sets.observed,

@@ -1,8 +1,9 @@
-//! Generates `kernels/constants.cuh` and `kernels/structures.cuh`, the C++ declarations of what kernels and
-//! host share, from the Rust declarations.
+//! Generates `kernels/constants.cuh` and `kernels/structures.cuh` from Rust declarations. These headers are
+//! the C++ declarations of the constants and structures that kernels and host share.
 //!
 //! A test fails if the committed headers differ from the generated ones. `NEXTSTAT_WRITE_HEADER=1 cargo test
-//! -p ns-compute --features cuda header` writes them; `scripts/kernels` then compiles the kernels with them.
+//! -p ns-compute --features cuda header` writes the headers; `scripts/kernels` then compiles the kernels with
+//! them.
 
 use std::fmt::Write;
 
@@ -11,7 +12,7 @@ use ns_core::{HistosysCode, NormsysCode};
 use super::layout;
 use crate::shared_constants::{self, Literal};
 
-/// Returns the C++ declarations of the samplers' constants, which `ns-core` defines.
+/// Returns the C++ declarations of the constants for drawing random numbers, which `ns-core` defines.
 fn of_samplers() -> Vec<String> {
     macro_rules! all {
         ($($name:ident),* $(,)?) => {
@@ -31,7 +32,7 @@ fn of_samplers() -> Vec<String> {
     all
 }
 
-/// Appends lines of documentation as C++ comments.
+/// Appends lines of documentation to `text` as C++ comments.
 fn comment(text: &mut String, indent: &str, docs: &[&str]) {
     for line in docs {
         let _ = writeln!(text, "{indent}//{line}");

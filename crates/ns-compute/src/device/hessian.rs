@@ -10,10 +10,12 @@ use super::shape;
 use crate::plan::{Block, Plan};
 use crate::shared_constants::TILE;
 
-/// Largest total size in bytes of the slabs of one launch.
+/// Largest total size in bytes of the slabs (the working memory of the thread blocks in device memory) of one
+/// launch.
 const MOST_SLABS: usize = 512 << 20;
 
-/// Placement of the arrays of a thread block. All except BLOCK_DATA are in the block's slab of device memory.
+/// Placement of the arrays of a thread block that computes Hessians. All arrays except BLOCK_DATA are in the
+/// block's slab of device memory.
 #[derive(Debug, Clone)]
 pub(super) struct HessianPlacement {
     offset: [u32; N_OFFSETS],
@@ -24,12 +26,13 @@ pub(super) struct HessianPlacement {
     row: usize,
 }
 
-/// Largest number of doubles in a Hessian, and in the slab of a block. Each then takes at most one gibibyte,
-/// and indices stay far below 2^31.
+/// Largest number of doubles in a Hessian, and in the slab of a thread block. Each of the two takes at most
+/// one gibibyte, and indices stay far below 2^31.
 const MOST_NUMBERS: usize = 1 << 27;
 
 impl HessianPlacement {
-    /// Places the arrays. Returns `None` if Hessians of this model are left to the CPU.
+    /// Places the arrays. Returns `None` if Hessians of this model are left to the CPU: they are too large,
+    /// or a pair of parameters interacts in more than one way (`is_regular`).
     pub(super) fn new(plan: &Plan, on_device: &layout::Plan) -> Option<Self> {
         if !is_regular(plan) {
             return None;
@@ -69,8 +72,8 @@ impl HessianPlacement {
 }
 
 /// Returns whether every pair of parameters interacts in only one way: no parameter is both a per-bin factor
-/// and something else, and none is used twice by modifiers of one kind in a block. This holds for every
-/// workspace.
+/// and something else, and no parameter is used twice by modifiers of one kind in a block (a sample in a
+/// channel). This holds for every workspace.
 fn is_regular(plan: &Plan) -> bool {
     let mut scalar = vec![false; plan.n_parameters()];
     for &p in &plan.structure.block_params {
@@ -99,15 +102,16 @@ fn is_regular(plan: &Plan) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets<'a> {
     pub(super) data: Offset<f64>,
-    /// Index of the set of data of each point. If it is empty, all points take the first set.
+    /// Index of the set of data of each point. If `of` is empty, all points take the first set.
     pub(super) of: &'a [i32],
 }
 
-/// Function that computes the Hessian at a point on the CPU.
+/// Function that computes the Hessian at a point on the CPU, for points that the device leaves to it.
 pub(super) type Other<'a> = dyn Fn(&[f64]) -> Result<Vec<f64>, SessionError> + 'a;
 
-/// Results of Hessians whose computation has been started. Buffers that the computation uses may be freed
-/// before it ends, because the device reuses memory in the order of its work.
+/// Buffers for the results of a computation of Hessians that has been started. Other buffers that the
+/// computation uses may be freed before it ends, because the device reuses memory only for later work.
+/// `usable` has a 32-bit integer per point: 0 if the device leaves the Hessian to the CPU, else 1.
 pub(super) struct PendingHessians {
     pub(super) hessians: Buffer,
     pub(super) gradients: Buffer,
@@ -115,14 +119,15 @@ pub(super) struct PendingHessians {
 }
 
 impl GpuSession {
-    /// Returns the number of points of one launch.
+    /// Returns the largest number of points for which one launch computes Hessians.
     pub(super) fn at_a_time(&self) -> usize {
         let n = self.cpu.plan.n_parameters();
         // Memory for a Hessian and five vectors over the parameters.
         shape::at_a_time(self.backend.properties(), 8 * n * (n + 5))
     }
 
-    /// Starts the computation of Hessians and gradients at `points`.
+    /// Starts the computation of Hessians and gradients at `points`, which has `n` values per point for `n`
+    /// parameters.
     pub(super) fn start_hessians(
         &self,
         placement: &HessianPlacement,
@@ -166,8 +171,8 @@ impl GpuSession {
         Ok(made)
     }
 
-    /// Returns Hessians at `points`, all for the set of data at this offset. `other` computes those that the
-    /// device leaves to the CPU.
+    /// Returns the Hessians at `points` for the one set of data at the offset `data`, n x n values per point
+    /// for `n` parameters. `other` computes the Hessians that the device leaves to the CPU.
     pub(super) fn hessians_at(
         &self,
         placement: &HessianPlacement,

@@ -1,4 +1,5 @@
-//! The input of a launch of fits: requests, items, and the arrays to which they refer.
+//! The input of a launch of fits: requests (one per fit), items (fits that share one set of data), and the
+//! arrays to which both refer.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use super::layout;
 use super::offset::Offset;
 use crate::shared_constants::{MOST_FLIPS, N_COUNTERS, PLACES, START_ALONG, START_AT, START_EARLIER};
 
-/// Requests, items and the arrays to which they point, for one copy to the device. Offsets count from the
+/// Requests, items and the arrays to which they refer, for one copy to the device. Offsets count from the
 /// start of the arena.
 #[derive(Default)]
 pub(super) struct Input {
@@ -31,14 +32,15 @@ impl Input {
         input
     }
 
-    /// Adds an array to which several requests may refer, once, and returns its offset. The array must
-    /// outlive this input, because its address identifies it.
+    /// Adds an array, unless it was added before, and returns its offset. Several requests may refer to the
+    /// array. The array must outlive this input, because it is recognised by its address.
     pub(super) fn shared(&mut self, values: &[f64]) -> Offset<f64> {
         let arena = &mut self.arena;
         *self.points.entry((values.as_ptr(), values.len())).or_insert_with(|| arena.put(values))
     }
 
-    /// Adds a set of data, main counts followed by auxiliary data, and returns its offset.
+    /// Adds a set of data, unless it was added before: main counts followed by auxiliary data. Returns its
+    /// offset. `main` must outlive this input, because the set is recognised by the address of `main`.
     pub(super) fn data(&mut self, main: &[f64], aux: &[f64]) -> Offset<f64> {
         let arena = &mut self.arena;
         *self.points.entry((main.as_ptr(), main.len())).or_insert_with(|| {
@@ -47,7 +49,8 @@ impl Input {
         })
     }
 
-    /// Adds a request of a fit of this kind. With `looks` the fit also starts from further points.
+    /// Adds a request for a fit of this kind. If `looks` is true, the fit searches for further minima from
+    /// the starting points of `kind`.
     pub(super) fn request(
         &mut self,
         table: &ParameterTable,
@@ -94,8 +97,8 @@ impl Input {
         });
     }
 
-    /// Adds an item with the `n_requests` requests that were added last. `data` is a result of
-    /// [`Self::data`].
+    /// Adds an item with the `n_requests` requests that were added last. `data` is the offset that
+    /// [`Self::data`] returned.
     pub(super) fn item(&mut self, n_requests: usize, data: Offset<f64>) {
         self.items.push(layout::Item {
             first_request: (self.requests.len() - n_requests) as i32,
@@ -108,9 +111,9 @@ impl Input {
     }
 }
 
-/// Returns the largest number of starting points of a fit that can be used at the same time: those of its
-/// largest round (`starts_of` and `choose_flips` in `kernels/search.cuh`). It is 0 if the fit has no further
-/// starting points.
+/// Returns how many further starting points of a fit can be used at the same time: the number in the largest
+/// round of its search (`starts_of` and `choose_flips` in `kernels/search.cuh`). It is 0 if the fit has no
+/// further starting points.
 pub(super) fn starts_of(request: &layout::Request) -> usize {
     let count = |n: i32| usize::try_from(n).unwrap_or(0);
     let nonlinear = count(request.n_nonlinear);
@@ -118,7 +121,8 @@ pub(super) fn starts_of(request: &layout::Request) -> usize {
     (shared + usize::from(nonlinear > 0)).max(nonlinear.min(MOST_FLIPS))
 }
 
-/// Returns the parameters whose bounds in a request differ from the model's.
+/// Returns the parameters whose bounds in a request differ from the model's. A fixed parameter has its value
+/// as both bounds.
 fn overrides(table: &ParameterTable, request: &FitRequest) -> Vec<layout::Override> {
     let named = request.fixed.iter().map(|(p, _)| *p).chain(request.bounds.iter().map(|(p, _)| *p));
     let mut named: Vec<usize> = named.collect();
@@ -158,10 +162,12 @@ mod tests {
             })
         };
         assert_eq!(starts(0, 0, 0, 0), 0);
-        // Each direction has two places. The other points are those that all fits share.
+        // Each direction has `PLACES` = 2 starting points in the first round. The other starting points are
+        // those that all fits share.
         assert_eq!(starts(3, 4, 2, 0), 7);
         assert_eq!(starts(3, 9, 1, 0), 9);
-        // Further points are the mirror image, or the flips of up to eight single parameters.
+        // Nonlinear parameters add one starting point with the signs of all of them changed, or a separate
+        // round of up to eight starting points with the sign of one of them changed.
         assert_eq!(starts(0, 0, 0, 1), 1);
         assert_eq!(starts(9, 2, 0, 3), 10);
         assert_eq!(starts(0, 1, 1, 5), 5);

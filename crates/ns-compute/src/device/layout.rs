@@ -1,4 +1,4 @@
-//! Structures that kernels read and write. `kernels/structures.cuh` is generated from these declarations
+//! Structures that kernels read and write. `kernels/structures.cuh` is generated from this file
 //! (`header.rs`).
 
 use bytemuck::{Pod, Zeroable};
@@ -10,8 +10,8 @@ use super::offset::{Offset, OffsetMut};
 use crate::shared_constants::{MEMORY_AT, METRIC_AT, PLACES, PROGRESS_AT};
 
 enumeration! {
-    /// Working arrays of one thread block. Those before FIRST_GLOBAL are in shared memory if the model is
-    /// small enough, otherwise in the block's slab of device memory.
+    /// Working arrays of one thread block. The arrays before FIRST_GLOBAL are in shared memory if the model
+    /// is small enough, otherwise in the block's slab (its part of device memory).
     Array, arrays {
         BlockData, Trial, Gradient, Curved, Slope, Direction, Theta, Held, From, To,
         Lambda, BinSlope, Weight, Bins, Root, Main, Aux,
@@ -23,30 +23,30 @@ enumeration! {
 }
 
 enumeration! {
-    /// Arrays that a Hessian needs in addition to those of an evaluation. They follow these in the slab.
+    /// Further arrays for a Hessian. They come after the arrays of an evaluation in the block's slab.
     Extra, extras {
-        /// `f'` of histosys, per parameter.
+        /// First derivative `f'` of the histosys interpolation code, per parameter.
         First,
-        /// `f''` of histosys, per parameter.
+        /// Second derivative `f''` of the histosys interpolation code, per parameter.
         Second,
-        /// Rank of each parameter. Parameters that act on whole samples ("scalar" ones) have the lowest
+        /// Rank of each parameter. Scalar parameters, which act on all bins of a sample, have the lowest
         /// ranks.
         Rank,
         /// Second derivative of the Poisson term by the expected yield, per bin.
         Curvature,
-        /// Product `G` of the per-bin factors, per cell.
+        /// Product `G` of the per-bin factors of a cell, per cell.
         Product,
         /// Sum of `r G A` over the cells of a block, per block (see hessian.cuh).
         Bare,
-        /// Product `N F` of a block without this factor, per scalar factor.
+        /// Product `N F` of the factor's block without this factor, per scalar factor.
         Left,
-        /// Block of each scalar factor.
+        /// Index of the block, per scalar factor.
         Owner,
-        /// Relative derivative of `N`, blocks x scalar parameters.
+        /// Derivative of `N` divided by `N`, blocks x scalar parameters.
         Ratios,
         /// Derivative of `S = N F`, blocks x scalar parameters.
         Rates,
-        /// Derivative of BARE through `A`, blocks x scalar parameters.
+        /// Derivative of BARE through its factor `A`, blocks x scalar parameters.
         Tilts,
         /// Derivative of the expected yield, bins x parameters.
         Jacobian,
@@ -59,32 +59,33 @@ pub(super) const N_ARRAYS: usize = Array::ALL.len();
 /// Number of offsets in a launch: `N_ARRAYS` rounded up to an even number, so that the next field is aligned.
 pub(super) const N_OFFSETS: usize = N_ARRAYS.next_multiple_of(2);
 
-/// Number of the first array that is always in the block's slab.
+/// Index of the first array that is always in the block's slab of device memory.
 pub(super) const FIRST_GLOBAL: usize = Array::Factor as usize;
 
-/// Number of arrays that only a Hessian has.
+/// Number of arrays that only a Hessian needs.
 pub(super) const N_EXTRA: usize = Extra::ALL.len();
 
 const _: () = assert!(size_of::<BlockProgress>() <= 8 * (METRIC_AT - PROGRESS_AT));
 const _: () = assert!(size_of::<Metric>() <= 8 * (MEMORY_AT - METRIC_AT));
 
 structures! {
-    /// The compiled model on the device. A "block" of the model is one sample in one channel, and a "cell" is
-    /// one bin of a block. Ranges are given by first index and end.
+    /// The compiled model on the device. A block is one sample in one channel, a cell one bin of a block. A
+    /// scalar factor (normfactor, lumi) acts on all cells of a block, a per-bin factor on one cell. A
+    /// template is the histosys effect of a parameter on a cell. Ranges are given by first index and end.
     Plan {
         n_params: i32,
         n_bins: i32,
         n_aux: i32,
         n_blocks: i32,
         n_cells: i32,
-        /// Number of normsys terms.
+        /// Number of normsys terms: factors, each of one parameter on one block.
         n_terms: i32,
         n_slices: i32,
-        /// Number of scalar parameters that act on yields.
+        /// Number of scalar parameters (of normsys, histosys or scalar factors).
         n_reacting: i32,
         /// Number of parameters that are per-bin factors.
         n_binwise: i32,
-        /// Number of scalar factors, summed over blocks.
+        /// Number of scalar factors, added up over all blocks.
         n_factors: i32,
         /// Interpolation code of histosys.
         histosys: i32,
@@ -92,51 +93,51 @@ structures! {
         normsys: i32,
         /// Number of entries of `binwise_cell`.
         n_scaled: i32,
-        /// 1 if the model is so nonlinear that fits try the other sign of single parameters.
+        /// 1 if the model is so nonlinear that fits try the opposite sign of single parameters, else 0.
         strongly_nonlinear: i32,
         /// Largest EDM of a converged fit.
         edm_tolerance: f64,
-        /// Blocks, sorted by decreasing number of templates. Each has three vectors: the ranges of its
-        /// normsys terms and of its cells; the ranges of its scalar factors and of its per-bin factors; the
-        /// first bin of its channel and three unused numbers.
+        /// Three vectors per block: ranges of its normsys terms (positions of `norm_place`) and of its cells;
+        /// ranges of its scalar and of its per-bin factors; first bin of its channel and three unused
+        /// numbers. Blocks with the most templates come first.
         block: Offset<[i32; 4]>,
         /// Parameter of each scalar factor, block after block.
         factor_param: Offset<i32>,
-        /// Parameter of the channel's first bin for each per-bin factor, block after block.
+        /// Parameter that acts on the channel's first bin, for each per-bin factor, block after block.
         binwise_first: Offset<i32>,
         /// Parameter of each normsys term. Terms are sorted by parameter, so that neighbouring threads take
         /// the same branch.
         norm_param: Offset<i32>,
-        /// Polynomial coefficients of normsys term `i`: degrees 6 and 5 at index `i`, degrees 4 and 3 at index
-        /// `n_terms + i`, degrees 2 and 1 at index `2 n_terms + i`.
+        /// Polynomial coefficients of normsys term `i`: degrees 6 and 5 at index `i`, degrees 4 and 3 at
+        /// index `n_terms + i`, degrees 2 and 1 at index `2 n_terms + i`.
         norm_coefficient: Offset<[f64; 2]>,
-        /// Rates of hi and lo beyond the polynomial, per normsys term.
+        /// Rates of the exponential or line beyond the polynomial, for hi and lo, per normsys term.
         norm_rate: Offset<[f64; 2]>,
         /// Block of each normsys term.
         norm_block: Offset<i32>,
-        /// Position of each normsys term when they are sorted by block.
+        /// Position of each normsys term in the order of terms sorted by block.
         norm_place: Offset<i32>,
         /// Block of each cell. Cells are sorted by block.
         cell_block: Offset<i32>,
-        /// Parameter of the only per-bin factor of each cell, or NO_FACTOR or SEVERAL_FACTORS.
+        /// Parameter of the only per-bin factor of each cell, else NO_FACTOR or SEVERAL_FACTORS.
         cell_factor: Offset<i32>,
         /// Nominal yield of each cell.
         nominal: Offset<f64>,
-        /// Range of each slice in `slice_param` and `slice_template`. A slice has the histosys templates of
-        /// WARP neighbouring cells: first the first template of every cell, then the second one of every
-        /// cell, and so on.
+        /// Range of each slice in `slice_param` and `slice_template`. A slice holds the templates of WARP
+        /// neighbouring cells: the first template of every cell, then the second of every cell, and so on,
+        /// padded with zeros.
         slice: Offset<[i32; 2]>,
         /// Parameter of each template in the slices.
         slice_param: Offset<i32>,
-        /// Slope `S` and curve `A` of each template in the slices.
+        /// Slope `S` and curve `A` of each template in the slices (effect `alpha S + f(alpha) A`).
         slice_template: Offset<[f64; 2]>,
         /// Range of each bin in `bin_cell`.
         bin: Offset<[i32; 2]>,
         /// Cell and block of each contribution to a bin.
         bin_cell: Offset<[i32; 2]>,
-        /// Scalar parameters that act on yields, those with most work first. Each has two vectors: the ranges
-        /// of its templates in `hist_cell` and of its normsys terms; the range of its scalar factors in
-        /// `factor_place`, the parameter, and an unused number.
+        /// Two vectors per scalar parameter: ranges of its templates in `hist_cell` and of its normsys terms;
+        /// range of its scalar factors in `factor_place`, the parameter, an unused number. The longest lists
+        /// come first.
         reacting: Offset<[i32; 4]>,
         /// Cell of each template, sorted by parameter.
         hist_cell: Offset<i32>,
@@ -144,28 +145,28 @@ structures! {
         hist_template: Offset<[f64; 2]>,
         /// Index in `factor_param` of each scalar factor, sorted by parameter.
         factor_place: Offset<i32>,
-        /// Parameters that are per-bin factors: range in `binwise_cell`, the parameter, and an unused number.
+        /// Parameters that are per-bin factors: range in `binwise_cell`, the parameter, an unused number.
         binwise: Offset<[i32; 4]>,
         /// Cells that a per-bin factor scales: cell, block, bin, and index of the factor in `binwise_first`,
-        /// which is -1 if it is the only one of the cell.
+        /// which is -1 if the cell has no other per-bin factor.
         binwise_cell: Offset<[i32; 4]>,
-        /// Kind of constraint and index of the auxiliary datum, per parameter.
+        /// Kind of constraint (such as GAUSSIAN) and index of its auxiliary datum, per parameter.
         constraint: Offset<[i32; 2]>,
-        /// 1/sigma of a Gaussian constraint or tau of a Poisson constraint, per parameter.
+        /// 1/sigma of a Gaussian or tau of a Poisson constraint, per parameter; 0 without constraint.
         constraint_scale: Offset<f64>,
         /// Lower bound of each parameter.
         lower: Offset<f64>,
         /// Upper bound of each parameter.
         upper: Offset<f64>,
-        /// Width of the constraint of each parameter, 0 without constraint.
+        /// Width of the constraint of each parameter; 0 without constraint.
         width: Offset<f64>,
         /// 1 for parameters with a kink at 0, else 0; null for models without kinks.
         kinked: Offset<i32>,
     }
 
-    /// The part of the Gauss-Newton metric that all fits of one kind share (see lanes/metric.rs). A local
-    /// parameter acts on one bin. The other parameters are dual or primal, according to how the matrix is
-    /// inverted.
+    /// The part of the Gauss-Newton metric that all fits of one kind share; lanes/metric.rs defines its
+    /// symbols. A local parameter is constrained and acts on one bin. For the others the metric is inverted
+    /// through a matrix over bins (dual parameters) or over parameters (primal parameters).
     Metric {
         n_local: i32,
         n_dual: i32,
@@ -176,22 +177,22 @@ structures! {
         local_start: Offset<i32>,
         local_param: Offset<i32>,
         local_bin: Offset<i32>,
-        /// 1 for local parameters that are per-bin factors and nothing else.
+        /// 1 if a local parameter is only a per-bin factor, so that `local_reaction` is not used, else 0.
         local_factor: Offset<i32>,
-        /// Index of the auxiliary datum of the Poisson constraint of a local parameter, else -1.
+        /// Index of the auxiliary datum of a local parameter's Poisson constraint, -1 if it has none.
         local_count: Offset<i32>,
-        /// Derivative of the bin's expected yield by the local parameter.
+        /// Derivative of the bin's yield by the local parameter, at the point that all fits share.
         local_reaction: Offset<f64>,
         /// Second derivative of the constraint of a local parameter.
         local_stiffness: Offset<f64>,
         dual_param: Offset<i32>,
-        /// Inverse second derivative of the constraint of a dual parameter.
+        /// Inverse of the second derivative of the constraint of a dual parameter.
         dual_inverse: Offset<f64>,
         /// Jacobian of the expected yields, dual parameters x bins.
         dual_rows: Offset<f64>,
         /// Transpose of `dual_rows`, bins x dual parameters.
         dual_columns: Offset<f64>,
-        /// `J D^-1 J'` summed over dual parameters, bins x bins.
+        /// `J D^-1 J'` of the dual parameters, bins x bins.
         kernel: Offset<f64>,
         primal_param: Offset<i32>,
         /// Second derivative of the constraint of a primal parameter, 0 without constraint.
@@ -200,8 +201,8 @@ structures! {
         primal_rows: Offset<f64>,
     }
 
-    /// A parameter whose bounds in a request differ from those of the model. A fixed parameter has lower =
-    /// upper.
+    /// Bounds of a parameter in a request that differ from those of the model. A fixed parameter has lower =
+    /// upper, and `held` is 1 for it, else 0.
     Override {
         param: i32,
         held: i32,
@@ -216,9 +217,9 @@ structures! {
         padding: i32,
         /// Parameters that the direction moves.
         params: Offset<i32>,
-        /// Components of the unit vector, in units of the constraint widths.
+        /// Components of the unit vector, one per parameter, in units of the constraint widths.
         parts: Offset<f64>,
-        /// Widths of the constraints.
+        /// Width of the constraint of each of these parameters.
         widths: Offset<f64>,
         /// Positions along the direction at which descents start.
         places: [f64; PLACES],
@@ -226,20 +227,21 @@ structures! {
 
     /// One fit: a minimisation with its starting point, its bounds and its search for further minima.
     Request {
-        /// START_AT, START_EARLIER or START_ALONG.
+        /// START_AT (given point), START_EARLIER (end of an earlier fit) or START_ALONG (that end, moved).
         start: i32,
-        /// Index, within its item, of the earlier fit at whose end this one starts.
+        /// Index, within the item, of the earlier fit at whose end this fit starts.
         earlier: i32,
         /// Starting point for START_AT, direction for START_ALONG, null for START_EARLIER.
         point: Offset<f64>,
-        /// First fixed parameter, -1 if there is none.
+        /// First fixed parameter, -1 if there is none. START_ALONG moves it to `held_value`.
         held_param: i32,
         n_overrides: i32,
         /// Value of the first fixed parameter.
         held_value: f64,
         overrides: Offset<Override>,
-        /// Index, within its item, of the earlier fit on which this one depends, -1 if there is none. If that
-        /// fit converged, this one is made only if parameter `condition_param` ended within the range.
+        /// Index, within the item, of the earlier fit of the condition, -1 if there is no condition. If the
+        /// earlier fit converged, this fit is made only if the earlier fit's value of parameter
+        /// `condition_param` is from `condition_low` to `condition_high`.
         condition_fit: i32,
         condition_param: i32,
         condition_low: f64,
@@ -256,12 +258,12 @@ structures! {
         first: Offset<f64>,
         /// Further starting points of the second round of the search.
         second: Offset<f64>,
-        /// Parameters that may have another minimum with the opposite sign.
+        /// Parameters at whose opposite sign there may be another minimum.
         nonlinear: Offset<i32>,
         directions: Offset<Direction>,
     }
 
-    /// Fits that share one set of data.
+    /// Fits that share one set of data, i.e. the fits of one task or of one toy.
     Item {
         first_request: i32,
         n_requests: i32,
@@ -275,40 +277,40 @@ structures! {
     Outcome {
         /// `-ln L` relative to the saturated model.
         value: f64,
-        /// `-ln L` of the saturated model without the Gaussian constant for toys, 0 for given data.
+        /// For toys, `-ln L` of the saturated model without the Gaussian constant; for given data, 0.
         saturated: f64,
         edm: f64,
-        /// CONVERGED, LEFT or NOT_NEEDED.
+        /// CONVERGED, LEFT (to the CPU) or NOT_NEEDED (by its condition).
         status: i32,
         iterations: i32,
         evaluations: i32,
-        /// 1 if the CPU may continue from the end of the fit.
+        /// 1 if `value` is finite and not negative, so that the CPU may continue the fit, else 0.
         usable: i32,
     }
 
-    /// A round of a search: further starting points of one fit, each of which any thread block may take (see
-    /// help.cuh). It is zero before a launch, and the host never reads it.
+    /// One round of a fit's search for further minima: a list of starting points that any thread block may
+    /// take (see help.cuh). All bytes are zero before a launch, and the host never reads them.
     Round {
-        /// Next starting point in the upper 32 bits, number of starting points in the lower 32 bits.
+        /// Upper 32 bits: index of the next starting point; lower 32 bits: number of starting points.
         word: u64,
         /// Index of the request.
         request: i32,
         /// Number of this round within its search.
         number: i32,
-        /// Value of the known minimum, which a descent must get below.
+        /// `-ln L` of the lowest minimum before the round.
         known: f64,
-        /// Value of the lowest minimum found in the round.
+        /// `-ln L` of the lowest minimum in the round so far; `known` if no minimum is lower.
         value: f64,
         /// EDM of that minimum.
         edm: f64,
-        /// Starting point of the descent to that minimum, -1 if none is below `known`.
+        /// Index of the starting point that led to that minimum, -1 if none is below `known`.
         start: i32,
-        /// Number of descents that indicate another minimum, plus ONE_OPEN for each descent that ended below
-        /// the known minimum without converging.
+        /// Number of descents that indicate another minimum, plus ONE_OPEN for each descent that was given up
+        /// below `known`.
         several: i32,
-        /// Iterations of all descents of the round.
+        /// Number of iterations of all finished descents of the round.
         iterations: i32,
-        /// Evaluations of all descents of the round.
+        /// Number of evaluations of all finished descents of the round.
         evaluations: i32,
         /// Number of finished descents.
         finished: i32,
@@ -316,24 +318,24 @@ structures! {
         lock: i32,
     }
 
-    /// Progress of a thread block, in BLOCK_DATA. Only kernels use it.
+    /// Progress of a thread block. It is in the array BLOCK_DATA, and only kernels use it.
     BlockProgress {
         item: i32,
-        /// Starting point of the current descent, -1 if there is none.
+        /// Index of the current descent's starting point in its round, -1 if there is none.
         start: i32,
-        /// Block to whose round the starting point belongs.
+        /// Index of the thread block that owns the round of the starting point.
         owner: i32,
-        /// Number of the round, -1 for the first descent of a fit.
+        /// Index of the round within the search, -1 for the first descent of a fit.
         round: i32,
         /// Number of starting points of the round.
         count: i32,
-        /// Whether other blocks may take starting points of the round.
+        /// Whether other thread blocks may take starting points of the round.
         offered: i32,
-        /// Whether the last minimum is the lowest so far.
+        /// Whether the last descent ended in the lowest minimum so far.
         lowest: i32,
-        /// Whether there is nothing left to do.
+        /// Whether the thread block has nothing left to do.
         over: i32,
-        /// Combination of the flags SEVERAL and OPEN.
+        /// Combination of the flags SEVERAL and OPEN (see help.cuh).
         several: i32,
         /// Whether the descent to the lowest minimum converged.
         converged: i32,
@@ -356,23 +358,22 @@ structures! {
         squeeze: f64,
     }
 
-    /// The distribution of one datum.
+    /// The distribution from which one datum of a toy is drawn.
     DatumSource {
-        /// DRAW_TABLE, DRAW_REJECTION or DRAW_NORMAL.
+        /// DRAW_TABLE (Poisson, inversion), DRAW_REJECTION (Poisson, PTRS) or DRAW_NORMAL.
         method: u32,
-        /// Index in `Draws::thresholds` of the first threshold of its table.
+        /// Index in `Draws::thresholds` of the first threshold of the datum's table.
         thresholds: u32,
-        /// Index in `Draws::guides` of the first guide of its table.
+        /// Index in `Draws::guides` of the datum's guide, which shortens the look-up in the table.
         guide: u32,
         unused: u32,
-        /// Constants of the distribution. Their meaning depends on `method`.
+        /// First count of the table (DRAW_TABLE), a `PoissonRejection`, or mean and sigma (DRAW_NORMAL).
         numbers: [f64; 7],
     }
 
-    /// The distributions of all data of a toy.
+    /// The distributions of all data of a toy, with the key of the random numbers.
     Draws {
-        /// Distributions of the main counts, then of the auxiliary data. The index is the slot of the random
-        /// numbers.
+        /// Distributions of the main counts, then of the auxiliary data, by slot of the random numbers.
         sources: Offset<DatumSource>,
         thresholds: Offset<u64>,
         guides: Offset<u16>,
@@ -390,25 +391,24 @@ structures! {
         slab: OffsetMut<f64>,
         /// Doubles from the slab of one thread block to that of the next.
         slab_stride: u64,
-        /// Counters: the next item, the number of finished items, the number of rounds with starting points
-        /// to take.
+        /// Counters: next item, finished items, rounds that have starting points to take.
         queue: OffsetMut<i32>,
-        /// One round per thread block, initially zero; null if thread blocks do not help each other.
+        /// One round per thread block; null if thread blocks do not help each other.
         rounds: OffsetMut<Round>,
         n_blocks: i32,
         /// Number of thread blocks that, when idle, wait for starting points until all items are finished.
-        /// The others end as soon as there are none.
+        /// The other blocks end as soon as there are no starting points to take.
         n_waiting: i32,
         requests: Offset<Request>,
-        /// Null for toys: then item `i` is toy `first_toy + i` with all requests.
+        /// Items with given data. Null for toys: then item `i` is toy `first_toy + i`, with all requests.
         items: Offset<Item>,
         draws: Offset<Draws>,
         first_toy: u64,
         outcomes: OffsetMut<Outcome>,
-        /// n_params values per outcome.
+        /// Best-fit values, n_params per outcome.
         parameters: OffsetMut<f64>,
-        /// Bytes per outcome: n_params that are 1 for parameters that are fixed, at a bound or on a kink,
-        /// then n_bins that are 1 for bins without a positive expected yield.
+        /// Bytes per outcome: n_params that are 1 for parameters that are fixed, held at a bound or on a
+        /// kink, then n_bins that are 1 for bins without a positive expected yield.
         flags: OffsetMut<u8>,
     }
 
@@ -418,7 +418,7 @@ structures! {
         offset: [u32; N_OFFSETS],
         extra: [u64; N_EXTRA],
         n_points: i32,
-        /// Row length of JACOBIAN: the number of parameters rounded up to whole tiles.
+        /// Row length of the array JACOBIAN: the number of parameters rounded up to a multiple of TILE.
         row: i32,
         slab: OffsetMut<f64>,
         /// Doubles from the slab of one thread block to that of the next.
@@ -427,16 +427,16 @@ structures! {
         data: Offset<f64>,
         /// Doubles from one set of data to the next, 0 if all points have the same data.
         data_stride: u64,
-        /// Index of the set of data of each point; null if point `i` has set `i`.
+        /// Index of the set of data for each point; null if point `i` has the set with index `i`.
         data_of: Offset<i32>,
         points: Offset<f64>,
         /// Main part and constraint part of `-ln L` relative to the saturated model, per point; may be null.
         values: OffsetMut<f64>,
         /// n_params values per point; may be null.
         gradients: OffsetMut<f64>,
-        /// n_params x n_params values per point; may be null. Only `ns_evaluate_global` computes them.
+        /// n_params x n_params values per point; may be null. Only `ns_evaluate_global` computes Hessians.
         hessians: OffsetMut<f64>,
-        /// 0 for points without Hessian, else 1.
+        /// 0 for points whose Hessian is left to the CPU, else 1.
         usable: OffsetMut<i32>,
     }
 
@@ -444,28 +444,28 @@ structures! {
     CovarianceLaunch {
         n: i32,
         n_matrices: i32,
-        /// 1 if the matrix is in shared memory during inversion, 0 if it is in the thread block's slab.
+        /// 1 if matrices are in shared memory during inversion, 0 if they are in the blocks' slabs.
         in_shared: i32,
         padding: i32,
         slab: OffsetMut<f64>,
         slab_stride: u64,
-        /// n x n values per matrix, both triangles. They are replaced by the covariances if `wanted` is 1.
+        /// n x n values per matrix, both triangles. If `wanted` is 1, covariances replace the Hessians.
         hessians: OffsetMut<f64>,
         wanted: i32,
         unused: i32,
         /// n values per matrix.
         gradients: Offset<f64>,
-        /// State of each parameter, n values per matrix: MOVES_FREELY, RESTS or HELD_BY_BOUND.
+        /// n values per matrix: MOVES_FREELY, RESTS (fixed or on a kink) or HELD_BY_BOUND.
         rests: Offset<u8>,
-        /// 0 for matrices without Hessian.
+        /// 0 for matrices whose Hessian is missing, else 1.
         usable: Offset<i32>,
         /// n values per matrix.
         variances: OffsetMut<f64>,
-        /// Newton step to the minimum of the quadratic form, n values per matrix.
+        /// Newton step to the minimum of the quadratic approximation, n values per matrix.
         steps: OffsetMut<f64>,
-        /// Smallest `1 / (H_ii C_ii)` of the parameters, and the EDM, per matrix. The former is not positive
-        /// if the Hessian is missing or not positive definite, or if the function hardly falls beyond the
-        /// bound of a parameter.
+        /// Smallest `1 / (H_ii C_ii)` (Hessian H, covariance C) of the parameters, and the EDM, per matrix.
+        /// The former is not positive if the Hessian is missing or not positive definite, or if `-ln L`
+        /// hardly falls beyond a bound that holds a parameter.
         found: OffsetMut<[f64; 2]>,
     }
 
@@ -475,7 +475,7 @@ structures! {
         first_toy: u64,
         n_toys: i32,
         n_data: i32,
-        /// n_data values per toy.
+        /// Main counts, then auxiliary data, n_data values per toy.
         data: OffsetMut<f64>,
     }
 }

@@ -8,8 +8,8 @@ use ns_core::{Device, SessionError};
 use super::backend::{Backend, Kernel, Lane, Properties, Shape};
 use super::offset::Memory;
 
-/// A backend with a memory limit. It reports the limit as its memory, so that batches are sized as for a
-/// small device.
+/// A backend with a memory limit. The properties report the limit as the memory of the device, unless the
+/// device has less, so that batches are sized accordingly.
 pub(super) struct Limited {
     backend: Arc<dyn Backend>,
     properties: Properties,

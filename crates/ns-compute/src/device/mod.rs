@@ -1,8 +1,8 @@
 //! Compiled models on GPUs.
 //!
-//! The modules here do not depend on the vendor of a GPU: they upload inputs, form batches, collect results
-//! and share work between several devices. The part for one vendor is a `Backend` in its own folder: `cuda`
-//! for NVIDIA, and `host` for the kernels compiled for the CPU, which tests use.
+//! The modules here do not depend on the vendor of a GPU: they upload inputs, form batches, collect outcomes
+//! and share work between several devices. What depends on the vendor is in a `Backend`, which has a folder
+//! of its own: `cuda` for NVIDIA's GPUs, and `host` for the kernels compiled for the CPU, which tests use.
 
 mod arena;
 mod backend;

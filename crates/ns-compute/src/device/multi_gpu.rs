@@ -1,8 +1,9 @@
-//! A compiled model on several GPUs of one host, which share batches and give the results of a single GPU.
+//! A compiled model on several GPUs of one host. The GPUs share every batch, and the results have the same
+//! bits as those of a single GPU.
 //!
-//! A fit depends on its task only, and a toy on its index only. So the result does not depend on which of
-//! several GPUs of the same type makes a fit, nor on the other fits of its batch. GPUs of different types may
-//! differ in the last bits and are never mixed.
+//! The outcome of a fit depends on its task only, and the data of a toy depend on the index of the toy only.
+//! So outcomes depend neither on which of several GPUs of the same type makes a fit, nor on the other fits of
+//! the batch. GPUs of different types may differ in the last bits and are never used together.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -19,16 +20,16 @@ use super::session::{GpuSession, MOST_GIVEN};
 use crate::cpu::CpuSession;
 use crate::task::check_task;
 
-/// Limits that determine when work is shared between GPUs, and the sizes of its portions.
+/// Limits that determine when a batch is shared between GPUs, and how large the chunks are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     /// Largest number of tasks or toys that one GPU runs alone, because more GPUs would not be faster.
     pub(super) alone: u64,
-    /// Smallest and largest number of toys in a chunk. A GPU may take fewer.
+    /// Smallest and largest number of toys in a chunk. A GPU takes fewer if it cannot take that many at once.
     pub(super) toys: (u64, u64),
     /// Largest number of tasks with given data in a chunk.
     pub(super) given: u64,
-    /// Largest number of points of an evaluation that one GPU does alone.
+    /// Largest number of points in an evaluation that one GPU makes alone.
     pub(super) points: usize,
 }
 
@@ -40,14 +41,15 @@ impl Default for Sizes {
 
 /// A compiled model on several GPUs of the same type.
 pub struct MultiGpuSession {
-    /// CPU session for fits that the GPUs leave to it.
+    /// CPU session that makes the fits which the GPUs cannot make.
     cpu: CpuSession,
     gpus: Vec<GpuSession>,
     sizes: Sizes,
 }
 
 impl MultiGpuSession {
-    /// Opens one session per device. The sessions share the model compiled for the CPU, and the CPU threads.
+    /// Opens one session per device. The sessions share the model compiled for the CPU. Each gets an equal
+    /// part of the CPU threads.
     ///
     /// # Errors
     /// As [`GpuSession::open`], for any of the devices.
@@ -65,15 +67,15 @@ impl MultiGpuSession {
         Ok(Self { cpu, gpus, sizes: Sizes::default() })
     }
 
-    /// Returns the session with these sizes, for tests.
+    /// Returns the session with other limits, for tests.
     #[cfg(all(test, feature = "cuda-on-host"))]
     pub(super) fn with_sizes(mut self, sizes: Sizes) -> Self {
         self.sizes = sizes;
         self
     }
 
-    /// Fits toys on all GPUs. Returns the number of tasks done, counted from the first: all, or those before
-    /// a task that the GPUs leave to the CPU.
+    /// Fits toys on all GPUs. Returns how many tasks were done before the first task that the GPUs leave to
+    /// the CPU, or the number of all tasks if there is none.
     fn share_drawn(
         &self,
         tasks: &[FitTask],
@@ -94,8 +96,8 @@ impl MultiGpuSession {
         run_chunks(&self.gpus, &queue, &work, deliver)
     }
 
-    /// Fits tasks with given data on all GPUs. Returns the number of tasks done: all, or 0 if the GPUs leave
-    /// them to the CPU.
+    /// Makes the fits of tasks with given data on all GPUs. Returns the number of tasks done: all, or 0 if
+    /// the GPUs leave them to the CPU.
     fn share_given(
         &self,
         tasks: &[FitTask],
@@ -124,8 +126,8 @@ impl MultiGpuSession {
         run_chunks(&self.gpus, &queue, &work, deliver)
     }
 
-    /// Computes values, gradients and Hessians at points of `n` parameters, with an equal part of the points
-    /// on each GPU.
+    /// Computes values, gradients and Hessians at `points`, with an equal part of the points on each GPU. `n`
+    /// is the number of parameters, so a point has `n` values.
     fn evaluate_parts(
         &self,
         data: &Data,
@@ -153,7 +155,8 @@ impl MultiGpuSession {
     }
 }
 
-/// Waits for a thread and returns its result. If the thread panicked, the panic is resumed here.
+/// Waits for the end of a thread and returns its result. If the thread panicked, the panic continues in the
+/// calling thread.
 pub(super) fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }

@@ -4,12 +4,12 @@ use std::marker::PhantomData;
 
 use bytemuck::{Pod, Zeroable};
 
-/// Bit that marks an offset within an arena that is not uploaded yet. No device has so much memory that its
-/// offsets use this bit.
+/// Bit that marks an offset in an arena that is not uploaded yet. Offsets in device memory never use this
+/// bit, because no device has that much memory.
 const IN_ARENA: u64 = 1 << 63;
 
-/// Position of elements of type `T` in device memory, in bytes from its start; 0 is the null offset. For
-/// kernels it is a `const T*`, or a `T*` if they write there.
+/// Position of elements of type `T` in device memory, in bytes from the start of that memory; 0 is the null
+/// offset. Kernels see the offset as a `const T*`, or as a `T*` if `WRITTEN` is true.
 ///
 /// The backend of a device chooses offsets when it allocates memory, and only the backend interprets them:
 /// for CUDA they are addresses. An array in an [`Arena`](super::arena::Arena) has an offset within the arena
@@ -20,7 +20,7 @@ pub(crate) struct Offset<T, const WRITTEN: bool = false>(u64, PhantomData<T>);
 /// Position of elements that kernels write.
 pub(crate) type OffsetMut<T> = Offset<T, true>;
 
-/// Start of memory that a backend has allocated.
+/// Start of a piece of device memory that a backend has allocated.
 pub(crate) type Memory = OffsetMut<u8>;
 
 impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
@@ -53,7 +53,7 @@ impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
         self.0 != 0
     }
 
-    /// Returns the offset of the element that comes this many elements later.
+    /// Returns the offset that is `elements` elements of type `T` further on.
     pub(super) const fn plus(self, elements: usize) -> Self {
         Self(self.0 + (elements * size_of::<T>()) as u64, PhantomData)
     }

@@ -1,5 +1,5 @@
-//! Splits a batch into parts: tasks that go to the device together, and tasks that another session runs.
-//! Indices of outcomes and reports of progress are those of the whole batch.
+//! Splits a batch into parts: consecutive tasks that go to the device together, and tasks that another
+//! session runs. Outcomes keep their indices in the batch, and progress is reported for the batch as a whole.
 
 use ns_core::{
     Control, FitTask, Observer, OutcomeParts, Search, Seen, Session, SessionError, Sink, TaskOutcome,
@@ -12,15 +12,16 @@ pub(super) enum TaskKind {
     Drawn,
     /// Given data that the device fits.
     Given,
-    /// Toys that are left to the CPU: those whose fits search for further minima on their own, or release
-    /// parameters.
+    /// Toys that are left to the CPU: a fit requests a search for further minima that devices do not make, or
+    /// frees a parameter that the model fixes.
     DrawnLeft,
-    /// Given data that are left to the CPU, because fits release parameters.
+    /// Given data that are left to the CPU: a fit frees a parameter that the model fixes.
     GivenLeft,
 }
 
 impl TaskKind {
-    /// Returns the kind of a task. `kinked` means that the model has kinks; devices make its standard search.
+    /// Returns the kind of a task. `kinked` says whether the model has kinks. For toys of such models devices
+    /// make the standard search; for other models the CPU does.
     fn of(task: &FitTask, kinked: bool) -> Self {
         let releases = task.fits.iter().any(|request| !request.released.is_empty());
         let local = |search| search == Search::Local || (kinked && search == Search::Standard);
@@ -34,24 +35,25 @@ impl TaskKind {
     }
 }
 
-/// Progress with the tasks of a part.
+/// Number of tasks of a part that are done, and how to continue.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TasksDone {
     /// Number of tasks that are done, counted from the first.
     pub(super) done: usize,
-    /// Number of tasks after them that are left to another session.
+    /// Number of the following tasks that another session must run next.
     pub(super) left: usize,
 }
 
-/// Function that receives outcomes in order.
+/// Function that receives outcomes in the order of their tasks.
 pub(super) type DeliverOutcomes<'a> = dyn FnMut(Vec<TaskOutcome>) + 'a;
 
-/// Function that runs tasks of one kind as far as it can. At least one task is done or left.
+/// Function that runs tasks of one kind as far as it can. Of the tasks that it gets, at least one must be
+/// done or left in the returned [`TasksDone`].
 pub(super) type RunTasks<'a> =
     dyn Fn(TaskKind, &[FitTask], &mut DeliverOutcomes<'_>) -> Result<TasksDone, SessionError> + 'a;
 
-/// Runs a batch part by part: `make` runs the tasks that it can, and the session returned by `other` runs the
-/// rest.
+/// Runs a batch part by part: `make` runs tasks of one kind, and the session that `other` returns runs the
+/// tasks that `make` leaves. `kinked` says whether the model has kinks.
 ///
 /// # Errors
 /// The first error. Outcomes of earlier tasks are delivered.
@@ -91,24 +93,24 @@ pub(super) fn in_parts<'a>(
     Ok(())
 }
 
-/// Returns the number of fits that tasks request.
+/// Returns how many fits the tasks request, over all their toys.
 pub(super) fn fits_of(tasks: &[FitTask]) -> usize {
     let fits: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
     usize::try_from(fits).unwrap_or(usize::MAX)
 }
 
-/// Position in a batch at which a part of it is given to another session.
+/// Position in a batch at which another session takes over a part of the batch.
 #[derive(Debug, Clone, Copy)]
 struct BatchPosition {
     /// Index of the next outcome.
     index: usize,
-    /// Number of fits that are done before.
+    /// Number of fits of the batch that were done before this position.
     before: usize,
     /// Number of fits in the batch.
     total: usize,
 }
 
-/// Runs `tasks`, a part of a batch, on `session`, and returns the number of outcomes that it delivered.
+/// Runs `tasks`, a part of a batch, on `session`, and returns how many outcomes the session delivered.
 ///
 /// # Errors
 /// Any error of the session.
@@ -127,7 +129,7 @@ fn hand_over(
     Ok(shifted.delivered)
 }
 
-/// Reports the progress of a part as progress of the batch.
+/// Observer that reports the progress of a part as progress of the batch.
 struct Progress<'a> {
     observer: &'a dyn Observer,
     place: BatchPosition,
@@ -139,7 +141,7 @@ impl Observer for Progress<'_> {
     }
 }
 
-/// Passes on outcomes with their indices in the batch.
+/// Sink that passes on the outcomes of a part with their indices in the batch.
 struct Shifted<'a> {
     sink: &'a mut dyn Sink,
     by: usize,

@@ -1,4 +1,5 @@
-//! Caches the shared inputs of batches of toys: a study runs many batches with the same requests and source.
+//! Caches the inputs that batches of toys share, because a toy study runs many batches with the same requests
+//! and the same source of toys.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,10 +11,11 @@ use super::session::GpuSession;
 use crate::lanes::ToyFitter;
 use crate::task::FitDomain;
 
-/// Number of entries in a cache: enough for two hypotheses, and for other work at the same time.
+/// Largest number of entries in a cache: enough for the toys of two hypotheses and for other work at the same
+/// time.
 const KEPT: usize = 4;
 
-/// Inputs that depend on the requests and the expected data, but not on the seed.
+/// Inputs of batches that depend on the requests and the expected data, but not on the seed.
 pub(super) struct Shared {
     pub(super) fitters: Vec<Option<ToyFitter>>,
     /// Inputs of the fits in device memory, one per request.
@@ -22,15 +24,16 @@ pub(super) struct Shared {
     pub(super) size: Size,
 }
 
-/// Inputs that also depend on the seed.
+/// Inputs of batches for one source of toys, including its seed.
 pub(super) struct Prepared {
     source: Arc<ToySource>,
     requests: Vec<FitRequest>,
-    /// Inputs on the device; `None` if the CPU makes these fits.
+    /// Inputs that are independent of the seed, and the distributions in device memory; `None` if the CPU
+    /// makes these fits.
     pub(super) on_device: Option<(Arc<Shared>, draws::Uploaded)>,
 }
 
-/// A cache of the most recently used values, in the order of their last use.
+/// A cache of the `KEPT` most recently used values, in the order of their last use.
 pub(super) struct RecentCache<T>(Mutex<Vec<Arc<T>>>);
 
 impl<T> Default for RecentCache<T> {
@@ -40,7 +43,8 @@ impl<T> Default for RecentCache<T> {
 }
 
 impl<T> RecentCache<T> {
-    /// Returns the most recently used value that matches, and marks it as used.
+    /// Returns the value for which `wanted` is true, the most recently used if there are several, and marks
+    /// it as used.
     pub(super) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = all.iter().rposition(|one| wanted(one))?;
@@ -59,23 +63,24 @@ impl<T> RecentCache<T> {
     }
 }
 
-/// Returns whether the numbers are the same, including the sign of zero.
+/// Returns whether both arrays contain the same numbers. Zeros of opposite sign count as different.
 fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }
 
-/// Returns whether two sources have the same distributions. Their seeds may differ.
+/// Returns whether two sources have the same parameters and distributions. Their seeds and hypotheses may
+/// differ.
 fn same_means(a: &ToySource, b: &ToySource) -> bool {
     same_bits(&a.parameters, &b.parameters) && a.main == b.main && a.auxiliary == b.auxiliary
 }
 
-/// Returns whether a source has these parameters, this seed and this hypothesis.
+/// Returns whether a source has the given parameters, seed and hypothesis.
 pub(super) fn is_of(source: &ToySource, parameters: &[f64], seed: u64, hypothesis: u8) -> bool {
     (source.seed, source.hypothesis) == (seed, hypothesis) && same_bits(&source.parameters, parameters)
 }
 
 impl GpuSession {
-    /// Returns the inputs for `requests` on toys of `source`, from the cache if they are there.
+    /// Returns the inputs for the fits `requests` to toys of `source`, from the cache if possible.
     ///
     /// # Errors
     /// If the device fails.

@@ -24,15 +24,18 @@ use crate::task::{FitDomain, check_task};
 
 /// Largest number of tasks with given data in one launch.
 pub(super) const MOST_GIVEN: usize = 8192;
-/// Number of tasks that a thread finishes at a time in large batches.
+/// Number of tasks in a block, in batches of at least `BLOCK * BLOCKS` tasks. A thread finishes one block of
+/// tasks at a time.
 const BLOCK: usize = 64;
-/// Number of portions into which fewer than `BLOCK * BLOCKS` tasks are divided.
+/// Largest number of blocks into which a smaller batch of tasks is divided.
 const BLOCKS: usize = 32;
-/// Number of threads that read outcomes to which the CPU adds nothing.
+/// Largest number of threads that convert results of the device to outcomes if the CPU has nothing to
+/// compute.
 const READERS: usize = 8;
 
-/// A compiled model on one GPU. A CPU session beside it finishes the fits that the device leaves, makes the
-/// searches that requests ask for, and checks the device.
+/// A compiled model on one GPU. It contains a CPU session of the same model, which makes the fits that the
+/// device cannot complete, makes searches for further minima that the device does not make, and checks the
+/// device.
 pub struct GpuSession {
     pub(super) cpu: CpuSession,
     pub(super) backend: Arc<dyn Backend>,
@@ -40,15 +43,15 @@ pub struct GpuSession {
     pub(super) plan: layout::Plan,
     _plan_memory: Buffer,
     pub(super) threads: u32,
-    /// Shared inputs of fits of given data; `None` if these fits are left to the CPU.
+    /// Inputs that all fits of given data share; `None` if these fits are left to the CPU.
     pub(super) given_kind: Option<DeviceFitKind>,
-    /// Placement of the arrays of Hessians; `None` if Hessians are left to the CPU.
+    /// Placement of the arrays for Hessians; `None` if Hessians are left to the CPU.
     pub(super) hessians: Option<HessianPlacement>,
-    /// Unused lanes with their memory.
+    /// Lanes (streams on the device) that no launch uses now, with their memory.
     slots: Mutex<Vec<Slot>>,
-    /// Cached inputs of batches of toys.
+    /// Cache of the inputs of batches of toys.
     pub(super) prepared: RecentCache<Prepared>,
-    /// Cached sources of toys.
+    /// Cache of the sources of toys.
     sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
 }
@@ -100,8 +103,9 @@ impl GpuSession {
         Ok(session)
     }
 
-    /// Prepares the shared inputs of fits of given data. Their metric is computed at the model's suggested
-    /// values, so that it does not depend on the batch.
+    /// Prepares the inputs that all fits of given data share. Their metric is computed at the model's initial
+    /// parameter values, so that it does not depend on the batch. Returns `None` if the model does not suit
+    /// the kernels' metric, or if descents may end on a ridge between two minima.
     fn prepare_given_kind(&self) -> Result<Option<DeviceFitKind>, SessionError> {
         let plan = &self.cpu.plan;
         let domain = FitDomain::new(&plan.structure.table, &FitRequest::default());
@@ -117,21 +121,22 @@ impl GpuSession {
             &mut worker.scratch,
         );
         put(&self.cpu.workers, worker);
-        // Fits of given data make no search unless requested, so that they could stay on a ridge.
+        // Fits of given data make no search unless requested, so nothing would lead them away from a ridge.
         let fitter = fitter.filter(|fitter| !fitter.has_ridge());
         fitter
             .map(|fitter| DeviceFitKind::new(&self.backend, &fitter, plan.n_bins(), plan.structure.has_kinks))
             .transpose()
     }
 
-    /// Returns whether a fit on the device also starts from further points. In models with kinks it does so
-    /// only on request, as on the CPU.
+    /// Returns whether a fit on the device also starts from the further starting points of its kind, if there
+    /// are any. In models with kinks it does so only if the request asks for a search, as on the CPU.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
         !self.cpu.plan.structure.has_kinks || request.search != Search::Local
     }
 
-    /// Returns the kernel `in_shared`, or `in_global` if its arrays do not fit into shared memory, with their
-    /// placement. The arrays are those of a whole fit of this size, or of an evaluation.
+    /// Places the arrays of a fit of this size, or only those of an evaluation if `whole_fit` is false.
+    /// Returns the kernel `in_shared` if the most used arrays are in shared memory, else the kernel
+    /// `in_global`.
     pub(super) fn program(
         &self,
         size: Size,
@@ -157,19 +162,20 @@ impl GpuSession {
         })
     }
 
-    /// Returns an unused lane with its memory, or a new one.
+    /// Returns an unused lane with its memory, or a new lane if all are in use.
     pub(super) fn take_slot(&self) -> Result<Slot, SessionError> {
         let shelved = self.slots.lock().unwrap_or_else(PoisonError::into_inner).pop();
         shelved.map_or_else(|| Slot::new(&self.backend), Ok)
     }
 
-    /// Keeps a lane whose work is done for later use.
+    /// Takes back a lane whose work has ended, for later launches.
     pub(super) fn put_slot(&self, slot: Slot) {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// Finishes `count` tasks by `one` on the threads of the CPU session, and returns their outcomes in
-    /// order. In parallel, `other` does `extra` pieces of other work, which begin first.
+    /// Calls `one` for each of `count` tasks on the threads of the CPU session, and returns the outcomes in
+    /// the order of the tasks. The same threads begin first with the calls of `other` for the numbers 0 to
+    /// `extra - 1`.
     pub(super) fn settle_all(
         &self,
         count: usize,
@@ -180,8 +186,8 @@ impl GpuSession {
         self.settle_on(usize::MAX, count, one, extra, other)
     }
 
-    /// Finishes `count` tasks by `one` if their results only have to be read. It uses a few threads, because
-    /// waking more would take longer than the work.
+    /// Calls `one` for each of `count` tasks, as [`Self::settle_all`] does, but on few threads. It is meant
+    /// for tasks whose outcomes only have to be copied, which takes less time than waking more threads.
     pub(super) fn settle_short(
         &self,
         count: usize,
@@ -217,13 +223,13 @@ impl GpuSession {
         outcomes
     }
 
-    /// Adds `own` to the number of fits that the device completed.
+    /// Adds `own` to the number of fits in the session's [`DeviceCheck`].
     pub(super) fn count_own(&self, own: u64) {
         let mut check = self.check.lock().unwrap_or_else(PoisonError::into_inner);
         check.merge(&DeviceCheck { n_fits: own, ..DeviceCheck::default() });
     }
 
-    /// Calls `work` with a worker of the CPU session.
+    /// Calls `work` with a worker (the working memory of a thread) of the CPU session.
     pub(super) fn lend(&self, work: &mut dyn FnMut(&mut Worker)) {
         let mut worker = take(&self.cpu.workers, &self.cpu.plan);
         work(&mut worker);

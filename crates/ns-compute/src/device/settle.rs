@@ -1,9 +1,9 @@
-//! Turns the results of a launch into outcomes of tasks. Some fits are finished by the CPU.
+//! Converts the results of a launch to outcomes of tasks. The CPU finishes some of the fits.
 //!
-//! The CPU repeats a fit that the device left without a certificate, and makes a search if the request asks
-//! for it. Uncertainties are added afterwards by the device (`covariance.rs`). If the device cannot compute
-//! the Hessians of a model, the CPU computes the uncertainties here, from the exact Hessian at the device's
-//! minimum.
+//! The CPU repeats a fit if the device did not certify its convergence, and makes the search for further
+//! minima if the request asks for one. Usually the device adds uncertainties afterwards (`covariance.rs`). If
+//! it cannot compute the Hessians of a model, the CPU computes the uncertainties here, from the exact Hessian
+//! at the device's minimum.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,8 +31,8 @@ pub(super) struct ReturnedFit<'a> {
 }
 
 impl<'a> LaunchResults<'a> {
-    /// Returns the result of fit number `index` for a model with `n` parameters and `bins` bins, if there is
-    /// one.
+    /// Returns the result of the fit with this index, for a model with `n` parameters and `bins` bins. `None`
+    /// if the launch has no such fit.
     pub(super) fn fit(&self, index: usize, n: usize, bins: usize) -> Option<ReturnedFit<'a>> {
         let flags = self.flags.get(index * (n + bins)..(index + 1) * (n + bins))?;
         let (held, empty) = flags.split_at(n);
@@ -47,12 +47,13 @@ impl<'a> LaunchResults<'a> {
 
 impl<'a> ReturnedFit<'a> {
     /// Returns whether a parameter is held at the end of the fit: fixed, on a kink, or at a bound beyond
-    /// which the function falls.
+    /// which `-ln L` falls.
     pub(super) fn is_held(&self, parameter: usize) -> bool {
         self.held.get(parameter).is_some_and(|held| *held != 0)
     }
 
-    /// Returns the outcome of a certified fit. `saturated` is `-ln L` of the saturated model for its data.
+    /// Returns the outcome of a fit that converged with a certificate. `saturated` is `-ln L` of the
+    /// saturated model for the data of the fit.
     fn describe(
         &self,
         domain: &dyn Fn() -> Cow<'a, FitDomain>,
@@ -87,7 +88,8 @@ impl<'a> ReturnedFit<'a> {
             nll: self.outcome.value + saturated,
             certificate: Certificate {
                 edm: self.outcome.edm,
-                // The length of the gradient in the metric is an upper limit for each of its elements.
+                // An upper limit: no gradient element times the uncertainty of its parameter exceeds `sqrt(2
+                // EDM)`.
                 projected_gradient: (2.0 * self.outcome.edm).sqrt(),
                 indefinite_steps: 0,
                 restarts_improved: 0,
@@ -103,20 +105,21 @@ impl<'a> ReturnedFit<'a> {
     }
 }
 
-/// Function that calls its argument with a worker.
+/// Function that calls its argument with a worker (the working memory of a thread).
 pub(super) type LendWorker<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
 
-/// Inputs, besides the results of the device, that are needed to finish a task.
+/// Inputs that are needed to finish a task, besides the results of the device.
 pub(super) struct Settling<'a> {
     pub(super) cpu: &'a CpuSession,
     pub(super) task: &'a FitTask,
-    /// Bounds and fixed parameters of each request if tasks share them, else empty.
+    /// Bounds and fixed parameters of each request of the task. Empty if they are to be computed from the
+    /// requests.
     pub(super) domains: &'a [FitDomain],
     pub(super) wanted: OutcomeParts,
-    /// Whether uncertainties are computed afterwards on the device.
+    /// Whether the device computes uncertainties afterwards.
     pub(super) apart: bool,
     pub(super) control: Control<'a>,
-    /// Shared inputs of the fits of toys, one per request; empty for given data.
+    /// Inputs that the fits of all toys share, one per request; empty for given data.
     pub(super) fitters: &'a [Option<ToyFitter>],
     /// Number of fits that the device certified and the CPU did not change.
     pub(super) own: &'a AtomicU64,
@@ -127,13 +130,13 @@ impl<'a> Settling<'a> {
         !self.apart && (self.wanted.uncertainties || self.wanted.covariance)
     }
 
-    /// Returns whether the outcome of a task only needs to be copied from `results`, in which its fits begin
-    /// at index `first`.
+    /// Returns whether the outcome of a task only has to be copied from `results`, so that the CPU has
+    /// nothing to compute. `first` is the index of the task's first fit in `results`.
     pub(super) fn is_short(&self, results: &LaunchResults<'_>, first: usize) -> bool {
         let n = self.cpu.plan.n_parameters();
         let converged =
             |k: usize| results.outcomes.get(first + k).is_some_and(|outcome| outcome.status == CONVERGED);
-        // The device skips fits that are not needed after an earlier certified fit.
+        // The device skips a fit if its condition on an earlier fit, which converged, is not met.
         let needless = |request: &FitRequest| {
             request.only_if.as_ref().is_some_and(|condition| {
                 let value = results.parameters.get((first + condition.fit) * n + condition.parameter);
@@ -145,9 +148,10 @@ impl<'a> Settling<'a> {
         !self.computes_uncertainties() && requests.all(|(k, request)| converged(k) || needless(request))
     }
 
-    /// Returns the outcome of a task whose fits begin at index `first` of `results`. `data` returns the data
-    /// if the CPU needs them. `saturated` is `-ln L` of their saturated model; if it is `None`, the device's
-    /// value is used.
+    /// Returns the outcome of a task, and makes on the CPU the fits that the device did not complete. `first`
+    /// is the index of the task's first fit in `results`. `saturated` is `-ln L` of the saturated model; if
+    /// it is `None`, the device's value is used. `data` returns the data, and is only called if the CPU needs
+    /// them.
     pub(super) fn task(
         &self,
         results: &LaunchResults<'_>,
@@ -158,7 +162,7 @@ impl<'a> Settling<'a> {
     ) -> TaskOutcome {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(self.task.fits.len());
-        // Indices of the requests for which the CPU changed the device's result.
+        // Indices of the requests for which the CPU replaces the device's result.
         let mut changed: Vec<usize> = Vec::new();
         let mut own = 0;
         for (k, request) in self.task.fits.iter().enumerate() {
@@ -204,15 +208,15 @@ impl<'a> Settling<'a> {
         TaskOutcome { fits }
     }
 
-    /// Returns the search that the CPU makes after a fit of given data. In models with kinks the device has
-    /// already made the standard search.
+    /// Returns the search for further minima that the CPU makes after a fit of given data. In models with
+    /// kinks the device has already made the standard search.
     fn to_search(&self, request: &FitRequest) -> Search {
         let done = self.cpu.plan.structure.has_kinks && request.search == Search::Standard;
         if done { Search::Local } else { request.search }
     }
 
-    /// Makes one fit on the CPU: from the device's minimum if the fit converged there, else from the starting
-    /// point of the request.
+    /// Makes one fit on the CPU. The fit starts from the device's minimum if it converged on the device, else
+    /// from the starting point of the request.
     fn finish(
         &self,
         index: usize,
@@ -252,7 +256,7 @@ impl<'a> Settling<'a> {
         Ok(outcome)
     }
 
-    /// Fits a toy that the device left, in SIMD lanes as in a CPU session.
+    /// Fits a toy whose fit the device did not complete, in SIMD lanes as a CPU session does.
     fn in_lanes(
         &self,
         request: &FitRequest,
@@ -275,7 +279,7 @@ impl<'a> Settling<'a> {
     }
 }
 
-/// Returns whether a request depends on the earlier fit number `earlier`.
+/// Returns whether a request starts from the fit with index `earlier` of its task, or is conditional on it.
 fn depends_on(request: &FitRequest, earlier: usize) -> bool {
     let starts = matches!(request.start, Start::Earlier(i) | Start::Along(i, _) if i == earlier);
     starts || request.only_if.as_ref().is_some_and(|condition| condition.fit == earlier)

@@ -1,39 +1,42 @@
-//! Chooses the shape of a launch: the number of threads per block, and the placement of a block's arrays.
+//! Chooses the number of threads per thread block, where the arrays of a thread block are in memory, and the
+//! size of a launch.
 //!
 //! The number of threads determines the order of sums, so it depends on the model alone, never on the batch.
-//! The placement of arrays does not change results.
+//! Neither the placement of arrays nor the size of a launch changes any bit of the outcomes.
 
 use super::backend::Properties;
 use super::fit_kind::Size;
 use super::layout::{self, Array, FIRST_GLOBAL, N_ARRAYS, N_OFFSETS};
 use crate::shared_constants::{BLOCK_DATA_SIZE, LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS};
 
-/// Shared memory per block that the driver reserves, in bytes.
+/// Shared memory per thread block that the driver reserves, in bytes.
 pub(super) const RESERVED: usize = 1024;
 
-/// Ratio of a device's memory to the largest total size of the slabs of one launch. Two launches run at a
-/// time, and other data need memory too.
+/// Ratio of a device's memory to the largest total size of the slabs of one launch (a slab is the working
+/// memory of a thread block). Two launches run at a time, and other data need memory too.
 const PART_FOR_SLABS: u64 = 8;
-/// Ratio of a device's memory to the largest total size of the arrays of one launch that grow with its work.
+/// Ratio of a device's memory to the largest total size of those arrays of a launch whose length is
+/// proportional to the number of fits or points.
 const PART_FOR_ARRAYS: u64 = 16;
-/// Largest total size in bytes of the arrays of one launch that grow with its work.
+/// Largest total size in bytes of those arrays of a launch whose length is proportional to the number of fits
+/// or points.
 const MOST_ARRAYS: usize = 256 << 20;
 
-/// Returns the number of thread blocks for whose slabs there is memory, at least 1. A slab has `slab`
-/// doubles, and all slabs together take at most `most` bytes. No result depends on this number.
+/// Returns for how many thread blocks there is memory, at least 1. Each block has a slab of `slab` doubles,
+/// and all slabs together take at most `most` bytes. No outcome of a fit depends on this number.
 pub(super) fn most_slabs(properties: &Properties, slab: usize, most: usize) -> usize {
     let room = (most as u64).min(properties.memory / PART_FOR_SLABS);
     usize::try_from(room / (8 * slab.max(1)) as u64).unwrap_or(usize::MAX).max(1)
 }
 
-/// Returns the number of fits or points per launch if each takes `bytes` bytes, at least 1. No result depends
-/// on this number.
+/// Returns how many fits or points one launch takes, at least 1, if each of them needs `bytes` bytes. No
+/// outcome of a fit depends on this number.
 pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
     within(properties, bytes, MOST_ARRAYS)
 }
 
-/// Returns the number of fits or points per launch if each takes `bytes` bytes and all of them at most `most`
-/// bytes; at least 1.
+/// Returns how many fits or points one launch takes, at least 1, if each of them needs `bytes` bytes and all
+/// together may take at most `most` bytes.
 pub(super) fn within(properties: &Properties, bytes: usize, most: usize) -> usize {
     let room = (most as u64).min(properties.memory / PART_FOR_ARRAYS);
     usize::try_from(room / bytes.max(1) as u64).unwrap_or(usize::MAX).max(1)
@@ -43,7 +46,7 @@ pub(super) fn within(properties: &Properties, bytes: usize, most: usize) -> usiz
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArrayPlacement {
     pub(super) offset: [u32; N_OFFSETS],
-    /// Whether the most used arrays are in shared memory.
+    /// Whether the arrays before `FIRST_GLOBAL`, the most used ones, are in shared memory.
     pub(super) in_shared: bool,
     /// Size of the arrays in shared memory, in bytes.
     pub(super) shared: usize,
@@ -51,7 +54,7 @@ pub(super) struct ArrayPlacement {
     pub(super) slab: usize,
 }
 
-/// Returns the number of threads per block: as many as the loops of an evaluation keep busy.
+/// Returns the number of threads per block: no more than the loops of an evaluation can keep busy.
 pub(super) fn threads(plan: &layout::Plan) -> u32 {
     let work = plan.n_terms.max(plan.n_cells) + plan.n_params;
     match work {
@@ -61,7 +64,7 @@ pub(super) fn threads(plan: &layout::Plan) -> u32 {
     }
 }
 
-/// Returns the size of each array in doubles.
+/// Returns the size of each array in doubles, for a fit, or only for an evaluation if `whole_fit` is false.
 fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] {
     let (n, bins, aux) = (plan.n_params as usize, plan.n_bins as usize, plan.n_aux as usize);
     let (blocks, cells) = (plan.n_blocks as usize, plan.n_cells as usize);
@@ -106,11 +109,12 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
 
 /// Array of an evaluation that shares memory with the arrays [`LATER`].
 const FIRST_USED: Array = Array::Curved;
-/// Arrays of an evaluation that are first written after the last use of [`FIRST_USED`].
+/// Arrays of an evaluation that are written only after the last use of [`FIRST_USED`].
 const LATER: [Array; 2] = [Array::Total, Array::Others];
 /// Further arrays that only an evaluation uses.
 const EVALUATION: [Array; 5] = [Array::BinSlope, Array::Norm, Array::Scale, Array::Additive, Array::Binwise];
-/// Arrays that only a step of the descent uses. They share memory with all arrays of an evaluation above.
+/// Arrays that are used only between evaluations, in a step of the descent. They share memory with the arrays
+/// of an evaluation above.
 const STEP: [Array; 8] = [
     Array::From,
     Array::To,
@@ -122,8 +126,8 @@ const STEP: [Array; 8] = [
     Array::Scaled,
 ];
 
-/// Places the arrays of a block. The most used arrays are in shared memory if all of them fit there, else
-/// only BLOCK_DATA is.
+/// Places the arrays of a thread block. The most used arrays are in shared memory if all of them fit there;
+/// otherwise only BLOCK_DATA is. Models with kinks are fitted with only BLOCK_DATA in shared memory.
 pub(super) fn place_arrays(
     plan: &layout::Plan,
     size: Size,
@@ -133,7 +137,7 @@ pub(super) fn place_arrays(
     let sizes = sizes(plan, size, whole_fit);
     let limit = properties.shared_per_block.saturating_sub(RESERVED);
     let placement = lay_out(&sizes, true);
-    // Only the kernel for global memory fits models with kinks.
+    // Only the kernel `Kernel::FitGlobal` fits models with kinks.
     let smooth = !plan.kinked.is_some() || !whole_fit;
     if smooth && placement.shared <= limit { placement } else { lay_out(&sizes, false) }
 }

@@ -1,9 +1,9 @@
-//! Fits toys in chunks, two of which are on the device at a time.
+//! Fits toys in chunks (ranges of consecutive toys), two of which are on the device at a time.
 //!
-//! The toys of consecutive tasks form one queue. Each of the two chunks on the device has its own lane, so
-//! that the end of one and the beginning of the next run in parallel, even if they belong to different tasks.
-//! The CPU finishes the chunk whose results have arrived, in pieces that fit into its caches. Results do not
-//! depend on the size of chunks.
+//! The toys of consecutive tasks form one queue. Each of the two chunks on the device has its own lane (a
+//! stream of copies and kernels). So the end of one chunk and the beginning of the next run in parallel, even
+//! if the two belong to different tasks. The CPU finishes a chunk whose results have arrived, in pieces that
+//! fit into the CPU's caches. The outcomes do not depend on the size of chunks.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -27,12 +27,12 @@ use super::settle::Settling;
 use super::shape;
 use crate::eval::Dataset;
 
-/// Size of a chunk in units of the number of toys that the device fits at a time. It keeps the end of a
-/// chunk, when part of the device may be idle, short.
+/// Ratio of the number of toys in a chunk to the number of toys that the device fits at the same time. At the
+/// end of a chunk, part of the device may be idle; with this ratio that is a small part of the time.
 const WAVES: usize = 4;
-/// Smallest number of toys in a chunk, unless memory allows fewer.
+/// Smallest number of toys in a chunk, except if memory does not suffice or the task has fewer.
 const FEWEST_TOYS: usize = 512;
-/// Largest size of the results of a chunk in bytes.
+/// Largest size in bytes of the results of a chunk that are copied to the host, without covariances.
 const MOST_BROUGHT: usize = 64 << 20;
 /// Largest size of the covariances of a chunk in bytes.
 const MOST_COVARIANCES: usize = 512 << 20;
@@ -40,10 +40,11 @@ const MOST_COVARIANCES: usize = 512 << 20;
 const DRAWING: u32 = 128;
 /// Largest number of chunks on the device at a time.
 const UNDER_WAY: usize = 2;
-/// One in this many chunks is checked, beginning with the first.
+/// Ratio of the number of chunks to the number of chunks that the CPU checks. The first chunk of a batch is
+/// checked.
 const CHECKED_CHUNKS: u64 = 4;
-/// Largest size of the outcomes of a piece in bytes, so that they stay in the CPU caches until they are
-/// delivered.
+/// Largest size in bytes of the device's results for a piece, the toys whose outcomes are delivered together.
+/// The outcomes then stay in the CPU's caches until they are delivered.
 const PIECE: usize = 1 << 20;
 /// Smallest number of toys in a piece.
 const FEWEST_SETTLED: usize = 64;
@@ -57,14 +58,15 @@ struct TaskInProgress<'a> {
     task: &'a FitTask,
     drawn: &'a Drawn,
     shared: Arc<Shared>,
-    /// Inputs that keep the distributions of its toys in device memory.
+    /// Inputs of the task. They also keep the distributions of its toys in device memory.
     prepared: Arc<Prepared>,
     launcher: Launcher<'a>,
 }
 
 /// A chunk on the device.
 struct Chunk<'a> {
-    /// Lane of the chunk. It is dropped before the memory that its work uses.
+    /// Lane and memory of the chunk. They are dropped first, because dropping a lane waits for the work that
+    /// uses the memory of `current`.
     slot: Slot,
     current: Arc<TaskInProgress<'a>>,
     items: Range<u64>,
@@ -77,9 +79,9 @@ struct Chunk<'a> {
 struct BatchProgress<'a> {
     under_way: VecDeque<Chunk<'a>>,
     current: Option<Arc<TaskInProgress<'a>>>,
-    /// Number of chunks begun.
+    /// Number of chunks that were begun.
     begun: u64,
-    /// Index of the task that is left to the CPU, after which no more chunks begin.
+    /// Index of the first task that is left to the CPU. No chunk begins after it was found.
     left: Option<usize>,
     /// Error after which no more chunks begin.
     failed: Option<SessionError>,
@@ -94,14 +96,14 @@ struct Batch<'a> {
 }
 
 impl<'a> TaskInProgress<'a> {
-    /// Returns the number of toys in a chunk.
+    /// Returns the largest number of toys in a chunk of this task.
     fn chunk(&self, session: &GpuSession, wanted: OutcomeParts) -> u64 {
         let (plan, properties) = (&session.cpu.plan, session.backend.properties());
         let (n, fits) = (plan.n_parameters(), self.task.fits.len().max(1));
         let per_toy = Launcher::bytes_per_fit(&session.plan) * fits;
         let mut most = shape::within(properties, per_toy, MOST_BROUGHT);
         if session.covers(wanted).is_some() {
-            // The data of the toys are drawn again for their uncertainties.
+            // The device draws the data of all toys of a chunk again for the uncertainties.
             most = most.min(shape::within(properties, 8 * (plan.n_bins() + plan.n_aux()), usize::MAX));
         }
         if wanted.covariance {
@@ -110,7 +112,7 @@ impl<'a> TaskInProgress<'a> {
         (WAVES * self.launcher.fit.blocks).max(FEWEST_TOYS).min(most) as u64
     }
 
-    /// Returns the distributions of the task's toys in device memory.
+    /// Returns the offset of the distributions of the task's toys.
     fn draws(&self) -> Offset<layout::Draws> {
         self.prepared.on_device.as_ref().map_or(Offset::NULL, |(_, sources)| sources.at())
     }
@@ -136,7 +138,8 @@ impl<'a> Batch<'a> {
         Ok(Some(Arc::new(TaskInProgress { number, task, drawn, shared, prepared, launcher })))
     }
 
-    /// Starts chunks until the device has enough of them. With `wait` it may wait for the queue.
+    /// Starts chunks until the device has `UNDER_WAY` of them, or there are no more. If `wait` is true and
+    /// the device has none, may wait until other GPUs have delivered chunks.
     fn go_on(&self, progress: &mut BatchProgress<'a>, queue: &ChunkQueue<'_>, wait: bool) {
         while progress.failed.is_none() && progress.left.is_none() && progress.under_way.len() < UNDER_WAY {
             let Some(number) = queue.task() else { break };
@@ -156,7 +159,7 @@ impl<'a> Batch<'a> {
             };
             let most = current.chunk(self.session, self.wanted);
             let Some(taken) = queue.take(number, most, wait && progress.under_way.is_empty()) else {
-                // Other GPUs may have taken the rest of the task.
+                // Other GPUs may have taken all other toys of the task.
                 if queue.task() == Some(number) { break } else { continue }
             };
             let start = queue.start(number);
@@ -168,7 +171,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Starts a chunk of a task whose first item has index `start`.
+    /// Starts a chunk of the task `current`. `start` is the index of the task's first item in the queue.
     fn start(
         &self,
         current: Arc<TaskInProgress<'a>>,
@@ -204,7 +207,7 @@ impl<'a> Batch<'a> {
         Ok(Chunk { slot, current, items, toys, samples })
     }
 
-    /// Finishes a chunk whose launch has ended, and delivers its outcomes piece by piece.
+    /// Waits for the launch of a chunk, finishes its tasks, and delivers their outcomes piece by piece.
     fn settle(
         &self,
         chunk: &mut Chunk<'_>,
@@ -233,7 +236,8 @@ impl<'a> Batch<'a> {
             settling.task(results, place, saturated, &data, &mut |work| session.lend(work))
         };
         let one = |i: usize| settled(&results, i);
-        // Fits that take the CPU long are finished first, all together; otherwise a piece would wait for its slowest.
+        // Toys for which the CPU has to compute are finished first, all together, so that no piece waits for
+        // its slowest toy.
         let count = (toys.end - toys.start) as usize;
         let is_long = |i: &usize| !settling.is_short(&results, i * task.fits.len());
         let mut long: Vec<usize> = (0..count).filter(is_long).collect();
@@ -268,7 +272,7 @@ impl<'a> Batch<'a> {
             if let Some(placement) = placement {
                 let memory = draw(session, current, toys.clone())?;
                 let fitted = Fitted {
-                    // All toys of a request share its domain.
+                    // The bounds and fixed parameters of a request are the same for all toys.
                     domain: &|_, k| Cow::Borrowed(&current.shared.domains[k]),
                     sets: memory.at(),
                     set_of: &|i| i,
@@ -285,7 +289,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Draws the data of toys again on the device, and returns the buffer with them.
+/// Draws the data of `toys` again on the device, and returns the buffer with the data: main counts, then
+/// auxiliary data, toy after toy.
 fn draw(
     session: &GpuSession,
     current: &TaskInProgress<'_>,
@@ -308,11 +313,12 @@ fn draw(
 }
 
 impl GpuSession {
-    /// Runs the toys of `tasks`, which are the tasks of the queue. Returns the number of tasks done, counted
-    /// from the first: all, unless it reached one that is left to the CPU.
+    /// Fits the toys of `tasks`, the tasks whose toys are in `queue`. Returns how many tasks were done before
+    /// the first task that is left to the CPU, or the number of all tasks if there is none.
     ///
     /// # Errors
-    /// The first error of the device. Chunks that were already on the device are finished and delivered.
+    /// The first error of the device. If a chunk cannot be started, the chunks that are already on the device
+    /// are finished and delivered.
     pub(super) fn run_drawn(
         &self,
         tasks: &[FitTask],
@@ -327,7 +333,7 @@ impl GpuSession {
             batch.go_on(&mut progress, queue, true);
             let Some(mut chunk) = progress.under_way.pop_front() else { break };
             chunk.slot.wait()?;
-            // The device works while the CPU finishes the chunk.
+            // The next chunks are started first, so that the device works while the CPU finishes this chunk.
             batch.go_on(&mut progress, queue, false);
             batch.settle(&mut chunk, deliver)?;
             self.put_slot(chunk.slot);

@@ -1,9 +1,9 @@
 //! Converts a compiled plan to the form that kernels read.
 //!
 //! The numbers are those of [`crate::plan::Plan`], arranged so that neighbouring threads read neighbouring
-//! numbers. normsys terms are sorted by parameter. histosys templates are stored twice: by cell, in slices of
-//! 32 cells, and by parameter. Blocks with many templates come first. Indices that a thread reads together
-//! are in one vector.
+//! numbers. A block is one sample in one channel, and a cell is one bin of a block. normsys terms are sorted
+//! by parameter. histosys templates are stored twice: by cell, in slices of 32 cells, and by parameter.
+//! Blocks with many templates come first. Indices that a thread reads together are in one vector.
 
 use super::arena::Arena;
 use super::layout;
@@ -20,10 +20,10 @@ struct Reactions {
     hist: Vec<(usize, f64, f64)>,
     /// Range of its normsys terms: first index and end.
     norm: (usize, usize),
-    /// Indices in the list of scalar factors.
+    /// Indices of its scalar factors in the list of all scalar factors.
     factor: Vec<usize>,
-    /// Cells that it scales as a per-bin factor: cell, block, bin, and index in the list of per-bin factors,
-    /// which is -1 for the only factor of a cell.
+    /// Cells that the parameter scales as a per-bin factor: cell, block, bin, and index in the list of
+    /// per-bin factors. The index is -1 if the cell has no other per-bin factor.
     binwise: Vec<[i32; 4]>,
 }
 
@@ -71,8 +71,8 @@ impl Ranges {
     }
 }
 
-/// Adds the blocks in this order, with their cells, factors and templates. Returns the index ranges of the
-/// blocks.
+/// Adds the blocks in the order `order`, with their cells, factors and templates. Returns the index ranges of
+/// the blocks; [`norms`] sets those of normsys terms.
 fn cells(
     plan: &Plan,
     arena: &mut Arena,
@@ -179,7 +179,7 @@ fn norms(
     for run in &plan.structure.norm_runs {
         let first = terms.len();
         for term in run.start..run.end {
-            // Padding terms refer to a block after the last one.
+            // Terms that pad the list refer to a block that does not exist, after the last one.
             let Some(&block) = place_of_block.get(plan.structure.norm_block[term] as usize) else { break };
             terms.push(term);
             params.push(run.param);
@@ -241,8 +241,8 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
     };
 }
 
-/// Adds the effects by parameter. Parameters with most work come first, so that no team of threads has a long
-/// list at the end.
+/// Adds the effects of each parameter. Parameters with the longest lists of effects come first, so that no
+/// team of threads begins a long list when the other teams are done.
 fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
     let work = |r: &Reactions| r.hist.len() + (r.norm.1 - r.norm.0) + r.factor.len();
     let mut order: Vec<usize> = (0..reactions.len()).filter(|&p| work(&reactions[p]) > 0).collect();
@@ -276,7 +276,7 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
     out.binwise_cell = arena.put(&entries);
 }
 
-/// Adds first index and end of each of these lists in their concatenation.
+/// Adds the range (first index and end) of each of these lists in the concatenation of all lists.
 fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> Offset<[i32; 2]> {
     let mut end = 0;
     let ranges: Vec<[i32; 2]> = lists

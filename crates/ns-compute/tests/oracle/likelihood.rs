@@ -1,8 +1,8 @@
 //! The textbook likelihood, one bin and one modifier at a time, over hyper-dual numbers.
 //!
-//! It is written from the formulae of HistFactory and pyhf, deliberately in another form than that of the
+//! The code follows the formulae of HistFactory and pyhf, deliberately in another form than that of the
 //! engine: templates are interpolated between their three histograms, code4 solves its six conditions with an
-//! explicit matrix, nothing is shared or precomputed.
+//! explicit matrix, and no intermediate number is shared or computed in advance.
 
 use ns_core::{BinnedData, Constraint, Effect, HistosysCode, Model, NormsysCode};
 
@@ -47,10 +47,11 @@ fn normsys(code: NormsysCode, lo: f64, hi: f64, alpha: Hyper) -> Hyper {
         NormsysCode::Code1 => return outside(alpha),
         NormsysCode::Code4 if a.abs() >= 1.0 => return outside(alpha),
         NormsysCode::Code4 => {}
-        // Code 6 is a histosys of code 4p with a nominal value of 1.
+        // Code 6 of normsys is code 4p of histosys with a nominal value of 1.
         NormsysCode::Code6 => return histosys(HistosysCode::Code4p, lo, 1.0, hi, alpha) + 1.0,
     }
-    // Value, slope and curvature at +1 and -1, through the inverse of the 6 x 6 system.
+    // The polynomial of code 4 has the values, slopes and curvatures `b` of the exponentials at +1 and -1.
+    // The inverse of this 6 x 6 system gives its coefficients.
     let b = [hi - 1.0, lo - 1.0, hi.ln() * hi, -lo.ln() * lo, hi.ln().powi(2) * hi, lo.ln().powi(2) * lo];
     let inverse = [
         [15.0 / 16.0, -15.0 / 16.0, -7.0 / 16.0, -7.0 / 16.0, 1.0 / 16.0, -1.0 / 16.0],
@@ -69,7 +70,7 @@ fn normsys(code: NormsysCode, lo: f64, hi: f64, alpha: Hyper) -> Hyper {
     sum
 }
 
-/// Returns the expected yield of every bin.
+/// Returns the expected yield of every bin, channel after channel.
 pub(super) fn expected(model: &Model, theta: &[Hyper]) -> Vec<Hyper> {
     let mut all = Vec::new();
     for channel in &model.channels {

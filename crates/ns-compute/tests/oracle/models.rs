@@ -1,11 +1,11 @@
-//! Random models with every modifier, shared parameters, zero yields and zero counts.
+//! Random models with all types of modifiers, shared parameters, zero yields and zero counts.
 
 use ns_core::{
     BinnedData, Channel, Constraint, Data, Effect, EvaluationRequest, HistosysCode, Interpolation, Model,
     Modifier, NormsysCode, Parameter, ParameterSet, Sample, Session,
 };
 
-/// A small random-number generator (SplitMix64), so that a failing model can be reproduced from its seed.
+/// A small random-number generator (SplitMix64). A failing model can be reproduced from its seed.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -149,7 +149,8 @@ pub(super) fn random_model(seed: u64) -> Model {
     }
 }
 
-/// Returns a random point within the bounds. Unconstrained parameters are sometimes 0, where divisions fail.
+/// Returns a random point within the bounds. Unconstrained parameters are sometimes 0, where formulas that
+/// divide by a factor fail.
 pub(super) fn random_point(model: &Model, r: &mut Random) -> Vec<f64> {
     model
         .parameters
@@ -162,8 +163,8 @@ pub(super) fn random_point(model: &Model, r: &mut Random) -> Vec<f64> {
         .collect()
 }
 
-/// Fixes the unconstrained parameters that have no effect at `point`, because fits in which such a parameter
-/// is free are made by the scalar optimiser of the CPU alone. `session` is a session of `model`.
+/// Fixes the unconstrained parameters on which `-ln L` does not depend at `point`. Otherwise only the scalar
+/// optimiser of the CPU would make the fits, not SIMD lanes or devices. `session` is a session of `model`.
 pub(super) fn hold_idle(model: &mut Model, session: &dyn Session, point: &[f64]) {
     let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
     let slopes = session.evaluate(&Data::observed(), point, request).unwrap().gradient;

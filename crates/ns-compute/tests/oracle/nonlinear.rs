@@ -8,20 +8,20 @@ use ns_core::{
     TaskOutcome,
 };
 
-/// Number of bins with a background that a parameter changes by the same amount in both directions. One more
-/// bin has the signal.
+/// Number of bins with a background that one nuisance parameter changes by the same amount in both
+/// directions. One more bin has the signal.
 const NONLINEAR_BINS: usize = 6;
-/// Nominal background of each of these bins.
+/// Nominal background in each of these bins.
 const BACKGROUND: f64 = 100.0;
 /// Change of the background at parameter values of 1 and -1.
 const CURVATURE: f64 = 40.0;
 /// Nominal signal.
 const SIGNAL: f64 = 50.0;
-/// Value of these parameters at which toys are drawn and descents begin.
+/// Value of the nuisance parameters at which toys are drawn and descents begin.
 const AT: f64 = 0.8;
 
-/// Returns the model. Every bin has its own parameter, so the minimum separates into bins, and each of these
-/// parameters may be positive or negative at a minimum.
+/// Returns the model. Every bin has its own parameter, so the minimum can be found bin by bin. Each nuisance
+/// parameter may be positive or negative at a minimum.
 pub(super) fn model() -> Model {
     let modifier = |first, effect| Modifier { name: String::new(), first, effect };
     let background = |b: usize| if b < NONLINEAR_BINS { BACKGROUND } else { 0.0 };
@@ -63,8 +63,8 @@ pub(super) fn model() -> Model {
     }
 }
 
-/// Returns the parameter value with the lowest `-ln L` of one bin: of a fine grid, refined between
-/// neighbouring points.
+/// Returns the parameter value with the lowest `-ln L` of one bin with the given count and auxiliary datum:
+/// the best point of a fine grid, refined between its neighbours.
 fn lowest(count: f64, datum: f64) -> f64 {
     let value = |x: f64| {
         let square = x * x;
@@ -82,16 +82,16 @@ fn lowest(count: f64, datum: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The toys whose fits end above their lowest minimum.
+/// The toys whose fits end above the lowest minimum of their `-ln L`.
 pub(super) struct Missed {
     /// Number of toys that were fitted.
     pub(super) toys: usize,
-    /// Index of each such toy, and how far above it ends.
+    /// Index of each such toy, and the height in `-ln L` of its fit above the lowest minimum.
     pub(super) above: Vec<(usize, f64)>,
 }
 
-/// Fits toys on `session` and compares their values of `-ln L` with those of the lowest minima, which `cpu`
-/// computes.
+/// Fits 400 toys on `session` and compares their values of `-ln L` with those at the lowest minima, which
+/// `cpu` evaluates.
 pub(super) fn missed(session: &dyn Session, cpu: &dyn Session) -> Missed {
     const TOYS: u64 = 400;
     let mut point = vec![AT; NONLINEAR_BINS + 1];
@@ -112,7 +112,8 @@ pub(super) fn missed(session: &dyn Session, cpu: &dyn Session) -> Missed {
         let data = source.draw(toy as u64);
         let mut best = vec![(data.main[NONLINEAR_BINS] / SIGNAL).min(10.0)];
         best.extend(data.main.iter().zip(&data.aux).map(|(&count, &datum)| lowest(count, datum)));
-        // A single descent from the start does not reach a minimum with a negative parameter.
+        // A single descent from the starting point does not reach a minimum with a negative nuisance
+        // parameter.
         sides += usize::from(best[1..].iter().any(|x| *x < -0.1));
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
         let least = cpu.evaluate(&data.into(), &best, request).unwrap().nll[0];

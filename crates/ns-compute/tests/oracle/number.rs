@@ -1,9 +1,10 @@
-//! Hyper-dual numbers: a value with two first derivatives and their mixed second one, exact to
-//! rounding (Fike and Alonso, AIAA 2011-886).
+//! Hyper-dual numbers: a value with its first derivatives by two variables and its mixed second derivative,
+//! exact to rounding (Fike and Alonso, AIAA 2011-886).
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// `value + a e1 + b e2 + ab e1 e2`.
+/// The number `value + a e1 + b e2 + ab e1 e2`, with `e1 e1 = e2 e2 = 0`: `a` and `b` are the first
+/// derivatives, `ab` is the second derivative.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hyper {
     pub(super) value: f64,
@@ -17,7 +18,8 @@ impl Hyper {
         Self { value, a: 0.0, b: 0.0, ab: 0.0 }
     }
 
-    /// Returns `f` of this number, from `f`, `f'`, `f''` at its value.
+    /// Returns a function of this number, given `f`, `f'` and `f''`: the function and its derivatives at
+    /// `value`.
     fn chain(self, f: f64, first: f64, second: f64) -> Self {
         Self {
             value: f,

@@ -1,4 +1,4 @@
-//! Compares covariances of the kernels compiled for the CPU with the CPU's own.
+//! Compares covariances computed by the kernels compiled for the CPU with those of a CPU session.
 
 use ns_core::{
     Data, Drawn, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Model, Parameter,
@@ -10,7 +10,8 @@ use super::super::test_support::{both, execution};
 use super::*;
 use crate::cpu::CpuSession;
 
-// The functions of this file are private to its parent module, so each test module includes the file anew.
+// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
+// module includes it anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
@@ -27,7 +28,8 @@ fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<Ta
     outcomes
 }
 
-/// Returns a smooth random model whose fits the device can make. Free parameters without effect are fixed.
+/// Returns a random model without kinks whose fits the device can make. Its free parameters without effect
+/// are fixed.
 fn fitted_model(seed: u64) -> Model {
     let mut model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(seed) };
     let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
@@ -40,8 +42,8 @@ fn local(fixed: &[(usize, f64)]) -> FitRequest {
     FitRequest { search: Search::Local, fixed: fixed.to_vec(), ..FitRequest::default() }
 }
 
-/// Compares fits with covariances. Returns the largest difference of covariance elements divided by
-/// `sqrt(C_ii C_jj)`.
+/// Compares the fit `there` of a device, with its covariance, with the fit `here` of the CPU. Returns the
+/// largest difference of covariance elements `C_ij`, divided by `sqrt(C_ii C_jj)`.
 fn compare(what: &str, here: &FitOutcome, there: &FitOutcome) -> f64 {
     assert_eq!(here.status, there.status, "{what}");
     assert_eq!(here.inactive, there.inactive, "{what}");
@@ -69,10 +71,10 @@ fn compare(what: &str, here: &FitOutcome, there: &FitOutcome) -> f64 {
     worst
 }
 
-/// Results of the device for the covariances of a batch.
+/// Summary of the covariances that the device computed for a batch of fits.
 #[derive(Debug, Default)]
 struct Confirmed {
-    /// Number of fits.
+    /// Number of fits in the batch.
     asked: usize,
     /// Number of fits whose covariances the device computed.
     made: usize,
@@ -81,7 +83,7 @@ struct Confirmed {
     worst: f64,
 }
 
-/// Calls `work` with the inputs of fits of given data.
+/// Calls `work` with the inputs of `tasks`, which have given data, for the computation of uncertainties.
 fn with_fitted(gpu: &GpuSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_>)) {
     let set = |task: &FitTask| gpu.cpu.dataset(&task.data).unwrap();
     let sets: Vec<Dataset> =
@@ -97,7 +99,8 @@ fn with_fitted(gpu: &GpuSession, tasks: &[FitTask], work: impl FnOnce(&Fitted<'_
     });
 }
 
-/// Fits a batch, lets the device alone compute covariances, and adds the results to `all`.
+/// Fits a batch, lets the device compute covariances without the help of the CPU, and adds the comparison to
+/// `all`.
 fn confirm(gpu: &GpuSession, tasks: &[FitTask], all: &mut Confirmed) {
     let mut outcomes = run(gpu, tasks, OutcomeParts::default());
     let (mut places, mut left) = (Vec::new(), Vec::new());
@@ -126,8 +129,8 @@ fn confirm(gpu: &GpuSession, tasks: &[FitTask], all: &mut Confirmed) {
     }
 }
 
-/// Returns the largest difference of a covariance from the inverse of the CPU's Hessian at the same point,
-/// divided by `sqrt(C_ii C_jj)`.
+/// Returns the largest difference of an element `C_ij` of a covariance from the inverse of the CPU's Hessian
+/// at the same point, divided by `sqrt(C_ii C_jj)`.
 fn apart(
     gpu: &GpuSession,
     data: &Data,
@@ -151,7 +154,8 @@ fn apart(
     worst
 }
 
-/// Returns the inverse over the rows that do not rest, computed by elimination with the largest pivot first.
+/// Returns the inverse of the Hessian over the parameters for which `rests` is false, i.e. that are not held
+/// fixed, computed by elimination with the largest pivot first. Elements of other parameters have no meaning.
 fn inverse(hessian: &[f64], n: usize, rests: &dyn Fn(usize) -> bool) -> Vec<f64> {
     let mut a = hessian.to_vec();
     let mut to_do: Vec<usize> = (0..n).filter(|&p| !rests(p)).collect();
@@ -212,7 +216,8 @@ fn covariances_of_fits_are_the_cpu_s() {
     assert!(worst < 1e-8 && made * 2 > asked, "{made} of {asked} by the device, {worst:e} apart");
 }
 
-/// Returns the outcomes as text. The shortest text of a number determines its bits.
+/// Returns the outcomes as text. Outcomes with the same text have the same bits, because Rust prints as many
+/// digits of a number as are needed to tell it from others.
 fn text(outcomes: &[TaskOutcome]) -> Vec<String> {
     outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
 }

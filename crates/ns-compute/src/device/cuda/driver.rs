@@ -1,8 +1,8 @@
 //! A CUDA device, accessed through NVIDIA's driver.
 //!
-//! Each device has one context (the primary one, which other libraries of the process share), one stream and
-//! one module. They are created when first needed and kept until the process ends, because creating them
-//! takes 0.2 s.
+//! Each device has one context (the primary context, which other libraries of the process share), one stream
+//! besides those of lanes, and one module with the kernels. They are created when first needed and kept until
+//! the process ends or the device is lost, because creating them takes 0.2 s.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -23,10 +23,10 @@ use super::loading::{self, attribute, guarded};
 use super::pool::Pool;
 use super::staging::Staging;
 
-/// Largest size in bytes of a copy to the device that does not use page-locked memory: the driver sends such
-/// data together with the command.
+/// Largest size in bytes of a copy to the device that does not use page-locked memory. The driver sends so
+/// little data together with the copy command.
 const SMALL: usize = 64 << 10;
-/// Largest size in bytes of freed memory that is kept for reuse.
+/// Largest total size in bytes of freed device memory that is kept for reuse.
 const KEPT: usize = 1 << 30;
 /// Largest size in bytes of a kernel's parameters that every GPU accepts.
 const MOST_PARAMETERS: usize = 4096;
@@ -46,24 +46,24 @@ pub(super) struct CudaDriver {
 /// A pointer that the driver uses as a handle.
 pub(super) struct Handle<T>(pub(super) *mut T);
 
-// SAFETY: handles of the driver are valid on any thread.
+// SAFETY: the driver's handles are valid on any thread.
 unsafe impl<T> Send for Handle<T> {}
 // SAFETY: handles are valid on any thread, and the driver does the necessary locking.
 unsafe impl<T> Sync for Handle<T> {}
 
-/// Returns the device with this index. The first call opens it; later calls return the same one until it is
-/// lost.
+/// Returns the device with this index. The first call opens the device; later calls return the same device
+/// until it is lost.
 ///
 /// # Errors
 /// If the driver, the device, or code for the GPU is missing, each with its remedy.
 pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
-    // Each device has a lock of its own, so that several can be opened in parallel.
+    // Each device has its own lock, so that several devices can be opened in parallel.
     type DriverSlot = Arc<Mutex<Option<Arc<CudaDriver>>>>;
     static OPEN: Mutex<BTreeMap<usize, DriverSlot>> = Mutex::new(BTreeMap::new());
     let place = Arc::clone(OPEN.lock().unwrap_or_else(PoisonError::into_inner).entry(index).or_default());
     let mut open = place.lock().unwrap_or_else(PoisonError::into_inner);
     if open.as_ref().is_some_and(|device| device.lost.load(Ordering::Relaxed)) {
-        // If no session uses the lost device any more, this ends its context, and a new one is created.
+        // If no session uses the lost device any more, its context ends here. A new context is created below.
         *open = None;
     }
     if let Some(device) = open.as_ref() {
@@ -78,7 +78,8 @@ pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
 /// Whether a device has been opened in this process.
 static WARM: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether this process has opened a device before, so that the next session opens at once.
+/// Returns whether this process has opened a CUDA device before. The next session on that device then opens
+/// without delay.
 #[must_use]
 pub fn is_warm() -> bool {
     WARM.load(Ordering::Relaxed)
@@ -121,8 +122,9 @@ impl CudaDriver {
         Ok(this)
     }
 
-    /// Calls the driver with the device's context current, restores the thread's context, and converts errors
-    /// and panics to errors of the session.
+    /// Runs `call` with the device's context as the current context of the thread, and restores the previous
+    /// context. Converts errors of the driver and panics to errors of the session; `doing` names the
+    /// operation in them.
     pub(super) fn inside<T>(
         &self,
         doing: DriverCall,
@@ -131,7 +133,8 @@ impl CudaDriver {
         guarded(self.device, || self.current(call).map_err(|error| self.failed(doing, error.0)))
     }
 
-    /// Returns the session's error for an error of the driver, and records the loss of the device.
+    /// Converts an error of the driver to an error of the session. If the error means that the device is
+    /// lost, records that loss.
     pub(super) fn failed(&self, doing: DriverCall, code: CUresult) -> SessionError {
         let error = explain(self.device, doing, code);
         if matches!(error, SessionError::DeviceLost { .. }) {
@@ -140,13 +143,14 @@ impl CudaDriver {
         error
     }
 
-    /// Calls the driver with the device's context current, and restores the thread's context.
+    /// Runs `call` with the device's context as the current context of the thread, and restores the previous
+    /// context.
     pub(super) fn current<T>(&self, call: impl FnOnce() -> Result<T, DriverError>) -> Result<T, DriverError> {
         // SAFETY: the context is retained as long as `self` lives.
         unsafe { sys::cuCtxPushCurrent_v2(self.context.0) }.result()?;
         let result = call();
         let mut popped = std::ptr::null_mut();
-        // SAFETY: it removes the context that was pushed above.
+        // SAFETY: the call removes the context that was pushed above.
         let restored = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) }.result();
         result.and_then(|value| restored.map(|()| value))
     }
@@ -155,13 +159,14 @@ impl CudaDriver {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the size of free memory in bytes, including freed memory that is kept.
+    /// Returns the size of the device's free memory in bytes, including freed memory that is kept for reuse.
     pub(super) fn free_memory(&self) -> Result<u64, SessionError> {
         let (free, _) = self.inside(DriverCall::Asking, result::mem_get_info)?;
         Ok((free + self.pool().held()) as u64)
     }
 
-    /// Returns memory to the driver. After a failure of the device this is neither possible nor needed.
+    /// Returns memory at these addresses to the driver. Errors are ignored: after a failure of the device,
+    /// freeing is neither possible nor needed.
     fn free(&self, addresses: Vec<u64>) {
         let _ = self.inside(DriverCall::Allocating, || {
             for address in addresses {
@@ -192,7 +197,7 @@ impl CudaDriver {
         }
         let function = self.function(kernel)?;
         self.allow(function, shape.shared)?;
-        // The driver reads the whole parameter of the kernel from this array, whose alignment is that of
+        // The driver reads the kernel's parameter from this array. Its alignment must be that of 64-bit
         // numbers.
         let mut bytes = [0_u64; MOST_PARAMETERS / 8];
         for (word, chunk) in bytes.iter_mut().zip(parameter.chunks(8)) {
@@ -217,11 +222,12 @@ impl CudaDriver {
         })
     }
 
-    /// Makes the stream `lane` wait for all work submitted so far to the device's own stream. `event` belongs
-    /// to the lane.
+    /// Makes the stream `lane` wait for all work that was submitted to the device's own stream so far.
+    /// `event` is an event of the lane, which records the end of that work.
     ///
     /// # Safety
-    /// Stream and event must be alive and of this device. The device's context must be current.
+    /// Stream and event must belong to this device and not be destroyed. The device's context must be the
+    /// current context of the thread.
     pub(super) unsafe fn precede(&self, lane: sys::CUstream, event: sys::CUevent) -> Result<(), DriverError> {
         // SAFETY: the caller guarantees both; the device's own stream lives as long as the device.
         unsafe {
@@ -235,7 +241,7 @@ impl CudaDriver {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Calls `copy` with the page-locked memory and the device's stream.
+    /// Runs `copy` with the page-locked memory for copies and the device's own stream.
     fn staged(
         &self,
         doing: DriverCall,
@@ -305,13 +311,13 @@ impl Backend for CudaDriver {
             return Ok(());
         }
         if from.len() <= SMALL {
-            // SAFETY: `to` is device memory of that size; from pageable memory the driver has read all of it when
-            // the call returns.
+            // SAFETY: `to` is device memory of that size. `from` is pageable memory, which the driver has
+            // read completely when the call returns.
             return self.inside(DriverCall::Copying, || unsafe {
                 result::memcpy_htod_async(to.bytes(), from, self.stream.0)
             });
         }
-        // SAFETY: as above.
+        // SAFETY: the same conditions hold.
         self.staged(DriverCall::Copying, |staging, stream| unsafe { staging.write(stream, to.bytes(), from) })
     }
 
@@ -350,12 +356,13 @@ impl Backend for CudaDriver {
 }
 
 impl Drop for CudaDriver {
-    /// Releases the context, which frees everything in it. This happens only after the device was lost.
+    /// Releases the context. If nothing else uses the context, the driver then frees everything in it. A
+    /// `CudaDriver` is dropped only after its device was lost.
     fn drop(&mut self) {
         let Device::Cuda(index) = self.device else { return };
         let _ = guarded(self.device, || {
             let handle = loading::handle(loading::driver()?, index)?;
-            // SAFETY: it was retained once, when this was made.
+            // SAFETY: the context was retained once, when `self` was created.
             let _ = unsafe { result::primary_ctx::release(handle) };
             Ok(())
         });

@@ -3,14 +3,14 @@
 use cudarc::driver::sys::CUresult;
 use ns_core::{Device, SessionError};
 
-/// The operation that the driver was to do.
+/// The operation in which the driver reported an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DriverCall {
     /// Starting the driver and looking for devices.
     Starting,
     /// Opening the device.
     Opening,
-    /// Reading properties, or the size of free memory.
+    /// Reading properties of the device or the size of its free memory.
     Asking,
     Allocating,
     Copying,
@@ -35,15 +35,15 @@ impl DriverCall {
 /// The state of the device after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FailureKind {
-    /// The device cannot be used, and nothing was started.
+    /// The device cannot be used. No work was started.
     Unavailable,
     /// The operation was refused; the device still works.
     Refused,
-    /// The device is lost; all later operations fail.
+    /// The device is lost: all later operations fail until it is opened again.
     Lost,
 }
 
-/// Returns the error of a session for an error of the driver.
+/// Converts an error of the driver to an error of a session on `device`.
 pub(super) fn explain(device: Device, doing: DriverCall, code: CUresult) -> SessionError {
     let (kind, remedy) = meaning(code);
     let error = name(code);
@@ -59,7 +59,7 @@ fn unavailable(device: Device, reason: String, remedy: &'static str) -> SessionE
     SessionError::DeviceUnavailable { device, reason, remedy: remedy.to_owned() }
 }
 
-/// Returns the driver's name for an error with its number, as in `CUDA_ERROR_ILLEGAL_ADDRESS (700)`.
+/// Returns the name and number of an error, for example `CUDA_ERROR_ILLEGAL_ADDRESS (700)`.
 pub(super) fn name(code: CUresult) -> String {
     format!("{code:?} ({})", code as u32)
 }

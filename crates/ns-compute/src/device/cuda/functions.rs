@@ -13,25 +13,27 @@ use super::failure::{DriverCall, name};
 use super::images::Image;
 use super::loading::guarded;
 
-/// Dynamic shared memory in bytes that a kernel may use without a request for more.
+/// Dynamic shared memory in bytes that every kernel may use without asking the driver for more.
 const PLAIN_SHARED: u32 = 48 << 10;
-/// Preferred part of shared memory in the memory that it shares with the L1 cache, in percent.
+/// Preferred percentage of shared memory in the on-chip memory that is divided between shared memory and L1
+/// cache.
 const ALL_SHARED: i32 = 100;
 
-/// A kernel, and the dynamic shared memory that it may use.
+/// A loaded kernel, and the dynamic shared memory that it may use.
 pub(super) struct Function {
     pub(super) handle: Handle<sys::CUfunc_st>,
-    /// Dynamic shared memory in bytes that the kernel may use. It is locked during a change; otherwise the
-    /// smaller of two simultaneous changes could come last.
+    /// Dynamic shared memory in bytes that the kernel may use. The lock is held during a change, because
+    /// otherwise the smaller of two simultaneous changes could come last.
     allowed: Mutex<u32>,
 }
 
 /// All kernels of a device.
 pub(super) struct Functions {
-    /// Images that the driver may load, best first.
+    /// Images (forms of the compiled code) to try, best first.
     images: Vec<Image>,
     loaded: OnceLock<Vec<Function>>,
-    /// Error that is kept if the GPU rejected all images. It is locked while the code is loaded.
+    /// Error of the attempt to load the code, kept if the driver rejected all images. The lock is held while
+    /// the code is loaded.
     refused: Mutex<Option<SessionError>>,
 }
 
@@ -43,7 +45,7 @@ impl Functions {
 }
 
 impl CudaDriver {
-    /// Returns a kernel. The first call loads the code and finds all kernels in it.
+    /// Returns a loaded kernel. The first call loads the code and finds all kernels in it.
     pub(super) fn function(&self, kernel: Kernel) -> Result<&Function, SessionError> {
         let functions = match self.functions.loaded.get() {
             Some(functions) => functions,
@@ -55,8 +57,8 @@ impl CudaDriver {
             .ok_or_else(|| self.no_image(format!("{kernel:?} is unknown")))
     }
 
-    /// Loads the code unless it is loaded or was rejected. Errors about the code are final; other errors, for
-    /// example about memory, may be temporary.
+    /// Loads the code, unless it is loaded already or all images were rejected. A rejection is final; other
+    /// errors, for example too little memory, may be temporary, so that the next call tries again.
     fn load_once(&self) -> Result<&[Function], SessionError> {
         let mut refused = self.functions.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = refused.as_ref() {
@@ -78,7 +80,8 @@ impl CudaDriver {
         for image in &self.functions.images {
             let loaded = guarded(self.device, || {
                 Ok(self.current(|| {
-                    // SAFETY: the image is machine code or text with a zero at its end, and lives for ever.
+                    // SAFETY: the image is machine code, or PTX text that ends with a zero byte, and lives
+                    // until the program ends.
                     let module = unsafe { result::module::load_data(image.code.as_ptr().cast::<c_void>()) }?;
                     Kernel::ALL.iter().map(|kernel| find(module, *kernel)).collect::<Result<Vec<_>, _>>()
                 }))
@@ -103,7 +106,7 @@ impl CudaDriver {
         }
     }
 
-    /// Allows a kernel to use `shared` bytes of dynamic shared memory.
+    /// Allows a kernel to use `shared` bytes of dynamic shared memory. A larger earlier allowance stays.
     pub(super) fn allow(&self, function: &Function, shared: u32) -> Result<(), SessionError> {
         if shared as usize > self.properties.shared_per_block {
             return Err(SessionError::TooLarge {
@@ -145,7 +148,7 @@ fn find(module: sys::CUmodule, kernel: Kernel) -> Result<Function, DriverError> 
     Ok(Function { handle: Handle(handle), allowed: Mutex::new(0) })
 }
 
-/// Returns whether an error is about the image, so that another image may load without it.
+/// Returns whether an error is about the image, so that another image may load.
 fn is_about_code(code: CUresult) -> bool {
     matches!(
         code,

@@ -1,6 +1,7 @@
-//! Embeds the compiled kernels, and chooses those for a GPU.
+//! Embeds the compiled kernels, and chooses the images that suit a GPU.
 //!
-//! `scripts/kernels` compiles them; `.ci/run` fails if they were not compiled from the present sources.
+//! An image contains all kernels, as machine code for one kind of GPU or as PTX. `scripts/kernels` compiles
+//! the images; `.ci/run` fails if they were not compiled from the present sources.
 
 use ns_core::SessionError;
 
@@ -11,10 +12,10 @@ pub(super) const LEAST_DRIVER: u32 = 12_000;
 /// Smallest supported compute capability: Volta, for which the PTX is compiled.
 pub(super) const LEAST_CAPABILITY: (u32, u32) = (7, 0);
 
-/// Code that the driver can load.
+/// An image: code of all kernels that the driver can load.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Image {
-    /// Name in messages, for example `sm_90` or `PTX`.
+    /// Name of the image in messages, for example `sm_90` or `PTX`.
     pub(super) name: &'static str,
     /// Machine code, or PTX text that ends with a zero byte.
     pub(super) code: &'static [u8],
@@ -25,7 +26,7 @@ impl Kernel {
     pub(super) const ALL: [Self; 6] =
         [Self::Fit, Self::FitGlobal, Self::Evaluate, Self::EvaluateGlobal, Self::Covariance, Self::Draw];
 
-    /// Returns the name of the kernel in the code.
+    /// Returns the name of the kernel's function in the images.
     pub(super) const fn symbol(self) -> &'static str {
         match self {
             Self::Fit => "ns_fit",
@@ -38,7 +39,7 @@ impl Kernel {
     }
 }
 
-/// Bytes with an alignment that the headers in machine code need.
+/// Bytes with the alignment that the header of machine code needs.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
@@ -46,9 +47,10 @@ static SM_90: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/
 static SM_80: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../kernels/built/ns_sm80.cubin"));
 static PTX: &str = concat!(include_str!("../../../kernels/built/ns_sm70.ptx"), "\0");
 
-/// Returns the images for a GPU and a driver, best first. Machine code runs on GPUs of the same major and the
-/// same or a higher minor compute capability. PTX runs on all GPUs; the driver compiles it and caches the
-/// result.
+/// Returns the images for a GPU with this compute capability and a driver of this version (12000 for CUDA
+/// 12.0), best first. `index` and `name` of the GPU appear in errors only. Machine code runs on GPUs of the
+/// same major and the same or a higher minor compute capability. PTX runs on all supported GPUs; the driver
+/// compiles it and caches the machine code.
 ///
 /// # Errors
 /// [`SessionError::CudaDriverTooOld`] if the driver is older than [`LEAST_DRIVER`],

@@ -1,4 +1,4 @@
-//! A CUDA stream with page-locked memory of its own, so that copies and kernels of several batches run in
+//! A CUDA stream that has its own page-locked memory, so that copies and kernels of several launches run in
 //! parallel.
 
 use std::sync::Arc;
@@ -17,9 +17,10 @@ use super::locked::Locked;
 pub(super) struct CudaLane {
     driver: Arc<CudaDriver>,
     stream: CUstream,
-    /// Event at the end of the work on the device's own stream that precedes the work of this lane.
+    /// Event that marks the end of earlier work on the device's own stream. The work of this lane begins
+    /// after it.
     before: CUevent,
-    /// Event at the end of the work of this lane.
+    /// Event that marks the end of the work of this lane.
     done: CUevent,
     /// Page-locked memory for copies to the device.
     up: Locked,
@@ -31,7 +32,7 @@ pub(super) struct CudaLane {
     busy: bool,
 }
 
-// SAFETY: the memory belongs to the lane alone, and the driver's handles are valid on any thread.
+// SAFETY: the page-locked memory belongs to the lane alone, and the driver's handles are valid on any thread.
 unsafe impl Send for CudaLane {}
 
 impl CudaLane {
@@ -52,7 +53,8 @@ impl CudaLane {
         })
     }
 
-    /// Begins a sequence of work, if none is in progress.
+    /// Begins a sequence of work, unless one is in progress, by a wait for earlier work on the device's own
+    /// stream.
     fn begin(&mut self) -> Result<(), SessionError> {
         if !self.busy {
             self.busy = true;

@@ -1,6 +1,6 @@
-//! Finds out whether NVIDIA's driver is installed, its version, and its devices.
+//! Loads NVIDIA's driver, if it is installed, and lists its version and the devices.
 //!
-//! The library is loaded when it is first needed, never when the program starts.
+//! The driver's library is loaded when it is first needed, never when the program starts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -34,12 +34,12 @@ pub struct CudaDevice {
 pub(super) struct Driver {
     /// CUDA version, for example 13000 for 13.0.
     pub(super) version: u32,
-    /// Number of devices that it lists.
+    /// Number of devices that the driver lists.
     pub(super) devices: usize,
 }
 
-/// Returns the CUDA devices of this machine; the list is empty if there is a driver but no GPU. Whether a
-/// device can be used is checked when a session is opened.
+/// Returns the CUDA devices of this machine. The list is empty if there is a driver but no GPU. Whether a
+/// device can be used is not checked before a session is opened.
 ///
 /// The first call starts the driver. No device is opened.
 ///
@@ -51,14 +51,15 @@ pub fn found() -> Result<Vec<CudaDevice>, SessionError> {
     (0..driver.devices).map(|index| guarded(Device::Cuda(index), || describe(driver, index))).collect()
 }
 
-/// Starts the driver at the first call, and returns its version and number of devices.
+/// Returns version and number of devices of the driver. The first call starts the driver, and later calls
+/// return the same result.
 pub(super) fn driver() -> Result<Driver, SessionError> {
     static DRIVER: OnceLock<Result<Driver, SessionError>> = OnceLock::new();
     DRIVER.get_or_init(|| guarded(Device::Cuda(0), start)).clone()
 }
 
 fn start() -> Result<Driver, SessionError> {
-    // SAFETY: it opens and closes the library, whose initialisers belong to the driver.
+    // SAFETY: the call opens and closes the library. Only the driver's own initialisers run.
     if !unsafe { sys::is_culib_present() } {
         return Err(SessionError::CudaDriverMissing);
     }
@@ -114,8 +115,8 @@ pub(super) fn attribute(index: usize, device: sys::CUdevice, which: Attribute) -
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
-/// Runs code that calls the driver, and converts a panic to an error. The bindings panic if the library or
-/// one of its functions is missing, which earlier checks should make impossible.
+/// Runs code that calls the driver, and converts a panic to an error. The Rust bindings of the driver panic
+/// if the library or one of its functions is missing. Earlier checks should make that impossible.
 pub(super) fn guarded<T>(
     device: Device,
     call: impl FnOnce() -> Result<T, SessionError>,
@@ -133,7 +134,7 @@ pub(super) fn guarded<T>(
 mod tests {
     use super::*;
 
-    /// Checks that there is a list or an error, with or without a driver, and never a panic.
+    /// Checks that the call returns a list or an error, with or without a driver, and never panics.
     #[test]
     fn devices_are_listed_or_an_error_says_why_not() {
         // SAFETY: as in `start`.

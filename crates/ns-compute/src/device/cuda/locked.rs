@@ -15,8 +15,8 @@ impl Locked {
     /// A value without memory.
     pub(super) const NONE: Self = Self { memory: std::ptr::null_mut(), bytes: 0 };
 
-    /// Ensures a size of at least `bytes` bytes. If that takes an allocation, the content is lost. No copy
-    /// from or to the memory may be in progress.
+    /// Ensures that the memory has at least `bytes` bytes. If a new allocation is needed, the content is
+    /// lost. No copy from or to the memory may be in progress.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), DriverError> {
         if bytes <= self.bytes {
             return Ok(());
@@ -41,7 +41,7 @@ impl Locked {
         *self = Self::NONE;
     }
 
-    /// Returns the first `bytes` bytes, or all if there are fewer.
+    /// Returns the first `bytes` bytes, or all bytes if there are fewer.
     pub(super) fn content(&self, bytes: usize) -> &[u8] {
         let bytes = bytes.min(self.bytes);
         if bytes == 0 {
@@ -52,7 +52,7 @@ impl Locked {
         unsafe { std::slice::from_raw_parts(self.memory, bytes) }
     }
 
-    /// Returns the first `bytes` bytes, or all if there are fewer, mutably.
+    /// Returns the first `bytes` bytes, or all bytes if there are fewer, for writing.
     pub(super) fn content_mut(&mut self, bytes: usize) -> &mut [u8] {
         let bytes = bytes.min(self.bytes);
         if bytes == 0 {

@@ -1,4 +1,5 @@
-//! The part for NVIDIA GPUs: the driver, its errors, memory and streams, and the compiled kernels.
+//! The backend for NVIDIA GPUs: calls of the driver and its errors, device memory, streams, and the compiled
+//! kernels.
 
 mod driver;
 mod failure;

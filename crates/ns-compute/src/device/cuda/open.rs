@@ -18,7 +18,8 @@ pub(in super::super) fn backend(index: usize) -> Result<Arc<dyn Backend>, Sessio
     Ok(driver::open(index)?)
 }
 
-/// Returns the indices of all devices of the same type as the first one. An empty list is an error.
+/// Returns the indices of all devices of the same type as the first one: same name, compute capability,
+/// number of multiprocessors and memory. An empty list `found` is an error.
 fn alike(found: &[CudaDevice]) -> Result<Vec<usize>, SessionError> {
     let kind = |gpu: &CudaDevice| (gpu.name.clone(), gpu.capability, gpu.multiprocessors, gpu.memory);
     let Some(first) = found.first().map(kind) else {
@@ -27,8 +28,9 @@ fn alike(found: &[CudaDevice]) -> Result<Vec<usize>, SessionError> {
     Ok(found.iter().filter(|gpu| kind(gpu) == first).map(|gpu| gpu.index).collect())
 }
 
-/// Opens a session on the CUDA device that `execution` names. [`Device::CudaAll`] takes all devices of the
-/// same type as the first one. A device without index takes the first one.
+/// Opens a session on the CUDA device that `execution` names. With [`Device::CudaAll`] the session uses all
+/// devices of the same type as the first one. Any other device than [`Device::Cuda`] means the first CUDA
+/// device.
 ///
 /// # Errors
 /// If there is no driver, no such device, or not enough device memory, and the errors of `GpuSession::open`.
@@ -36,7 +38,7 @@ pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, Se
     if execution.device == Device::CudaAll {
         let gpus = alike(&found()?)?;
         if gpus.len() > 1 {
-            // Opening a device takes 0.2 s, so all are opened in parallel.
+            // Opening a device takes 0.2 s, so all devices are opened in parallel.
             let backends = std::thread::scope(|scope| {
                 let ready = |index: usize| Ok((Device::Cuda(index), backend(index)?));
                 let threads: Vec<_> =

@@ -1,8 +1,8 @@
-//! Keeps freed device memory for later requests.
+//! Keeps freed device memory for later allocations.
 //!
 //! An allocation by the driver waits for the device, and analyses with many small batches would wait each
-//! time. All work with this memory goes through one stream of the device, or is waited for before the memory
-//! is freed. So memory may be reused before the work that used it last has ended.
+//! time. Freed memory may be reused while earlier work still uses it: all work with the memory is either on
+//! one stream of the device, so that later work comes after it, or has ended before the memory is freed.
 
 use std::collections::BTreeMap;
 
@@ -23,21 +23,23 @@ impl Pool {
         Self { free: BTreeMap::new(), held: 0, limit }
     }
 
-    /// Returns the size to allocate for a request. It is rounded up to one of four steps per power of two, so
-    /// that requests of nearly equal size use the same memory.
+    /// Returns the size to allocate for a request of `bytes` bytes. The size is rounded up to one of four
+    /// steps per power of two, so that requests of nearly equal size can use the same memory.
     pub(super) fn size(bytes: usize) -> usize {
         let step = (bytes.next_power_of_two() / 8).max(GRAIN);
         bytes.div_ceil(step).saturating_mul(step)
     }
 
-    /// Takes memory of exactly this size, which is a result of [`Self::size`], if there is some.
+    /// Takes memory of exactly this size from the pool and returns its address; `None` if there is none.
+    /// `size` must be a value that [`Self::size`] returned.
     pub(super) fn take(&mut self, size: usize) -> Option<u64> {
         let address = self.free.get_mut(&size)?.pop()?;
         self.held -= size;
         Some(address)
     }
 
-    /// Keeps memory and returns true, or returns false if the pool would exceed its limit.
+    /// Adds memory to the pool and returns true. If the pool would then exceed its limit, returns false
+    /// instead; the caller must free the memory.
     pub(super) fn keep(&mut self, address: u64, size: usize) -> bool {
         if size > self.limit - self.held {
             return false;

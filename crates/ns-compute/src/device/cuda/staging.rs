@@ -1,11 +1,12 @@
-//! Copies through page-locked memory: while the device copies one piece, the host copies the next one.
+//! Copies between host and device in pieces through page-locked memory. While the device copies one piece,
+//! the host copies another piece from or to page-locked memory.
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
 
 use super::locked::Locked;
 
-/// Size of a piece in bytes.
+/// Size of a piece of page-locked memory in bytes.
 const PIECE: usize = 2 << 20;
 
 /// Two pieces of page-locked memory, which are used alternately.
@@ -13,7 +14,7 @@ pub(super) struct Staging {
     pieces: [Piece; 2],
 }
 
-/// Page-locked memory, and an event that marks the end of the GPU's work with it.
+/// Page-locked memory, and an event that marks the end of the GPU's use of it.
 struct Piece {
     memory: Locked,
     done: CUevent,
@@ -23,12 +24,14 @@ struct Piece {
 unsafe impl Send for Staging {}
 
 impl Staging {
-    /// Allocates the memory. The device's context must be current in this and all other functions.
+    /// Allocates the page-locked memory. In this and all other functions of `Staging`, the device's context
+    /// must be the current context of the thread.
     pub(super) fn new() -> Result<Self, DriverError> {
         Ok(Self { pieces: [Piece::new()?, Piece::new()?] })
     }
 
-    /// Copies to the device, in order with the stream. When it returns, `from` may change.
+    /// Copies `from` to the device address `to`, in order with other work of the stream. `from` may change as
+    /// soon as the call returns.
     ///
     /// # Safety
     /// `to` must be the address of device memory that is at least as large as `from`.
@@ -46,7 +49,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Copies from the device after all work submitted to the stream, and waits for the end of the copy.
+    /// Copies from the device address `from` to `to`, after all work that was submitted to the stream before,
+    /// and waits for the end of the copy.
     ///
     /// # Safety
     /// `from` must be the address of device memory that is at least as large as `to`.
@@ -57,11 +61,12 @@ impl Staging {
         to: &mut [u8],
     ) -> Result<(), DriverError> {
         let mut at = from;
-        // One chunk is transferred while the previous one is copied.
+        // The device copies one chunk to page-locked memory while the host copies the previous chunk out of
+        // it.
         let mut coming: Option<(usize, &mut [u8])> = None;
         for (i, chunk) in to.chunks_mut(PIECE).enumerate() {
             let piece = &mut self.pieces[i % 2];
-            // A write that still reads from this piece comes first in the stream.
+            // An earlier `write` may still read from this piece, but that copy comes first in the stream.
             // SAFETY: the caller guarantees the device memory; the piece is not used before its event.
             unsafe { result::memcpy_dtoh_async(piece.memory.content_mut(chunk.len()), at, stream) }?;
             piece.mark(stream)?;
@@ -91,7 +96,7 @@ impl Piece {
     }
 
     fn wait(&self) -> Result<(), DriverError> {
-        // SAFETY: the event is of the current context; one never recorded counts as done.
+        // SAFETY: the event is of the current context. The wait ends at once if the event was never recorded.
         unsafe { result::event::synchronize(self.done) }
     }
 

@@ -1,5 +1,5 @@
-//! Compares fits of given data by the kernels compiled for the CPU with the CPU's own: between kinks, on
-//! ridges, and with certificates that do not hold.
+//! Compares fits of given data by the kernels compiled for the CPU with fits of a CPU session: for models
+//! with kinks, for models with a ridge between two minima, and for fits whose certificates do not hold.
 
 use ns_core::{
     BinnedData, Channel, Condition, Constraint, Data, Effect, Execution, FitOutcome, FitRequest,
@@ -10,12 +10,13 @@ use super::super::host;
 use super::*;
 use crate::cpu::CpuSession;
 
-// The functions of this file are private to its parent module, so each test module includes the file anew.
+// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
+// module includes it anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Returns those of 60 random models that have kinks, with their seeds and sessions on CPU and device.
+/// Returns those of 60 random models that have kinks, each with its seed, a CPU session and a GPU session.
 fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, GpuSession)> {
     let of = |seed| {
         let mut model = Model { interpolation: Interpolation::PIECEWISE, ..models::random_model(seed) };
@@ -44,7 +45,7 @@ fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
     outcomes.into_iter().flat_map(|outcome| outcome.fits).flatten().collect()
 }
 
-/// Regression test: the address of the plan was added to the tolerance.
+/// Regression test: the upload added the address of the plan in device memory to the EDM tolerance.
 #[test]
 fn the_device_s_certificates_have_the_cpu_s_tolerance() {
     for (_, _, cpu, gpu) in kinked().take(5) {
@@ -75,12 +76,12 @@ fn searches_between_kinks_end_in_the_cpu_s_minima() {
         own += gpu.check().map_or(0, |check| check.n_fits);
     }
     assert!(compared > 60 && own * 4 > compared, "{own} of {compared} by the device");
-    // If there are many minima, two searches do not always end in the same one.
+    // In models with many minima, two searches do not always end in the same minimum.
     assert!(apart.len() * 50 <= compared as usize, "{apart:?} of {compared}");
 }
 
-/// Starting points that all fits share are chosen within the bounds of the model, which may be wider than
-/// those of a request.
+/// Checks that fits stay within the bounds of their requests. The starting points that all fits share are
+/// chosen within the bounds of the model, which may be wider.
 #[test]
 fn a_search_between_kinks_stays_in_the_box_of_its_request() {
     let mut narrowed = 0;
@@ -108,8 +109,8 @@ fn refused(session: &dyn Session, requests: Vec<FitRequest>) -> bool {
     result.is_err()
 }
 
-/// Regression test: kernels read the outcome of the later fit from another task's outcomes or from beyond all
-/// of them.
+/// Regression test: a request named a later fit of its task as the earlier one. Kernels then read an outcome
+/// of another task, or read beyond all outcomes.
 #[test]
 fn a_fit_that_names_a_later_one_as_earlier_is_refused() {
     let model = Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) };
@@ -137,7 +138,7 @@ fn modifier(first: usize, effect: Effect) -> Modifier {
     Modifier { name: String::new(), first, effect }
 }
 
-/// Returns a model with these channels, one per list of samples.
+/// Returns a model with one channel per list of samples in `channels`.
 fn model_of(parameters: Vec<Parameter>, channels: Vec<Vec<Sample>>, main: Vec<f64>, aux: Vec<f64>) -> Model {
     let set =
         |(i, p): (usize, &Parameter)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true };
@@ -165,8 +166,8 @@ fn sample(nominal: &[f64], modifiers: Vec<Modifier>) -> Sample {
 
 const UNIT: Constraint = Constraint::Gaussian { sigma: 1.0, aux: 0 };
 
-/// Regression test: an effect that is the same in both directions has no slope at 0, and a single descent
-/// ended there, with a certificate, on the ridge between two minima.
+/// Regression test: an effect that is the same in both directions has no slope at 0. A descent without a
+/// search ended there, on the ridge between two minima, with a certificate.
 #[test]
 fn a_ridge_between_two_minima_is_no_minimum() {
     let effects = [
@@ -196,9 +197,9 @@ fn a_ridge_between_two_minima_is_no_minimum() {
     }
 }
 
-/// Regression test: in the metric that all fits share, the slope of the signal is ten thousand times as large
-/// as at the minimum, so that a point 4e-5 uncertainties away was certified. The run then ended because GPU
-/// and CPU disagreed.
+/// Regression test: at the point of the metric that all fits share, the derivative of the yields by the
+/// signal strength is ten thousand times as large as at the minimum. So the device certified a point that is
+/// 4e-5 uncertainties away from the minimum, and the run ended because GPU and CPU disagreed.
 #[test]
 fn a_certificate_of_a_metric_from_far_away_is_the_cpu_s_to_give() {
     let parameters = vec![

@@ -1,4 +1,4 @@
-//! Compares Hessians of the kernels compiled for the CPU with the CPU's own.
+//! Compares Hessians computed by the kernels compiled for the CPU with those of a CPU session.
 
 use ns_core::{Data, EvaluationRequest, HistosysCode, Interpolation, Model, NormsysCode, Session};
 
@@ -6,7 +6,8 @@ use super::super::host;
 use super::super::test_support::{both, execution};
 use super::*;
 
-// The functions of this file are private to its parent module, so each test module includes the file anew.
+// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
+// module includes it anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
@@ -16,7 +17,8 @@ const HESSIAN: EvaluationRequest =
 
 const WHOLE: EvaluationRequest = EvaluationRequest { nll: true, gradient: true, ..HESSIAN };
 
-/// Returns the scale of each element of a Hessian: 1 plus the geometric mean of the two diagonal elements.
+/// Returns the scale of each element of a Hessian: 1 plus the geometric mean of the diagonal elements of its
+/// row and column.
 fn scales(hessian: &[f64], n: usize) -> Vec<f64> {
     (0..n * n).map(|at| 1.0 + (hessian[at / n * (n + 1)] * hessian[at % n * (n + 1)]).abs().sqrt()).collect()
 }
@@ -48,8 +50,9 @@ fn every_pair_of_codes_is_the_cpu_s() {
     }
 }
 
-/// Compares Hessians, values and gradients at four points, one of them where the pieces of interpolation
-/// codes meet. Returns the number of points at which the comparison is meaningful.
+/// Compares Hessians, values and gradients at four points. At one of them, parameters are where the pieces of
+/// interpolation codes meet. Returns the number of points that were compared: those at which no expected
+/// yield is close to 0.
 fn compare(seed: u64, model: &Model) -> usize {
     let mut compared = 0;
     let (cpu, gpu) = both(model);
@@ -75,7 +78,7 @@ fn compare(seed: u64, model: &Model) -> usize {
         let (here, there) = (&here.hessian, &there.hessian);
         let expected = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let lambda = cpu.evaluate(&Data::observed(), &point, expected).unwrap().expected;
-        // An expected yield near 0 is a difference of large numbers.
+        // An expected yield near 0 may be a difference of large numbers, so that its relative error is large.
         if lambda[..model.n_bins()].iter().any(|x| *x < 0.1) {
             assert!(here.iter().zip(there).all(|(a, b)| a.is_finite() == b.is_finite()), "seed {seed}");
             continue;
@@ -126,7 +129,8 @@ fn a_hessian_has_the_same_bits_alone_and_among_others() {
     }
 }
 
-/// A kernel on the CPU ends the whole process, so the test starts itself in another process.
+/// A kernel that meets an unknown interpolation code ends its process on the CPU, so the test runs the kernel
+/// in another process.
 #[test]
 fn a_kernel_that_meets_an_unknown_code_ends() {
     const CODE: &str = "NEXTSTAT_UNKNOWN_CODE";

@@ -1,6 +1,6 @@
 //! Runs the kernels compiled for the CPU, so that their results can be tested without a GPU. A thread block
-//! has one thread, or, more slowly, as many as on a GPU if the environment variable `NEXTSTAT_CUDA_ON_HOST`
-//! is `blocks`.
+//! has one thread. If the environment variable `NEXTSTAT_CUDA_ON_HOST` is `blocks`, a thread block has as
+//! many threads as on a GPU, which is slower.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::{Arc, Mutex};
@@ -55,7 +55,7 @@ pub(super) struct Host {
     running: Mutex<()>,
 }
 
-/// Opens a session that runs the kernels compiled for the CPU. It is slow and serves tests of their results.
+/// Opens a session that runs the kernels compiled for the CPU. The session is slow and is meant for tests.
 ///
 /// # Errors
 /// As [`GpuSession::open`].
@@ -63,7 +63,7 @@ pub fn open(model: &Model, execution: &Execution) -> Result<GpuSession, SessionE
     GpuSession::open(model, execution, Device::Cuda(0), Arc::new(Host::new()))
 }
 
-/// Opens a session with `n` devices that run the kernels compiled for the CPU.
+/// Opens a session with `n` devices, each of which runs the kernels compiled for the CPU.
 ///
 /// # Errors
 /// As [`open`].
@@ -121,8 +121,8 @@ impl Backend for Host {
         if address.is_null() {
             return Err(refused());
         }
-        // All numbers are NaN, so that reads of uninitialised memory are found.
-        // SAFETY: the allocation has this many bytes.
+        // The memory is filled with NaN, so that tests find reads of uninitialised memory. SAFETY: the
+        // allocation has this many bytes.
         unsafe { address.write_bytes(0xff, bytes) };
         Ok(Offset::new(address as u64))
     }
@@ -135,13 +135,13 @@ impl Backend for Host {
     }
 
     fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError> {
-        // SAFETY: buffers write within themselves.
+        // SAFETY: the caller writes within memory of this backend, whose addresses are host addresses.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), pointer(to), from.len()) };
         Ok(())
     }
 
     fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
-        // SAFETY: as above.
+        // SAFETY: the caller reads within memory of this backend, whose addresses are host addresses.
         unsafe { std::ptr::copy_nonoverlapping(pointer(from), to.as_mut_ptr(), to.len()) };
         Ok(())
     }
@@ -155,8 +155,9 @@ impl Backend for Host {
         let Kernels { fit, evaluate, covariance, draw } = self.kernels;
         let (blocks, threads) = (shape.blocks as i32, shape.threads as i32);
         let (launch, numbers) = (parameter.as_ptr(), shape.shared as i32 / 8 + 1);
-        // SAFETY: the parameter is the kernel's structure, its addresses are of buffers of this backend, and
-        // the layouts on both sides are the same (`static_assert` in structures.cuh checks their sizes).
+        // SAFETY: the parameter is the kernel's structure, and its addresses refer to buffers of this
+        // backend. Rust and C++ lay the structure out in the same way (`static_assert` in structures.cuh
+        // checks the size).
         unsafe {
             match kernel {
                 Kernel::Fit => fit(launch, threads, numbers, blocks, 1),
@@ -178,7 +179,7 @@ impl Backend for Host {
 /// A lane whose calls do all work at once, on a synchronous backend.
 pub(super) struct AtOnce {
     backend: Arc<dyn Backend>,
-    /// Bytes of the last copy, in 64-bit words for their alignment.
+    /// Bytes of the last copy. The 64-bit words ensure their alignment.
     fetched: Vec<u64>,
     bytes: usize,
 }

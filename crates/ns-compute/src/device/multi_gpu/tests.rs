@@ -1,4 +1,5 @@
-//! Compares several devices with one, bit by bit, using the kernels compiled for the CPU.
+//! Asserts that sessions on several devices give the same bits as a session on one device. The devices run
+//! the kernels compiled for the CPU.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,12 +16,13 @@ use super::super::prepared::Prepared;
 use super::super::test_support::execution;
 use super::*;
 
-// The functions of this file are private to its parent module, so each test module includes the file anew.
+// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
+// module includes it anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Index of a parameter that the model fixes, and that some requests release.
+/// Index of a parameter that the model fixes and that some requests set free.
 const RELEASED: usize = 1;
 
 /// A model that devices can fit, a session on one device, a source of toys, and requests.
@@ -55,7 +57,7 @@ impl Study {
         FitTask { data: drawn.into(), fits: self.fits.clone() }
     }
 
-    /// Returns tasks whose given data are those of toys.
+    /// Returns `n` tasks with given data, which are drawn as toys.
     fn given(&self, n: u64) -> Vec<FitTask> {
         let data = |toy| -> BinnedData { self.source.draw(toy) };
         (0..n).map(|toy| FitTask { data: data(toy).into(), fits: self.fits.clone() }).collect()
@@ -66,7 +68,7 @@ fn sizes(fewest: u64, most: u64) -> Sizes {
     Sizes { alone: 0, toys: (fewest, most), given: most, points: 0 }
 }
 
-/// Returns the outcomes of a session. Their indices must be consecutive.
+/// Returns the outcomes of a session, and asserts that their indices are consecutive.
 fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
     let mut out = InOrder::default();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut out).unwrap();
@@ -83,8 +85,8 @@ impl Sink for InOrder {
     }
 }
 
-/// Returns the outcomes as text. The shortest text of a number determines its bits, including the sign of
-/// zero.
+/// Returns the outcomes as text. Outcomes with the same text have the same bits, including the signs of
+/// zeros.
 fn text(outcomes: &[TaskOutcome]) -> Vec<String> {
     outcomes.iter().map(|outcome| format!("{outcome:?}")).collect()
 }
@@ -152,7 +154,7 @@ fn tasks_of_toys_run_in_one_line_as_one_after_the_other() {
     };
     let mut searching = study.toys(7..9);
     searching.fits[1].search = Search::Standard;
-    // The tasks have more toys than a chunk, none, or a few. Some in the middle are left to the CPU.
+    // The tasks have more toys than a chunk, no toys, or a few. Some tasks in the middle are left to the CPU.
     let mut tasks = vec![study.toys(0..600), other(90..90, 1.25), other(3..20, 1.25), study.toys(40..700)];
     tasks.extend([searching.clone(), searching, other(0..30, 1.75)]);
     // These tasks have a single toy each.
@@ -163,7 +165,7 @@ fn tasks_of_toys_run_in_one_line_as_one_after_the_other() {
     let together = run(&study.one, &tasks);
     assert_eq!(text(&together), text(&apart));
     assert_eq!(text(&run(&study.multi_gpu(2, sizes(50, 90)), &tasks)), text(&apart));
-    // The fits that the device completed are counted once, whatever the pieces in which they are delivered.
+    // Each fit that the device completed is counted once, however the outcomes are divided for delivery.
     let one = host::open(&study.model, &execution()).unwrap();
     run(&one, &tasks[..1]);
     let made = together[..600].iter().flat_map(|outcome| &outcome.fits).filter(|fit| fit.is_ok()).count();
@@ -257,8 +259,8 @@ fn what_batches_share_is_made_once() {
         change(&mut source);
         Arc::new(source)
     };
-    // Sources with the same numbers are the same, wherever they are in memory. Another seed changes only the
-    // toys.
+    // A source with the same numbers at another address uses the same inputs. A source with another seed
+    // shares the inputs that do not depend on the seed.
     let again = one.prepare(&changed(&|_| ()), &study.fits).unwrap();
     assert!(Arc::ptr_eq(&first, &again));
     let other = one.prepare(&changed(&|source| source.seed += 1), &study.fits).unwrap();
@@ -271,7 +273,7 @@ fn what_batches_share_is_made_once() {
     fits[1].fixed[0].1 = 1.25;
     let held = one.prepare(&study.source, &fits).unwrap();
     assert!(!Arc::ptr_eq(&shared(&first), &shared(&held)));
-    // Those used last stay in the cache.
+    // The inputs that were used last stay in the cache.
     for seed in 100..102 {
         one.prepare(&changed(&|source| source.seed = seed), &study.fits).unwrap();
     }

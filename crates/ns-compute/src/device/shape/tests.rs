@@ -1,5 +1,5 @@
-//! Tests of batches that are larger than the memory of a device: the work is done in portions, with the same
-//! bits.
+//! Tests of batches that need more memory than a device has: they are run in several launches, with the same
+//! bits of all outcomes.
 
 use std::sync::Arc;
 
@@ -17,22 +17,23 @@ use super::super::test_support::execution;
 use super::*;
 use crate::cpu::CpuSession;
 
-// The functions of this file are private to its parent module, so each test module includes the file anew.
+// The functions of `oracle/models.rs` are visible only in the module that includes that file, so each test
+// module includes it anew.
 #[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Memory of the device in bytes.
+/// Memory of the small device in bytes.
 const MEMORY: usize = 4 << 20;
 
-/// Returns a device with little memory and many multiprocessors.
+/// Returns a device with [`MEMORY`] bytes of memory and many multiprocessors.
 fn little() -> Arc<dyn Backend> {
     let properties = Properties { multiprocessors: 1000, ..Host::new().properties().clone() };
     Limited::around(Arc::new(Host::with(properties)), Device::Cuda(0), Some(MEMORY as u64))
 }
 
-/// A model that devices can fit, with a session on a device with enough memory and one on a device with
-/// little.
+/// A model that devices can fit, with a session on a device with enough memory (`much`) and a session on a
+/// device with little memory (`little`).
 struct Study {
     model: Model,
     much: GpuSession,
@@ -62,7 +63,7 @@ impl Study {
     }
 }
 
-/// Returns the outcomes of a session as text. The shortest text of a number determines its bits.
+/// Returns the outcomes of a session as text. Outcomes with the same text have the same bits.
 fn run(session: &GpuSession, tasks: &[FitTask]) -> Vec<String> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
@@ -109,7 +110,7 @@ fn tasks_that_take_more_memory_than_there_is_go_in_portions() {
 fn a_memory_limit_is_kept_with_the_same_bits_or_refused() {
     let study = Study::new();
     let open = |limit| host::open(&study.model, &Execution { memory_limit: Some(limit), ..execution() });
-    // The host needs a part of this memory.
+    // The host's working memory must also be within this limit.
     let limit = 32 << 20;
     let limited = open(limit).unwrap();
     let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..600 };

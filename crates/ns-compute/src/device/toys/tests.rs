@@ -5,7 +5,8 @@ use ns_core::{Execution, Session};
 use super::super::host;
 use crate::cpu::CpuSession;
 
-// The functions of this file are private to its parent module, so each test module includes the file anew.
+// The functions of `oracle/nonlinear.rs` are visible only in the module that includes that file, so each test
+// module includes it anew.
 #[allow(clippy::duplicate_mod)]
 #[path = "../../../tests/oracle/nonlinear.rs"]
 mod nonlinear;

@@ -1,4 +1,5 @@
-// A Gaussian constraint, (theta - aux)^2 / (2 sigma^2), without its normalisation (see mod.rs). Its weight is 1 / sigma.
+// A Gaussian constraint, (theta - aux)^2 / (2 sigma^2), without its normalisation (see mod.rs). The argument
+// `weight` of the functions is 1 / sigma.
 #pragma once
 #include "block.cuh"
 

@@ -1,4 +1,4 @@
-// histosys: an additive variation of a template, `alpha S + f(alpha) A` (see mod.rs).
+// histosys: an additive variation of a nominal yield, `alpha S + f(alpha) A` (see mod.rs).
 #pragma once
 #include "terms/histosys/code0.cuh"
 #include "terms/histosys/code2.cuh"
@@ -6,7 +6,8 @@
 
 namespace ns {
 
-// Returns member `ask` of the structure of interpolation code `code`. An unknown code ends the kernel.
+// Makes the enclosing function return the member `ask` of the structure of interpolation code `code`. An
+// unknown code ends the kernel.
 #define NS_OF_HISTOSYS(ask)                                    \
     switch ((HistosysCode)code) {                              \
         case HistosysCode::CODE0: return HistosysCode0::ask;   \
@@ -16,7 +17,7 @@ namespace ns {
     trap();                                                    \
     return {}
 
-// Returns `f` of a code with its derivatives. At a kink the slope is the mean of both sides.
+// Returns `f`, `f'` and `f''` of a code at `alpha`. At a kink, `f'` is the mean of the slopes on both sides.
 NS_DEVICE Curved histosys(int code, double alpha) {
     NS_OF_HISTOSYS(curved(alpha));
 }
@@ -26,7 +27,7 @@ NS_DEVICE bool histosys_has_kink(int code) {
     NS_OF_HISTOSYS(KINK);
 }
 
-// Returns the code without kink that replaces this one in a smooth approximation of the model.
+// Returns the code without kink that replaces `code` in a smooth approximation of the model.
 NS_DEVICE int histosys_smooth(int code) {
     NS_OF_HISTOSYS(SMOOTH);
 }

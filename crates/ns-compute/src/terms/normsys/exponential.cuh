@@ -4,8 +4,8 @@
 
 namespace ns {
 
-// Returns `e^x` to a unit in the last place; `x` is limited to [-700, 700]. It is reduced to at most half of
-// ln 2 in magnitude, where a Taylor polynomial is used.
+// Returns `e^x` to a unit in the last place; `x` is limited to [-700, 700]. A multiple of ln 2 is subtracted,
+// and the exponential of the remainder, which is at most ln(2)/2 in magnitude, is a Taylor polynomial.
 NS_DEVICE double exponential(double x) {
     x = fmin(fmax(x, -700.0), 700.0);
     double shifted = fma(x, LOG2_E, ROUND_TO_INTEGER), k = shifted - ROUND_TO_INTEGER;

@@ -11,7 +11,8 @@
 
 namespace ns {
 
-// Returns member `ask` of the structure of interpolation code `code`. An unknown code ends the kernel.
+// Makes the enclosing function return the member `ask` of the structure of interpolation code `code`. An
+// unknown code ends the kernel.
 #define NS_OF_NORMSYS(ask)                                 \
     switch ((NormsysCode)code) {                           \
         case NormsysCode::CODE0: return NormsysCode0::ask; \
@@ -22,13 +23,14 @@ namespace ns {
     trap();                                                \
     return {}
 
-// Returns which function a code's factor is at the distance `size` from 0.
+// Returns which kind of function the factor of a code is at |alpha| = `size`.
 NS_DEVICE Piece normsys_piece(int code, double size) {
     NS_OF_NORMSYS(piece(size));
 }
 
-// Computes factor and relative derivative of term `i` at `alpha`. At a kink the slope is the mean of both
-// sides. The caller reads the coefficients, so that they are loaded in parallel with alpha.
+// Computes the factor of term `i` at `alpha`, and its derivative divided by the factor (`ratio`). At a kink,
+// the derivative is the mean of the slopes on both sides. The caller reads the coefficients of the
+// polynomial, so that they are loaded in parallel with `alpha`.
 NS_DEVICE void normsys(
     const Plan& plan, int code, int i, Pair high, Pair middle, Pair low, double alpha, double& factor, double& ratio
 ) {
@@ -51,8 +53,8 @@ NS_DEVICE void normsys(
     }
 }
 
-// Returns the relative second derivative of term `i` minus the square of the relative first derivative. This
-// is 0 for an exponential and at its kink. The second derivative of a line is 0.
+// Returns the second derivative of the factor of term `i` divided by the factor, minus the square of `ratio`.
+// For an exponential this difference is 0, also at its kink. The second derivative of a line is 0.
 NS_DEVICE double normsys_second_derivative(const Plan& plan, int code, int i, double alpha, double factor, double ratio) {
     Piece piece = normsys_piece(code, fabs(alpha));
     if (piece != Piece::POLYNOMIAL) return piece == Piece::LINEAR ? -ratio * ratio : 0.0;
@@ -66,12 +68,12 @@ NS_DEVICE bool normsys_has_kink(int code) {
     NS_OF_NORMSYS(KINK);
 }
 
-// Returns the code without kink that replaces this one in a smooth approximation of the model.
+// Returns the code without kink that replaces `code` in a smooth approximation of the model.
 NS_DEVICE int normsys_smooth(int code) {
     NS_OF_NORMSYS(SMOOTH);
 }
 
-// Returns half the difference of the relative slopes on both sides of 0.
+// Returns half the difference of the slopes on both sides of 0, divided by the factor at 0, for term `i`.
 NS_DEVICE double normsys_jump(const Plan& plan, int i) {
     Pair rate = plan.norm_rate[i];
     return 0.5 * (rate.a + rate.b);

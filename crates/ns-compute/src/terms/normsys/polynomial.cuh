@@ -5,7 +5,7 @@
 
 namespace ns {
 
-// Computes value and slope by one Horner scheme.
+// Computes value and slope of the polynomial by one Horner scheme.
 NS_DEVICE void polynomial(Pair high, Pair middle, Pair low, double alpha, double& value, double& slope) {
     double sum = fma(high.a, alpha, high.b), first = fma(high.a, alpha, sum);
     sum = fma(sum, alpha, middle.a), first = fma(first, alpha, sum);
@@ -16,7 +16,7 @@ NS_DEVICE void polynomial(Pair high, Pair middle, Pair low, double alpha, double
     slope = first;
 }
 
-// Returns the second derivative.
+// Returns the second derivative of the polynomial.
 NS_DEVICE double polynomial_second(Pair high, Pair middle, Pair low, double alpha) {
     double second = fma(30.0 * high.a, alpha, 20.0 * high.b);
     second = fma(second, alpha, 12.0 * middle.a);

@@ -6,21 +6,22 @@
 
 namespace ns {
 
-// Returns the product of the factors of a cell that has several, without the factor at index `leave_out` (-1:
-// with all).
+// Returns the product of the per-bin factors of a cell, without the factor at index `leave_out` of
+// `binwise_first`; -1 leaves out none. A cell is one bin of one sample in one channel.
 NS_DEVICE double several(const Plan& plan, int cell, int leave_out, const double* theta) {
     int block = plan.cell_block[cell], b = cell - plan.block[3 * block].z;
     int4 lists = plan.block[3 * block + 1];
     return factors(plan.binwise_first, b, lists.z, lists.w, leave_out, leave_out, theta, 1.0);
 }
 
-// Returns the product of the factors of a cell. `only` is the parameter of its only factor, NO_FACTOR or
-// SEVERAL_FACTORS.
+// Returns the product of the per-bin factors of a cell. `only` is the parameter of the cell's only factor, or
+// NO_FACTOR, or SEVERAL_FACTORS.
 NS_DEVICE double per_bin(const Plan& plan, int cell, int only, const double* theta) {
     return only == NO_FACTOR ? 1.0 : only >= 0 ? theta[only] : several(plan, cell, -1, theta);
 }
 
-// Returns the derivative of that product by the factor of an entry `at` of `binwise_cell`.
+// Returns the derivative of the product of a cell's per-bin factors by one of these factors. `at` is the
+// entry of `binwise_cell` with the cell and the factor.
 NS_DEVICE double per_bin_slope(const Plan& plan, int4 at, const double* theta) {
     return at.w >= 0 ? several(plan, at.x, at.w, theta) : 1.0;
 }

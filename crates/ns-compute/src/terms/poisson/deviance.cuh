@@ -1,4 +1,4 @@
-// A Poisson term relative to its saturated value (see deviance.rs).
+// A Poisson term relative to its value in the saturated model, in which `lambda = n` (see deviance.rs).
 #pragma once
 #include "block.cuh"
 
@@ -23,8 +23,8 @@ NS_DEVICE double deviance(double lambda, double n) {
     return n * (k == 0.0 ? in_shared : in_global);
 }
 
-// Returns the Poisson term relative to its saturated value. It is infinite if events were counted and
-// `lambda` is not positive.
+// Returns the Poisson term relative to its value in the saturated model. The term is infinite if `n` is
+// positive and `lambda` is not.
 NS_DEVICE double poisson_term(double lambda, double n) {
     if (!(n > 0.0)) return lambda;
     return lambda > 0.0 ? deviance(lambda, n) : infinity();

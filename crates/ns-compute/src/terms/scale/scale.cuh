@@ -4,8 +4,8 @@
 
 namespace ns {
 
-// Returns `product` times the factors at the places `from` to `to - 1` of a list, except those at `i` and
-// `j`. A factor is the parameter with the index in the list plus `b`.
+// Returns `product` times the values of the parameters with the indices `params[k] + b`, for all `k` from
+// `from` to `to - 1` except `i` and `j`.
 NS_DEVICE double factors(
     const int* params, int b, int from, int to, int i, int j, const double* theta, double product
 ) {

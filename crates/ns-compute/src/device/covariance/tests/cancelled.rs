@@ -1,30 +1,31 @@
-//! Tests that a stopped computation of uncertainties leaves each fit either with its uncertainties or marked
-//! as cancelled.
+//! Tests that after a cancelled computation of uncertainties each fit either has its uncertainties or is
+//! marked as cancelled.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-/// Number of fits without uncertainties that the device confirms.
+/// Number of fits whose uncertainties the device computes.
 const CONFIRMED: usize = 4;
-/// Number of fits beside their minimum, which the CPU has to finish. They follow those that the device
-/// confirms.
+/// Number of fits that the CPU has to finish, because their parameters are moved away from the minimum. In
+/// the batch they follow the fits whose uncertainties the device computes.
 const LEFT: usize = 3;
 
-/// Time at which the user stops the computation.
+/// Time at which the user cancels the computation.
 #[derive(Clone, Copy, PartialEq)]
 enum Stop {
     /// Before anything is computed.
     AtOnce,
-    /// While the CPU works on the first fit that the device left.
+    /// While the CPU works on the first of the fits that it has to finish.
     InTheRest,
 }
 
-/// Runs a stopped computation on these fits, one fit that has uncertainties and one that was not needed.
-/// Returns the outcomes of the confirmed fits, then those of the others.
+/// Runs the computation and cancels it at the time `at`. The batch has [`CONFIRMED`] and [`LEFT`] fits
+/// without uncertainties, one fit that has uncertainties already, and one that was not needed. Returns the
+/// outcomes of the first [`CONFIRMED`] fits, then those of the others.
 fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
     let model = fitted_model(13);
-    // With one thread, the fits that the device left are finished one by one.
+    // With one thread, the CPU finishes its fits one after the other.
     let gpu = host::open(&model, &Execution { threads: 1, ..execution() }).unwrap();
     let tasks: Vec<FitTask> =
         (0..CONFIRMED + LEFT + 2).map(|i| task(local(&[(0, 0.8 + 0.1 * i as f64)]))).collect();
@@ -50,7 +51,7 @@ fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
         gpu.add_uncertainties(gpu.covers(ALL).unwrap(), &mut outcomes, &watched, ALL, control).unwrap();
     });
     assert!(stop.into_inner(), "nobody was asked");
-    // Fits that were complete before do not change.
+    // The last two fits, which need no computation, do not change.
     assert_eq!(text(&outcomes[CONFIRMED + LEFT..]), text(&before[CONFIRMED + LEFT..]));
     let rest = outcomes.split_off(CONFIRMED);
     (outcomes, rest)
@@ -80,6 +81,6 @@ fn stopped_at_once_all_fits_without_uncertainties_are_cancelled() {
 fn stopped_in_the_rest_what_is_done_stays() {
     let (confirmed, rest) = stopped(Stop::InTheRest);
     assert!(confirmed.iter().all(has_uncertainties));
-    // The current fit ends between two iterations, and none begins after it.
+    // The fit that is under way ends between two iterations, and no fit begins after it.
     assert!(!rest[..LEFT].iter().any(has_uncertainties));
 }

@@ -1,7 +1,7 @@
-//! Tests the driver's wrapper with a stand-in for the driver's library.
+//! Tests the code that calls NVIDIA's driver, with a stand-in for the driver's library (`fake_driver.c`).
 //!
-//! A process loads the library only once. So each test starts this program again for that test alone, with
-//! the stand-in first in the loader's path and with the behaviour that the test needs.
+//! A process loads the driver's library only once. So each test starts this program again for that test
+//! alone, with the stand-in first in the loader's path and with the behaviour that the test needs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,14 +15,15 @@ use super::{driver, loading};
 /// Environment variable with the behaviour of the stand-in, set in the process that runs a test's body.
 const BEHAVIOUR: &str = "FAKE_CUDA";
 
-/// Compiles the stand-in at the first call, and returns its folder, which is beside this program.
+/// Compiles the stand-in at the first call, and returns the folder that contains it. The folder is beside
+/// this program.
 fn library() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/device/cuda/tests/fake_driver.c");
         let folder = std::env::current_exe().unwrap().with_extension("fake-driver");
         std::fs::create_dir_all(&folder).unwrap();
-        // It is renamed when it is complete, so that a parallel run never sees an incomplete library.
+        // The library is renamed when it is complete, so that a parallel run never sees an incomplete one.
         let made = folder.join(format!("made-by-{}", std::process::id()));
         let compiled = Command::new("cc")
             .args(["-std=c11", "-O1", "-shared", "-fPIC", "-D_DEFAULT_SOURCE", "-o"])
@@ -36,7 +37,7 @@ fn library() -> &'static PathBuf {
     })
 }
 
-/// Runs `body` in a separate process with a driver of this behaviour.
+/// Runs `body` in a separate process, in which the stand-in has this behaviour.
 fn with_driver(test: &str, behaviour: &str, body: impl FnOnce()) {
     if std::env::var_os(BEHAVIOUR).is_some() {
         return body();
@@ -95,7 +96,8 @@ fn kernels_run_in_order_with_copies() {
     });
 }
 
-/// Returns a parameter with which the stand-in's kernels write a byte many times.
+/// Returns a kernel parameter with which the stand-in's kernels fill the first `bytes` bytes of `buffer` with
+/// `byte`.
 fn filling(buffer: &Buffer, bytes: u64, byte: u64) -> Vec<u8> {
     [buffer.start().bytes(), bytes, byte].iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
@@ -125,8 +127,8 @@ fn lanes_bring_back_what_their_kernels_wrote() {
                 assert!(n == 0 || (lane.fetched().as_ptr() as usize).is_multiple_of(8));
             }
         }
-        // These are more lanes than the stand-in can have at once. Each is dropped while its work is in
-        // progress.
+        // These are more lanes than the stand-in can have at the same time. Each lane is dropped while its
+        // work is in progress.
         for _ in 0..100 {
             let buffer = Buffer::new(&backend, 1000).unwrap();
             let mut lane = Arc::clone(&backend).lane().unwrap();
@@ -246,8 +248,8 @@ fn code_that_cannot_be_loaded_is_listed() {
     });
 }
 
-/// Regression test: a temporary failure to load the code was kept, so that the process could not use the
-/// device any more.
+/// Regression test: after a temporary failure to load the kernels, all later attempts failed too, so that the
+/// process could not use the device any more.
 #[test]
 fn code_that_found_no_memory_is_loaded_once_there_is_some() {
     with_driver("code_that_found_no_memory_is_loaded_once_there_is_some", "crowded", || {
@@ -258,8 +260,8 @@ fn code_that_found_no_memory_is_loaded_once_there_is_some() {
     });
 }
 
-/// Regression test: of two parallel sessions, the one with the smaller model could reduce the shared memory
-/// of the other.
+/// Regression test: of two parallel sessions, the session with the smaller model could reduce the shared
+/// memory that the kernels of the other session may use.
 #[test]
 fn shared_memory_that_was_allowed_stays_allowed() {
     with_driver("shared_memory_that_was_allowed_stays_allowed", "slow", || {
