@@ -4,8 +4,8 @@
 
 namespace ns {
 
-// Working arrays of one thread block. Those before FIRST_GLOBAL are in shared memory if the model is
-// small enough, otherwise in the block's slab of device memory.
+// Working arrays of one thread block. The arrays before FIRST_GLOBAL are in shared memory if the model
+// is small enough, otherwise in the block's slab (its part of device memory).
 enum Array {
     BLOCK_DATA,
     TRIAL,
@@ -61,30 +61,30 @@ enum Array {
     RISE,
 };
 
-// Arrays that a Hessian needs in addition to those of an evaluation. They follow these in the slab.
+// Further arrays for a Hessian. They come after the arrays of an evaluation in the block's slab.
 enum class Extra {
-    // `f'` of histosys, per parameter.
+    // First derivative `f'` of the histosys interpolation code, per parameter.
     FIRST,
-    // `f''` of histosys, per parameter.
+    // Second derivative `f''` of the histosys interpolation code, per parameter.
     SECOND,
-    // Rank of each parameter. Parameters that act on whole samples ("scalar" ones) have the lowest
+    // Rank of each parameter. Scalar parameters, which act on all bins of a sample, have the lowest
     // ranks.
     RANK,
     // Second derivative of the Poisson term by the expected yield, per bin.
     CURVATURE,
-    // Product `G` of the per-bin factors, per cell.
+    // Product `G` of the per-bin factors of a cell, per cell.
     PRODUCT,
     // Sum of `r G A` over the cells of a block, per block (see hessian.cuh).
     BARE,
-    // Product `N F` of a block without this factor, per scalar factor.
+    // Product `N F` of the factor's block without this factor, per scalar factor.
     LEFT,
-    // Block of each scalar factor.
+    // Index of the block, per scalar factor.
     OWNER,
-    // Relative derivative of `N`, blocks x scalar parameters.
+    // Derivative of `N` divided by `N`, blocks x scalar parameters.
     RATIOS,
     // Derivative of `S = N F`, blocks x scalar parameters.
     RATES,
-    // Derivative of BARE through `A`, blocks x scalar parameters.
+    // Derivative of BARE through its factor `A`, blocks x scalar parameters.
     TILTS,
     // Derivative of the expected yield, bins x parameters.
     JACOBIAN,
@@ -98,22 +98,23 @@ constexpr int FIRST_GLOBAL = 36;
 // Number of arrays that only a Hessian has.
 constexpr int N_EXTRA = 12;
 
-// The compiled model on the device. A "block" of the model is one sample in one channel, and a "cell" is
-// one bin of a block. Ranges are given by first index and end.
+// The compiled model on the device. A block is one sample in one channel, a cell one bin of a block. A
+// scalar factor (normfactor, lumi) acts on all cells of a block, a per-bin factor on one cell. A
+// template is the histosys effect of a parameter on a cell. Ranges are given by first index and end.
 struct Plan {
     int n_params;
     int n_bins;
     int n_aux;
     int n_blocks;
     int n_cells;
-    // Number of normsys terms.
+    // Number of normsys terms: factors, each of one parameter on one block.
     int n_terms;
     int n_slices;
-    // Number of scalar parameters that act on yields.
+    // Number of scalar parameters (of normsys, histosys or scalar factors).
     int n_reacting;
     // Number of parameters that are per-bin factors.
     int n_binwise;
-    // Number of scalar factors, summed over blocks.
+    // Number of scalar factors, added up over all blocks.
     int n_factors;
     // Interpolation code of histosys.
     int histosys;
@@ -121,51 +122,51 @@ struct Plan {
     int normsys;
     // Number of entries of `binwise_cell`.
     int n_scaled;
-    // 1 if the model is so nonlinear that fits try the other sign of single parameters.
+    // 1 if the model is so nonlinear that fits try the opposite sign of single parameters, else 0.
     int strongly_nonlinear;
     // Largest EDM of a converged fit.
     double edm_tolerance;
-    // Blocks, sorted by decreasing number of templates. Each has three vectors: the ranges of its
-    // normsys terms and of its cells; the ranges of its scalar factors and of its per-bin factors; the
-    // first bin of its channel and three unused numbers.
+    // Three vectors per block: ranges of its normsys terms (positions of `norm_place`) and of its cells;
+    // ranges of its scalar and of its per-bin factors; first bin of its channel and three unused
+    // numbers. Blocks with the most templates come first.
     const int4* block;
     // Parameter of each scalar factor, block after block.
     const int* factor_param;
-    // Parameter of the channel's first bin for each per-bin factor, block after block.
+    // Parameter that acts on the channel's first bin, for each per-bin factor, block after block.
     const int* binwise_first;
     // Parameter of each normsys term. Terms are sorted by parameter, so that neighbouring threads take
     // the same branch.
     const int* norm_param;
-    // Polynomial coefficients of normsys term `i`: degrees 6 and 5 at index `i`, degrees 4 and 3 at index
-    // `n_terms + i`, degrees 2 and 1 at index `2 n_terms + i`.
+    // Polynomial coefficients of normsys term `i`: degrees 6 and 5 at index `i`, degrees 4 and 3 at
+    // index `n_terms + i`, degrees 2 and 1 at index `2 n_terms + i`.
     const Pair* norm_coefficient;
-    // Rates of hi and lo beyond the polynomial, per normsys term.
+    // Rates of the exponential or line beyond the polynomial, for hi and lo, per normsys term.
     const Pair* norm_rate;
     // Block of each normsys term.
     const int* norm_block;
-    // Position of each normsys term when they are sorted by block.
+    // Position of each normsys term in the order of terms sorted by block.
     const int* norm_place;
     // Block of each cell. Cells are sorted by block.
     const int* cell_block;
-    // Parameter of the only per-bin factor of each cell, or NO_FACTOR or SEVERAL_FACTORS.
+    // Parameter of the only per-bin factor of each cell, else NO_FACTOR or SEVERAL_FACTORS.
     const int* cell_factor;
     // Nominal yield of each cell.
     const double* nominal;
-    // Range of each slice in `slice_param` and `slice_template`. A slice has the histosys templates of
-    // WARP neighbouring cells: first the first template of every cell, then the second one of every
-    // cell, and so on.
+    // Range of each slice in `slice_param` and `slice_template`. A slice holds the templates of WARP
+    // neighbouring cells: the first template of every cell, then the second of every cell, and so on,
+    // padded with zeros.
     const int2* slice;
     // Parameter of each template in the slices.
     const int* slice_param;
-    // Slope `S` and curve `A` of each template in the slices.
+    // Slope `S` and curve `A` of each template in the slices (effect `alpha S + f(alpha) A`).
     const Pair* slice_template;
     // Range of each bin in `bin_cell`.
     const int2* bin;
     // Cell and block of each contribution to a bin.
     const int2* bin_cell;
-    // Scalar parameters that act on yields, those with most work first. Each has two vectors: the ranges
-    // of its templates in `hist_cell` and of its normsys terms; the range of its scalar factors in
-    // `factor_place`, the parameter, and an unused number.
+    // Two vectors per scalar parameter: ranges of its templates in `hist_cell` and of its normsys terms;
+    // range of its scalar factors in `factor_place`, the parameter, an unused number. The longest lists
+    // come first.
     const int4* reacting;
     // Cell of each template, sorted by parameter.
     const int* hist_cell;
@@ -173,29 +174,29 @@ struct Plan {
     const Pair* hist_template;
     // Index in `factor_param` of each scalar factor, sorted by parameter.
     const int* factor_place;
-    // Parameters that are per-bin factors: range in `binwise_cell`, the parameter, and an unused number.
+    // Parameters that are per-bin factors: range in `binwise_cell`, the parameter, an unused number.
     const int4* binwise;
     // Cells that a per-bin factor scales: cell, block, bin, and index of the factor in `binwise_first`,
-    // which is -1 if it is the only one of the cell.
+    // which is -1 if the cell has no other per-bin factor.
     const int4* binwise_cell;
-    // Kind of constraint and index of the auxiliary datum, per parameter.
+    // Kind of constraint (such as GAUSSIAN) and index of its auxiliary datum, per parameter.
     const int2* constraint;
-    // 1/sigma of a Gaussian constraint or tau of a Poisson constraint, per parameter.
+    // 1/sigma of a Gaussian or tau of a Poisson constraint, per parameter; 0 without constraint.
     const double* constraint_scale;
     // Lower bound of each parameter.
     const double* lower;
     // Upper bound of each parameter.
     const double* upper;
-    // Width of the constraint of each parameter, 0 without constraint.
+    // Width of the constraint of each parameter; 0 without constraint.
     const double* width;
     // 1 for parameters with a kink at 0, else 0; null for models without kinks.
     const int* kinked;
 };
 static_assert(sizeof(Plan) == 288, "as on the host");
 
-// The part of the Gauss-Newton metric that all fits of one kind share (see lanes/metric.rs). A local
-// parameter acts on one bin. The other parameters are dual or primal, according to how the matrix is
-// inverted.
+// The part of the Gauss-Newton metric that all fits of one kind share; lanes/metric.rs defines its
+// symbols. A local parameter is constrained and acts on one bin. For the others the metric is inverted
+// through a matrix over bins (dual parameters) or over parameters (primal parameters).
 struct Metric {
     int n_local;
     int n_dual;
@@ -206,22 +207,22 @@ struct Metric {
     const int* local_start;
     const int* local_param;
     const int* local_bin;
-    // 1 for local parameters that are per-bin factors and nothing else.
+    // 1 if a local parameter is only a per-bin factor, so that `local_reaction` is not used, else 0.
     const int* local_factor;
-    // Index of the auxiliary datum of the Poisson constraint of a local parameter, else -1.
+    // Index of the auxiliary datum of a local parameter's Poisson constraint, -1 if it has none.
     const int* local_count;
-    // Derivative of the bin's expected yield by the local parameter.
+    // Derivative of the bin's yield by the local parameter, at the point that all fits share.
     const double* local_reaction;
     // Second derivative of the constraint of a local parameter.
     const double* local_stiffness;
     const int* dual_param;
-    // Inverse second derivative of the constraint of a dual parameter.
+    // Inverse of the second derivative of the constraint of a dual parameter.
     const double* dual_inverse;
     // Jacobian of the expected yields, dual parameters x bins.
     const double* dual_rows;
     // Transpose of `dual_rows`, bins x dual parameters.
     const double* dual_columns;
-    // `J D^-1 J'` summed over dual parameters, bins x bins.
+    // `J D^-1 J'` of the dual parameters, bins x bins.
     const double* kernel;
     const int* primal_param;
     // Second derivative of the constraint of a primal parameter, 0 without constraint.
@@ -231,8 +232,8 @@ struct Metric {
 };
 static_assert(sizeof(Metric) == 136, "as on the host");
 
-// A parameter whose bounds in a request differ from those of the model. A fixed parameter has lower =
-// upper.
+// Bounds of a parameter in a request that differ from those of the model. A fixed parameter has lower =
+// upper, and `held` is 1 for it, else 0.
 struct Override {
     int param;
     int held;
@@ -248,9 +249,9 @@ struct Direction {
     int padding;
     // Parameters that the direction moves.
     const int* params;
-    // Components of the unit vector, in units of the constraint widths.
+    // Components of the unit vector, one per parameter, in units of the constraint widths.
     const double* parts;
-    // Widths of the constraints.
+    // Width of the constraint of each of these parameters.
     const double* widths;
     // Positions along the direction at which descents start.
     double places[2];
@@ -259,20 +260,21 @@ static_assert(sizeof(Direction) == 48, "as on the host");
 
 // One fit: a minimisation with its starting point, its bounds and its search for further minima.
 struct Request {
-    // START_AT, START_EARLIER or START_ALONG.
+    // START_AT (given point), START_EARLIER (end of an earlier fit) or START_ALONG (that end, moved).
     int start;
-    // Index, within its item, of the earlier fit at whose end this one starts.
+    // Index, within the item, of the earlier fit at whose end this fit starts.
     int earlier;
     // Starting point for START_AT, direction for START_ALONG, null for START_EARLIER.
     const double* point;
-    // First fixed parameter, -1 if there is none.
+    // First fixed parameter, -1 if there is none. START_ALONG moves it to `held_value`.
     int held_param;
     int n_overrides;
     // Value of the first fixed parameter.
     double held_value;
     const Override* overrides;
-    // Index, within its item, of the earlier fit on which this one depends, -1 if there is none. If that
-    // fit converged, this one is made only if parameter `condition_param` ended within the range.
+    // Index, within the item, of the earlier fit of the condition, -1 if there is no condition. If the
+    // earlier fit converged, this fit is made only if the earlier fit's value of parameter
+    // `condition_param` is from `condition_low` to `condition_high`.
     int condition_fit;
     int condition_param;
     double condition_low;
@@ -289,13 +291,13 @@ struct Request {
     const double* first;
     // Further starting points of the second round of the search.
     const double* second;
-    // Parameters that may have another minimum with the opposite sign.
+    // Parameters at whose opposite sign there may be another minimum.
     const int* nonlinear;
     const Direction* directions;
 };
 static_assert(sizeof(Request) == 120, "as on the host");
 
-// Fits that share one set of data.
+// Fits that share one set of data, i.e. the fits of one task or of one toy.
 struct Item {
     int first_request;
     int n_requests;
@@ -310,41 +312,41 @@ static_assert(sizeof(Item) == 24, "as on the host");
 struct Outcome {
     // `-ln L` relative to the saturated model.
     double value;
-    // `-ln L` of the saturated model without the Gaussian constant for toys, 0 for given data.
+    // For toys, `-ln L` of the saturated model without the Gaussian constant; for given data, 0.
     double saturated;
     double edm;
-    // CONVERGED, LEFT or NOT_NEEDED.
+    // CONVERGED, LEFT (to the CPU) or NOT_NEEDED (by its condition).
     int status;
     int iterations;
     int evaluations;
-    // 1 if the CPU may continue from the end of the fit.
+    // 1 if `value` is finite and not negative, so that the CPU may continue the fit, else 0.
     int usable;
 };
 static_assert(sizeof(Outcome) == 40, "as on the host");
 
-// A round of a search: further starting points of one fit, each of which any thread block may take (see
-// help.cuh). It is zero before a launch, and the host never reads it.
+// One round of a fit's search for further minima: a list of starting points that any thread block may
+// take (see help.cuh). All bytes are zero before a launch, and the host never reads them.
 struct Round {
-    // Next starting point in the upper 32 bits, number of starting points in the lower 32 bits.
+    // Upper 32 bits: index of the next starting point; lower 32 bits: number of starting points.
     uint64_t word;
     // Index of the request.
     int request;
     // Number of this round within its search.
     int number;
-    // Value of the known minimum, which a descent must get below.
+    // `-ln L` of the lowest minimum before the round.
     double known;
-    // Value of the lowest minimum found in the round.
+    // `-ln L` of the lowest minimum in the round so far; `known` if no minimum is lower.
     double value;
     // EDM of that minimum.
     double edm;
-    // Starting point of the descent to that minimum, -1 if none is below `known`.
+    // Index of the starting point that led to that minimum, -1 if none is below `known`.
     int start;
-    // Number of descents that indicate another minimum, plus ONE_OPEN for each descent that ended below
-    // the known minimum without converging.
+    // Number of descents that indicate another minimum, plus ONE_OPEN for each descent that was given up
+    // below `known`.
     int several;
-    // Iterations of all descents of the round.
+    // Number of iterations of all finished descents of the round.
     int iterations;
-    // Evaluations of all descents of the round.
+    // Number of evaluations of all finished descents of the round.
     int evaluations;
     // Number of finished descents.
     int finished;
@@ -353,24 +355,24 @@ struct Round {
 };
 static_assert(sizeof(Round) == 64, "as on the host");
 
-// Progress of a thread block, in BLOCK_DATA. Only kernels use it.
+// Progress of a thread block. It is in the array BLOCK_DATA, and only kernels use it.
 struct BlockProgress {
     int item;
-    // Starting point of the current descent, -1 if there is none.
+    // Index of the current descent's starting point in its round, -1 if there is none.
     int start;
-    // Block to whose round the starting point belongs.
+    // Index of the thread block that owns the round of the starting point.
     int owner;
-    // Number of the round, -1 for the first descent of a fit.
+    // Index of the round within the search, -1 for the first descent of a fit.
     int round;
     // Number of starting points of the round.
     int count;
-    // Whether other blocks may take starting points of the round.
+    // Whether other thread blocks may take starting points of the round.
     int offered;
-    // Whether the last minimum is the lowest so far.
+    // Whether the last descent ended in the lowest minimum so far.
     int lowest;
-    // Whether there is nothing left to do.
+    // Whether the thread block has nothing left to do.
     int over;
-    // Combination of the flags SEVERAL and OPEN.
+    // Combination of the flags SEVERAL and OPEN (see help.cuh).
     int several;
     // Whether the descent to the lowest minimum converged.
     int converged;
@@ -395,24 +397,23 @@ struct PoissonRejection {
 };
 static_assert(sizeof(PoissonRejection) == 56, "as on the host");
 
-// The distribution of one datum.
+// The distribution from which one datum of a toy is drawn.
 struct DatumSource {
-    // DRAW_TABLE, DRAW_REJECTION or DRAW_NORMAL.
+    // DRAW_TABLE (Poisson, inversion), DRAW_REJECTION (Poisson, PTRS) or DRAW_NORMAL.
     uint32_t method;
-    // Index in `Draws::thresholds` of the first threshold of its table.
+    // Index in `Draws::thresholds` of the first threshold of the datum's table.
     uint32_t thresholds;
-    // Index in `Draws::guides` of the first guide of its table.
+    // Index in `Draws::guides` of the datum's guide, which shortens the look-up in the table.
     uint32_t guide;
     uint32_t unused;
-    // Constants of the distribution. Their meaning depends on `method`.
+    // First count of the table (DRAW_TABLE), a `PoissonRejection`, or mean and sigma (DRAW_NORMAL).
     double numbers[7];
 };
 static_assert(sizeof(DatumSource) == 72, "as on the host");
 
-// The distributions of all data of a toy.
+// The distributions of all data of a toy, with the key of the random numbers.
 struct Draws {
-    // Distributions of the main counts, then of the auxiliary data. The index is the slot of the random
-    // numbers.
+    // Distributions of the main counts, then of the auxiliary data, by slot of the random numbers.
     const DatumSource* sources;
     const uint64_t* thresholds;
     const uint16_t* guides;
@@ -431,25 +432,24 @@ struct FitLaunch {
     double* slab;
     // Doubles from the slab of one thread block to that of the next.
     uint64_t slab_stride;
-    // Counters: the next item, the number of finished items, the number of rounds with starting points
-    // to take.
+    // Counters: next item, finished items, rounds that have starting points to take.
     int* queue;
-    // One round per thread block, initially zero; null if thread blocks do not help each other.
+    // One round per thread block; null if thread blocks do not help each other.
     Round* rounds;
     int n_blocks;
     // Number of thread blocks that, when idle, wait for starting points until all items are finished.
-    // The others end as soon as there are none.
+    // The other blocks end as soon as there are no starting points to take.
     int n_waiting;
     const Request* requests;
-    // Null for toys: then item `i` is toy `first_toy + i` with all requests.
+    // Items with given data. Null for toys: then item `i` is toy `first_toy + i`, with all requests.
     const Item* items;
     const Draws* draws;
     uint64_t first_toy;
     Outcome* outcomes;
-    // n_params values per outcome.
+    // Best-fit values, n_params per outcome.
     double* parameters;
-    // Bytes per outcome: n_params that are 1 for parameters that are fixed, at a bound or on a kink,
-    // then n_bins that are 1 for bins without a positive expected yield.
+    // Bytes per outcome: n_params that are 1 for parameters that are fixed, held at a bound or on a
+    // kink, then n_bins that are 1 for bins without a positive expected yield.
     uint8_t* flags;
 };
 static_assert(sizeof(FitLaunch) == 600, "as on the host");
@@ -460,7 +460,7 @@ struct EvaluateLaunch {
     uint32_t offset[52];
     uint64_t extra[12];
     int n_points;
-    // Row length of JACOBIAN: the number of parameters rounded up to whole tiles.
+    // Row length of the array JACOBIAN: the number of parameters rounded up to a multiple of TILE.
     int row;
     double* slab;
     // Doubles from the slab of one thread block to that of the next.
@@ -469,16 +469,16 @@ struct EvaluateLaunch {
     const double* data;
     // Doubles from one set of data to the next, 0 if all points have the same data.
     uint64_t data_stride;
-    // Index of the set of data of each point; null if point `i` has set `i`.
+    // Index of the set of data for each point; null if point `i` has the set with index `i`.
     const int* data_of;
     const double* points;
     // Main part and constraint part of `-ln L` relative to the saturated model, per point; may be null.
     double* values;
     // n_params values per point; may be null.
     double* gradients;
-    // n_params x n_params values per point; may be null. Only `ns_evaluate_global` computes them.
+    // n_params x n_params values per point; may be null. Only `ns_evaluate_global` computes Hessians.
     double* hessians;
-    // 0 for points without Hessian, else 1.
+    // 0 for points whose Hessian is left to the CPU, else 1.
     int* usable;
 };
 static_assert(sizeof(EvaluateLaunch) == 680, "as on the host");
@@ -487,28 +487,28 @@ static_assert(sizeof(EvaluateLaunch) == 680, "as on the host");
 struct CovarianceLaunch {
     int n;
     int n_matrices;
-    // 1 if the matrix is in shared memory during inversion, 0 if it is in the thread block's slab.
+    // 1 if matrices are in shared memory during inversion, 0 if they are in the blocks' slabs.
     int in_shared;
     int padding;
     double* slab;
     uint64_t slab_stride;
-    // n x n values per matrix, both triangles. They are replaced by the covariances if `wanted` is 1.
+    // n x n values per matrix, both triangles. If `wanted` is 1, covariances replace the Hessians.
     double* hessians;
     int wanted;
     int unused;
     // n values per matrix.
     const double* gradients;
-    // State of each parameter, n values per matrix: MOVES_FREELY, RESTS or HELD_BY_BOUND.
+    // n values per matrix: MOVES_FREELY, RESTS (fixed or on a kink) or HELD_BY_BOUND.
     const uint8_t* rests;
-    // 0 for matrices without Hessian.
+    // 0 for matrices whose Hessian is missing, else 1.
     const int* usable;
     // n values per matrix.
     double* variances;
-    // Newton step to the minimum of the quadratic form, n values per matrix.
+    // Newton step to the minimum of the quadratic approximation, n values per matrix.
     double* steps;
-    // Smallest `1 / (H_ii C_ii)` of the parameters, and the EDM, per matrix. The former is not positive
-    // if the Hessian is missing or not positive definite, or if the function hardly falls beyond the
-    // bound of a parameter.
+    // Smallest `1 / (H_ii C_ii)` (Hessian H, covariance C) of the parameters, and the EDM, per matrix.
+    // The former is not positive if the Hessian is missing or not positive definite, or if `-ln L`
+    // hardly falls beyond a bound that holds a parameter.
     Pair* found;
 };
 static_assert(sizeof(CovarianceLaunch) == 96, "as on the host");
@@ -519,7 +519,7 @@ struct DrawLaunch {
     uint64_t first_toy;
     int n_toys;
     int n_data;
-    // n_data values per toy.
+    // Main counts, then auxiliary data, n_data values per toy.
     double* data;
 };
 static_assert(sizeof(DrawLaunch) == 32, "as on the host");
