@@ -10,6 +10,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::WIDTH;
+use super::derivatives::Derivatives;
 use super::evaluate::evaluate;
 use super::group::{Bounds, Group, absorb, advance, after, before, reach};
 use super::metric::Metric;
@@ -23,19 +24,28 @@ use crate::shared_constants::{
 };
 use crate::simd::Level;
 
+/// Value of `FORESEEABLE` for fits with derivatives at each lane's own point ([`Derivatives`]).
+const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
+
+/// Value of `CLOSE` for fits with derivatives at each lane's own point, which recognise a known minimum at any EDM.
+const CLOSE_WITH_DERIVATIVES: f64 = 0.4;
+
 /// The working memory of one thread for fits that share one [`FitKind`].
 pub(super) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
     pub(super) solver: Solver,
+    /// One number per main bin and lane.
+    pub(super) shifts: Vec<f64>,
 }
 
 impl DescentMemory {
     pub(super) fn new(plan: &Plan, metric: &Metric) -> Self {
         Self {
-            group: Group::new(plan),
-            scratch: Scratch::new(plan),
+            group: Group::new(plan, Derivatives::new(plan, metric)),
+            scratch: Scratch::new(plan, Derivatives::new(plan, metric)),
             solver: Solver::new(metric, plan.n_bins()),
+            shifts: vec![0.0; plan.n_bins() * WIDTH],
         }
     }
 }
@@ -69,14 +79,19 @@ impl KnownMinimum {
     /// Returns whether the descent in lane `l` is expected to end in this minimum: the value and the point
     /// that its next step predicts agree with those of the minimum.
     fn awaits(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
+        // With the derivatives of its own point, a step predicts the end well from far away.
+        let (recognisable, close) = match group.derivatives {
+            Some(_) => (f64::INFINITY, CLOSE_WITH_DERIVATIVES),
+            None => (RECOGNISABLE, CLOSE),
+        };
         let predicted = lane.value - lane.edm;
-        if lane.edm > RECOGNISABLE || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
+        if lane.edm > recognisable || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
             return false;
         }
         kind.metric.free.iter().all(|&p| {
             let i = p * WIDTH + l;
             let scale = kind.width[p].unwrap_or(self.theta[p].abs());
-            (group.theta[i] + group.direction[i] - self.theta[p]).abs() <= CLOSE * scale.max(CLOSE)
+            (group.theta[i] + group.direction[i] - self.theta[p]).abs() <= close * scale.max(CLOSE)
         })
     }
 }
@@ -102,6 +117,7 @@ impl DescentJob<'_> {
             empty: Vec::new(),
             edm: f64::INFINITY,
             converged: false,
+            falls: false,
             iterations: 0,
             evaluations: 0,
         }
@@ -121,11 +137,18 @@ pub(super) struct DescentEnd {
     pub(super) edm: f64,
     /// Whether the point is certified as a minimum.
     pub(super) converged: bool,
+    /// Whether `-ln L` fell without end in this descent and in those from other starting points.
+    pub(super) falls: bool,
     pub(super) iterations: usize,
     pub(super) evaluations: usize,
 }
 
 impl DescentEnd {
+    /// Returns whether the descent was given up because `-ln L` fell far below the saturated model.
+    pub(super) fn has_fallen(&self) -> bool {
+        !self.converged && self.value < BELOW_SATURATED
+    }
+
     /// Returns whether the scalar optimiser can continue from this point. Points below the saturated model
     /// are not used, because there may be no minimum.
     pub(super) fn is_usable(&self) -> bool {
@@ -179,6 +202,8 @@ pub(super) fn descend(
             None => return Vec::new(),
         }
     }
+    let foreseeable =
+        if memory.group.derivatives.is_some() { FORESEEABLE_WITH_DERIVATIVES } else { FORESEEABLE };
     while lanes.iter().any(|lane| lane.busy) {
         if kind.is_cancelled() {
             return ends
@@ -204,7 +229,7 @@ pub(super) fn descend(
             let certain = lane.edm <= SURELY * tolerance || lane.edm.max(lane.last_edm) <= tolerance;
             let converged = certain && lane.trials == 0 && !lost[l];
             let beaten = lane.trials == 0
-                && lane.edm <= FORESEEABLE
+                && lane.edm <= foreseeable
                 && jobs.get(lane.job).and_then(|job| job.beat).is_some_and(|best| {
                     lane.value - EDM_MARGIN * lane.edm >= best.value - SAME
                         || best.awaits(lane, l, kind, &memory.group)
@@ -220,6 +245,7 @@ pub(super) fn descend(
                     value: lane.value,
                     edm: lane.edm,
                     converged,
+                    falls: false,
                     iterations: lane.iterations,
                     evaluations: lane.evaluations,
                 });
@@ -267,7 +293,7 @@ fn places(holds: impl Iterator<Item = bool>) -> Vec<usize> {
 }
 
 /// Writes the data and the starting point of a job to a lane.
-fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
+pub(super) fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     let spread = |from: &[f64], to: &mut [f64]| {
         for (to, from) in to.as_chunks_mut::<WIDTH>().0.iter_mut().zip(from) {
             to[lane] = *from;
@@ -283,7 +309,7 @@ fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
 /// Accepts or rejects the trial point of each lane, and computes the next trial point. Returns for each lane
 /// whether its descent has failed.
 fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
-    let DescentMemory { group, scratch, solver } = memory;
+    let DescentMemory { group, scratch, solver, .. } = memory;
     let free = &kind.metric.free;
     let mut lost = [false; WIDTH];
     let (mut accept, mut fresh) = ([0.0; WIDTH], [0.0; WIDTH]);
@@ -318,7 +344,7 @@ fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH
     for pin in 0..=MOST_PINS {
         factor(kind.level, kind.metric, group, solver);
         before(kind.level, free, group);
-        solve(kind.level, kind.metric, &group.from, solver, &mut group.to);
+        solve(kind.level, kind.metric, group.derivatives.as_ref(), &group.from, solver, &mut group.to);
         after(kind.level, free, &accept, group);
         reach(kind.level, free, kind.bounds, group, &mut length);
         let mut pinned = false;

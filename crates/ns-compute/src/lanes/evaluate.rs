@@ -7,8 +7,8 @@ use super::WIDTH;
 use super::scratch::Scratch;
 use crate::plan::{Block, LANES, NormRun, Plan};
 use crate::shared_constants::FEWEST;
-use crate::simd::{MulAdd, Vector, isa_fn};
-use crate::terms::normsys::{signed_rate, value_and_slope};
+use crate::simd::{MulAdd, Vector, exp, isa_fn};
+use crate::terms::normsys::{second, signed_rate, value_and_slope};
 use crate::terms::poisson::{deviance_derivatives, term};
 use crate::terms::{gaussian, histosys, per_bin, scale};
 
@@ -22,12 +22,20 @@ isa_fn! {
 #[inline(always)]
 fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratch: &mut Scratch) {
     assert!(theta.len() == plan.n_parameters() * WIDTH && main.len() == plan.n_bins() * WIDTH);
+    let mut derivatives = scratch.derivatives.take();
     for &p in &plan.structure.hist_params {
         let curved = histosys::curved(plan.structure.histosys, at::<M::V8>(theta, p));
         put(&mut scratch.curved, p, curved.f);
         put(&mut scratch.curved_first, p, curved.first);
+        if derivatives.is_some() {
+            put(&mut scratch.curved_second, p, curved.second);
+        }
     }
-    norms::<M>(plan, theta, scratch);
+    if derivatives.is_some() {
+        norms::<M, true>(plan, theta, scratch);
+    } else {
+        norms::<M, false>(plan, theta, scratch);
+    }
     scratch.lambda.fill(0.0);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         forward::<M>(plan, index, block, theta, scratch);
@@ -35,13 +43,53 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
     counts::<M>(plan, main, scratch);
     scratch.gradient.fill(0.0);
     scratch.reaction.fill(0.0);
-    for (index, block) in plan.structure.blocks.iter().enumerate() {
-        backward::<M>(plan, index, block, theta, scratch);
+    match &mut derivatives {
+        Some(derivatives) => super::derivatives::backward::<M>(plan, theta, scratch, derivatives),
+        None => {
+            for (index, block) in plan.structure.blocks.iter().enumerate() {
+                backward::<M>(plan, index, block, theta, scratch);
+            }
+            for run in &plan.structure.norm_runs {
+                norm_gradient::<M>(plan, run, scratch);
+            }
+        }
     }
-    for run in &plan.structure.norm_runs {
-        norm_gradient::<M>(plan, run, scratch);
-    }
+    scratch.derivatives = derivatives;
     constraints::<M>(plan, theta, aux, scratch);
+}
+
+isa_fn! {
+    /// Computes the expected yields and the Poisson terms of the main bins of every lane at `theta`, without
+    /// derivatives by the parameters.
+    pub(super) fn expect(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mut Scratch) = expect_body
+}
+
+#[inline(always)]
+fn expect_body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mut Scratch) {
+    for &p in &plan.structure.hist_params {
+        put(&mut scratch.curved, p, histosys::curved(plan.structure.histosys, at::<M::V8>(theta, p)).f);
+    }
+    norms::<M, false>(plan, theta, scratch);
+    scratch.lambda.fill(0.0);
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
+        forward::<M>(plan, index, block, theta, scratch);
+    }
+    counts::<M>(plan, main, scratch);
+}
+
+/// Returns the factor of normsys term `i` at `alpha`.
+#[inline(always)]
+pub(super) fn normsys_factor<M: MulAdd>(plan: &Plan, i: usize, alpha: M::V8) -> M::V8 {
+    let (splat, numbers) = (M::V8::splat, &plan.numbers);
+    let mut c = [splat(0.0); 6];
+    for k in 0..6 {
+        c[k] = splat(numbers.norm_coefficients[k][i]);
+    }
+    let (value, _) = value_and_slope(alpha, c);
+    let (hi, lo) = (splat(numbers.norm_rate_hi[i]), splat(numbers.norm_rate_lo[i]));
+    let size = alpha.abs();
+    let beyond = plan.structure.normsys.beyond.value::<M>(size, alpha.below(splat(0.0), lo, hi));
+    size.below(splat(plan.structure.normsys.inside), value, beyond)
 }
 
 /// Loads element `i` of all lanes.
@@ -65,9 +113,11 @@ pub(super) fn add_product<V: Vector>(to: &mut [f64], i: usize, a: V, b: V) {
 
 /// Computes the product of the normsys factors of each block, and the relative derivative of each factor.
 #[inline(always)]
-fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+fn norms<M: MulAdd, const SECOND: bool>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let splat = M::V8::splat;
-    let (zero, inside) = (splat(0.0), splat(plan.structure.normsys.inside));
+    let normsys = plan.structure.normsys;
+    let (zero, one, inside) = (splat(0.0), splat(1.0), splat(normsys.inside));
+    scratch.exponent.fill(0.0);
     let n_blocks = plan.structure.blocks.len();
     for i in 0..n_blocks {
         put(&mut scratch.norm, i, splat(1.0));
@@ -88,21 +138,44 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
                 c[k] = splat(plan.numbers.norm_coefficients[k][i]);
             }
             let (mut value, first) = value_and_slope(alpha, c);
-            let mut ratio = first.mul(value.reciprocal());
+            let reciprocal = value.reciprocal();
+            let mut ratio = first.mul(reciprocal);
+            let mut curvature = if SECOND { second(alpha, c).mul(reciprocal) } else { zero };
             if far {
                 let (hi, lo) = (splat(plan.numbers.norm_rate_hi[i]), splat(plan.numbers.norm_rate_lo[i]));
-                let beyond = plan.structure.normsys.beyond.value::<M>(size, alpha.below(zero, lo, hi));
-                let (slope, _) = plan.structure.normsys.beyond.relative(signed_rate(sign, hi, lo), beyond);
+                let rate = alpha.below(zero, lo, hi);
+                let beyond = if normsys.beyond.is_exponential() {
+                    // The exponents of all factors of a block add up, so that it needs a single exponential.
+                    let sum: M::V8 = at(&scratch.exponent, block);
+                    put(&mut scratch.exponent, block, size.below(inside, sum, size.mul_add(rate, sum)));
+                    one
+                } else {
+                    normsys.beyond.value::<M>(size, rate)
+                };
+                let (slope, bend) = normsys.beyond.relative(signed_rate(sign, hi, lo), beyond);
                 value = size.below(inside, value, beyond);
                 ratio = size.below(inside, ratio, slope);
+                curvature = size.below(inside, curvature, bend);
             }
             put(&mut scratch.ratio, i, ratio);
+            if SECOND {
+                put(&mut scratch.relative_second, i, curvature);
+            }
             let product: M::V8 = at(&scratch.norm, block);
             put(&mut scratch.norm, block, product.mul(value));
         }
     }
     let mut least = splat(f64::INFINITY);
     for i in 0..n_blocks {
+        let exponents = &scratch.exponent[i * WIDTH..(i + 1) * WIDTH];
+        if exponents.iter().any(|exponent| *exponent != 0.0) {
+            let mut factors = [0.0; WIDTH];
+            for (factor, exponent) in factors.iter_mut().zip(exponents) {
+                *factor = exp::<M>(*exponent);
+            }
+            let product: M::V8 = at(&scratch.norm, i);
+            put(&mut scratch.norm, i, product.mul(M::V8::load(&factors)));
+        }
         let size = at::<M::V8>(&scratch.norm, i).abs();
         least = size.below(least, size, least);
     }
@@ -128,12 +201,14 @@ macro_rules! eight_by_eight {
         }
     };
 }
+pub(super) use eight_by_eight;
 
 /// Computes the expected yields of one block and adds them to `lambda`.
 #[inline(always)]
 fn forward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let factor = |p| at::<M::V8>(theta, p);
     let scale = scale::product(at(&scratch.norm, index), plan.scale_factors(block), [], factor);
+    put(&mut scratch.block_scale, index, scale);
     for b in 0..block.n_bins {
         let product = per_bin::product(M::V8::splat(1.0), plan.per_bin_factors(block), b, [], factor);
         put(&mut scratch.binwise, block.cell + b, product);

@@ -1,39 +1,111 @@
 //! Single parameters that may have another minimum at the opposite sign.
 //!
 //! An asymmetric effect is most nonlinear around 0, so its parameter can have a minimum on either side of 0
-//! while all others hardly change. Changing the sign of that parameter in the known minimum gives a point
-//! near the other minimum. Two evaluations decide whether a descent starts there: if `-ln L` were a parabola
-//! with a single minimum, this point would be four times as high above the minimum as the point with the
-//! parameter at 0.
+//! while all others hardly change. Changing the sign of that parameter leads from the known minimum to the
+//! other one. Two values of `-ln L` decide whether that gets a descent: in a single valley, a parabola, the
+//! flipped point would be four times as high as the point with the parameter at 0.
 
-use super::descend::{DescentJob, DescentMemory, FitKind, values};
+use super::WIDTH;
+use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, load, values};
+use super::evaluate::expect;
+use super::single_moves::{SingleMoves, rises};
+use crate::plan::Plan;
 use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 
-/// Returns points that differ from the minimum `theta`, where `-ln L` is `value`, in the sign of one of the
-/// parameters `nonlinear`. Only points that are low enough for a descent are returned, the lowest first.
-pub(super) fn flips(
+/// The parameters whose sign is changed.
+#[derive(Debug)]
+pub(super) struct Flips {
+    params: Vec<usize>,
+    /// The effects of these parameters; `None` if some of them have effects of other kinds than normsys and histosys.
+    moves: Option<Vec<SingleMoves>>,
+}
+
+impl Flips {
+    /// Changes the signs of `params`, one at a time.
+    pub(super) fn new(plan: &Plan, params: &[usize]) -> Self {
+        Self { params: params.to_vec(), moves: SingleMoves::of_all(plan, params) }
+    }
+
+    /// Returns, for each of up to eight toys, its minimum with the sign of one parameter changed, for each point that
+    /// is low enough for a descent, the lowest first.
+    pub(super) fn of_minima(
+        &self,
+        kind: &FitKind<'_>,
+        toys: &[(&DescentJob<'_>, &DescentEnd)],
+        memory: &mut DescentMemory,
+    ) -> Vec<Vec<Vec<f64>>> {
+        let heights = match &self.moves {
+            Some(moves) => by_single_moves(kind, moves, toys, memory),
+            None => toys.iter().map(|(job, best)| self.by_evaluation(kind, job, best, memory)).collect(),
+        };
+        let points = toys.iter().zip(heights).map(|((_, best), heights)| {
+            let low = |&(_, (rise, hump)): &(usize, (f64, f64))| rise < MOST_RISE && rise < LEAST_DENT * hump;
+            let mut worth: Vec<(usize, (f64, f64))> =
+                self.params.iter().copied().zip(heights).filter(low).collect();
+            worth.sort_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
+            worth.into_iter().take(MOST_FLIPS).map(|(p, _)| moved(kind, &best.theta, p, -1.0)).collect()
+        });
+        points.collect()
+    }
+
+    /// Returns the heights above the minimum `best`, for each parameter, of the flipped point and of the point with the
+    /// parameter at 0.
+    fn by_evaluation(
+        &self,
+        kind: &FitKind<'_>,
+        job: &DescentJob<'_>,
+        best: &DescentEnd,
+        memory: &mut DescentMemory,
+    ) -> Vec<(f64, f64)> {
+        let mut heights = |factor: f64| -> Vec<f64> {
+            let points: Vec<Vec<f64>> =
+                self.params.iter().map(|&p| moved(kind, &best.theta, p, factor)).collect();
+            values(kind, job, &points, memory).into_iter().map(|value| value - best.value).collect()
+        };
+        let flipped = heights(-1.0);
+        flipped.into_iter().zip(heights(0.0)).collect()
+    }
+}
+
+/// Returns `theta` with parameter `p` multiplied by `factor`, within its bounds.
+fn moved(kind: &FitKind<'_>, theta: &[f64], p: usize, factor: f64) -> Vec<f64> {
+    let mut point = theta.to_vec();
+    point[p] = (factor * theta[p]).clamp(kind.bounds.lower[p], kind.bounds.upper[p]);
+    point
+}
+
+/// Returns the same heights as `Flips::by_evaluation` for up to eight toys at once.
+fn by_single_moves(
     kind: &FitKind<'_>,
-    job: &DescentJob<'_>,
-    (value, theta): (f64, &[f64]),
-    nonlinear: &[usize],
+    moves: &[SingleMoves],
+    toys: &[(&DescentJob<'_>, &DescentEnd)],
     memory: &mut DescentMemory,
-) -> Vec<Vec<f64>> {
-    let moved = |p: usize, to: f64| {
-        let mut point = theta.to_vec();
-        point[p] = to.clamp(kind.bounds.lower[p], kind.bounds.upper[p]);
-        point
-    };
-    let flipped: Vec<Vec<f64>> = nonlinear.iter().map(|&p| moved(p, -theta[p])).collect();
-    let centred: Vec<Vec<f64>> = nonlinear.iter().map(|&p| moved(p, 0.0)).collect();
-    let at_flipped = values(kind, job, &flipped, memory);
-    let at_centre = values(kind, job, &centred, memory);
-    let mut worth: Vec<(f64, Vec<f64>)> = flipped
-        .into_iter()
-        .zip(at_flipped.iter().zip(&at_centre))
-        .map(|(point, (flipped, centre))| (flipped - value, centre - value, point))
-        .filter(|(rise, hump, _)| *rise < MOST_RISE && *rise < LEAST_DENT * hump)
-        .map(|(rise, _, point)| (rise, point))
-        .collect();
-    worth.sort_by(|a, b| a.0.total_cmp(&b.0));
-    worth.into_iter().take(MOST_FLIPS).map(|(_, point)| point).collect()
+) -> Vec<Vec<(f64, f64)>> {
+    let DescentMemory { group, scratch, shifts, .. } = memory;
+    // Lanes without a toy of their own repeat those of other lanes.
+    for (l, (job, best)) in toys.iter().cycle().take(WIDTH).enumerate() {
+        load(&DescentJob { start: &best.theta, ..**job }, l, group);
+    }
+    expect(kind.level, kind.plan, &group.trial, &group.main, scratch);
+    let mut heights: Vec<Vec<(f64, f64)>> = toys.iter().map(|_| Vec::with_capacity(moves.len())).collect();
+    for one in moves {
+        let (lower, upper) = (kind.bounds.lower[one.param], kind.bounds.upper[one.param]);
+        let mut rise = |factor: f64| {
+            let mut to = [0.0; WIDTH];
+            for (to, (_, best)) in to.iter_mut().zip(toys.iter().cycle()) {
+                *to = (factor * best.theta[one.param]).clamp(lower, upper);
+            }
+            let mut found = [0.0; WIDTH];
+            rises(kind.level, kind.plan, one, &to, group, scratch, shifts, &mut found);
+            found
+        };
+        let flipped = rise(-1.0);
+        // No point needs the second height if the first one rules it out already.
+        let low = flipped.iter().any(|rise| *rise < MOST_RISE);
+        let centred = if low { rise(0.0) } else { [0.0; WIDTH] };
+        for ((heights, flipped), centred) in heights.iter_mut().zip(flipped).zip(centred) {
+            heights.push((flipped, centred));
+        }
+    }
+    heights
 }

@@ -1,6 +1,7 @@
 //! The state of eight simultaneous fits, and the functions that change it.
 
 use super::WIDTH;
+use super::derivatives::Derivatives;
 use super::evaluate::{add_product, at, put};
 use super::scratch::Scratch;
 use crate::plan::Plan;
@@ -23,6 +24,8 @@ pub(super) struct Group {
     pub(super) weight: Vec<f64>,
     /// Derivatives of the expected yields by the per-bin factors at the accepted points.
     pub(super) reaction: Vec<f64>,
+    /// Derivatives of the expected yields at the accepted points, in models whose metric uses them.
+    pub(super) derivatives: Option<Derivatives>,
     /// Trial points.
     pub(super) trial: Vec<f64>,
     /// Search directions.
@@ -56,7 +59,7 @@ pub(super) struct Group {
 
 impl Group {
     /// Allocates the state of eight fits of `plan`.
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan, derivatives: Option<Derivatives>) -> Self {
         let n = plan.n_parameters() * WIDTH;
         let bins = plan.n_bins() * WIDTH;
         Self {
@@ -66,6 +69,7 @@ impl Group {
             slope: vec![0.0; n],
             weight: vec![1.0; bins],
             reaction: vec![0.0; n],
+            derivatives,
             trial: vec![0.0; n],
             direction: vec![0.0; n],
             held: vec![0.0; n],
@@ -170,6 +174,14 @@ fn absorb_body<M: MulAdd>(
         put(&mut group.slope, p, half.below(accept, slope, before));
         let kept: M::V8 = at(&group.reaction, p);
         put(&mut group.reaction, p, half.below(accept, at(&here.reaction, p), kept));
+    }
+    if let (Some(kept), Some(new)) = (&mut group.derivatives, &here.derivatives) {
+        for (kept, new) in [(&mut kept.rows, &new.rows), (&mut kept.second, &new.second)] {
+            for i in 0..new.len() / WIDTH {
+                let old: M::V8 = at(kept, i);
+                put(kept, i, half.below(accept, at(new, i), old));
+            }
+        }
     }
     // A pair must show positive curvature, well above rounding.
     let inverse = length.mul(splat(LEAST_PAIR_CURVATURE)).below(curve, one.div(curve), zero);

@@ -9,6 +9,9 @@
 //!
 //! Lanes are independent: the results of a toy depend on its own data alone, to the last bit.
 
+#[cfg(test)]
+mod derivative_tests;
+mod derivatives;
 mod descend;
 pub(crate) mod directions;
 mod evaluate;
@@ -19,6 +22,7 @@ mod jacobian;
 pub(crate) mod metric;
 mod scratch;
 mod search;
+mod single_moves;
 mod solver;
 mod starts;
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! is at `8 i + l`.
 
 use super::WIDTH;
+use super::derivatives::Derivatives;
 use crate::plan::Plan;
 
 /// Intermediate results of one evaluation of all lanes.
@@ -13,10 +14,18 @@ pub(super) struct Scratch {
     pub(super) curved: Vec<f64>,
     /// First derivative of `f` at each parameter.
     pub(super) curved_first: Vec<f64>,
+    /// Second derivative of `f` at each parameter; empty without [`Derivatives`].
+    pub(super) curved_second: Vec<f64>,
     /// Relative derivative of each normsys factor, per term.
     pub(super) ratio: Vec<f64>,
+    /// Relative second derivative of each normsys factor, per term; empty without [`Derivatives`].
+    pub(super) relative_second: Vec<f64>,
     /// Product of the normsys factors of each block.
     pub(super) norm: Vec<f64>,
+    /// Sum of the exponents of the normsys factors of each block that are exponentials at their parameters.
+    pub(super) exponent: Vec<f64>,
+    /// Product of all factors on each block: normsys and scale factors.
+    pub(super) block_scale: Vec<f64>,
     /// Nominal yield plus additive variations of each cell.
     pub(super) additive: Vec<f64>,
     /// Product of the per-bin factors of each cell.
@@ -46,18 +55,25 @@ pub(super) struct Scratch {
     /// Smallest absolute value, over all blocks, of the product of the normsys factors. Relative derivatives
     /// need a product that is not zero.
     pub(super) least: [f64; WIDTH],
+    /// Derivatives of the expected yields, in models whose metric uses them.
+    pub(super) derivatives: Option<Derivatives>,
 }
 
 impl Scratch {
     /// Allocates scratch for any points of `plan`.
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan, derivatives: Option<Derivatives>) -> Self {
         let (n, bins) = (plan.n_parameters() * WIDTH, plan.n_bins() * WIDTH);
+        let terms = plan.structure.norm_block.len() * WIDTH;
         let rates = plan.poisson().len() * WIDTH;
         Self {
             curved: vec![0.0; n],
             curved_first: vec![0.0; n],
-            ratio: vec![0.0; plan.structure.norm_block.len() * WIDTH],
+            curved_second: if derivatives.is_some() { vec![0.0; n] } else { Vec::new() },
+            ratio: vec![0.0; terms],
+            relative_second: if derivatives.is_some() { vec![0.0; terms] } else { Vec::new() },
             norm: vec![1.0; plan.structure.blocks.len() * WIDTH],
+            exponent: vec![0.0; plan.structure.blocks.len() * WIDTH],
+            block_scale: vec![1.0; plan.structure.blocks.len() * WIDTH],
             additive: vec![0.0; plan.structure.n_cells * WIDTH],
             binwise: vec![1.0; plan.structure.n_cells * WIDTH],
             lambda: vec![0.0; bins],
@@ -72,6 +88,7 @@ impl Scratch {
             gradient: vec![0.0; n],
             reaction: vec![0.0; n],
             least: [1.0; WIDTH],
+            derivatives,
         }
     }
 }

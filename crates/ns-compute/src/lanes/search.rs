@@ -1,8 +1,9 @@
 //! Searches for lower minima of toys, in models that can have several.
 
+use super::WIDTH;
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, KnownMinimum, descend};
 use super::directions::Direction;
-use super::flips::flips;
+use super::flips::Flips;
 use super::starts::Starts;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
@@ -15,6 +16,8 @@ pub(super) struct FurtherStarts<'a> {
     pub(super) directions: &'a [Direction],
     /// Free parameters that are asymmetric enough for a second minimum.
     pub(super) nonlinear: &'a [usize],
+    /// The same parameters, for changes of single signs.
+    pub(super) flips: &'a Flips,
 }
 
 impl FurtherStarts<'_> {
@@ -47,6 +50,10 @@ impl FurtherStarts<'_> {
         let several_minima = ends.iter().map(|end| end.iterations > LONG).collect();
         let unfinished = ends.iter().map(|_| None).collect();
         let mut search = Search { kind, jobs, ends, unfinished, several_minima };
+        let fallen: Vec<usize> = (0..jobs.len()).filter(|&i| search.ends[i].has_fallen()).collect();
+        if kind.plan.policy.strongly_nonlinear {
+            search.rescue(&self.starts.others, &fallen, memory);
+        }
         let converged = search.converged();
         let mut open = converged.clone();
         for (shared, round) in [(&self.starts.first, 0), (&self.starts.second, 1)] {
@@ -60,7 +67,7 @@ impl FurtherStarts<'_> {
             open.retain(|&i| search.several_minima[i]);
         }
         if kind.plan.policy.strongly_nonlinear {
-            search.flip(self.nonlinear, converged, memory);
+            search.flip(self.flips, converged, memory);
         }
         search.lower()
     }
@@ -140,25 +147,49 @@ impl Search<'_> {
 
     /// Changes the sign of single parameters at the minima of the toys `open` and descends from there.
     /// Repeats this for toys that found a lower minimum.
-    fn flip(&mut self, nonlinear: &[usize], mut open: Vec<usize>, memory: &mut DescentMemory) {
+    fn flip(&mut self, flips: &Flips, mut open: Vec<usize>, memory: &mut DescentMemory) {
         for _ in 0..FLIP_ROUNDS {
-            if self.kind.is_cancelled() {
-                return;
-            }
             let before: Vec<f64> = self.ends.iter().map(|best| best.value).collect();
             let mut points: Vec<(usize, Vec<f64>)> = Vec::new();
-            for &i in &open {
+            for some in open.chunks(WIDTH) {
                 if self.kind.is_cancelled() {
                     return;
                 }
-                let best = &self.ends[i];
-                let found = flips(self.kind, &self.jobs[i], (best.value, &best.theta), nonlinear, memory);
-                points.extend(found.into_iter().map(|point| (i, point)));
+                let toys: Vec<_> = some.iter().map(|&i| (&self.jobs[i], &self.ends[i])).collect();
+                let found = flips.of_minima(self.kind, &toys, memory);
+                for (&i, found) in some.iter().zip(found) {
+                    points.extend(found.into_iter().map(|point| (i, point)));
+                }
             }
             let starts: Vec<(usize, &[f64])> =
                 points.iter().map(|(i, point)| (*i, point.as_slice())).collect();
             self.from(&starts, memory);
             open.retain(|&i| self.ends[i].value < before[i] - SAME);
+        }
+    }
+
+    /// Looks for a certified minimum of each toy whose first descent fell without end. Sets
+    /// [`DescentEnd::falls`] where the descents from all starting points fell as well.
+    fn rescue(&mut self, starts: &[Vec<f64>], fallen: &[usize], memory: &mut DescentMemory) {
+        let again: Vec<(usize, DescentJob<'_>)> = fallen
+            .iter()
+            .flat_map(|&i| starts.iter().map(move |start| (i, start)))
+            .map(|(i, start)| (i, DescentJob { start, beat: None, ..self.jobs[i] }))
+            .collect();
+        for &i in fallen {
+            self.ends[i].falls = true;
+        }
+        let jobs: Vec<DescentJob<'_>> = again.iter().map(|(_, job)| *job).collect();
+        for (&(i, _), other) in again.iter().zip(descend(self.kind, &jobs, memory)) {
+            let best = &mut self.ends[i];
+            let (iterations, evaluations) =
+                (best.iterations + other.iterations, best.evaluations + other.evaluations);
+            if other.converged && (!best.converged || other.value < best.value) {
+                *best = other;
+            } else {
+                best.falls &= other.has_fallen();
+            }
+            (best.iterations, best.evaluations) = (iterations, evaluations);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Factors and applies the Gauss-Newton metric of eight fits, one per SIMD lane (see [`Metric`]).
 
 use super::WIDTH;
+use super::derivatives::Derivatives;
 use super::evaluate::{add_product, at, put};
 use super::group::Group;
 use super::metric::Metric;
@@ -18,6 +19,8 @@ pub(super) struct Solver {
     local: Vec<f64>,
     /// Inverse constraint curvature of dual parameters; 0 where a lane holds the parameter at a bound.
     dual: Vec<f64>,
+    /// Working memory over the dual parameters.
+    scaled: Vec<f64>,
     /// Derivatives of the expected yields by the local parameters.
     reaction: Vec<f64>,
     /// Cholesky factor `L` of `M`, lower triangle row by row, with inverse diagonal elements. Only the
@@ -38,6 +41,9 @@ pub(super) struct Solver {
     right: Vec<f64>,
 }
 
+/// Smallest curvature by a dual parameter in the metric, as a fraction of that of its constraint.
+const LEAST_STIFFNESS: f64 = 0.2;
+
 /// Returns the position of row `i` in a packed lower triangle.
 #[inline(always)]
 fn row(i: usize) -> usize {
@@ -55,6 +61,7 @@ impl Solver {
             root: vec![0.0; n_bins * WIDTH],
             local: vec![0.0; metric.locals.len() * WIDTH],
             dual: vec![0.0; metric.dual.len() * WIDTH],
+            scaled: vec![0.0; metric.dual.len() * WIDTH],
             reaction: vec![0.0; metric.locals.len() * WIDTH],
             lower: vec![0.0; size * WIDTH],
             diagonal,
@@ -108,17 +115,21 @@ fn factor_body<M: MulAdd>(metric: &Metric, group: &Group, solver: &mut Solver) {
             put(&mut solver.lower, b, one.div(pivot.sqrt()));
         }
     } else {
-        fill::<M>(metric, held, solver);
+        match &group.derivatives {
+            Some(derivatives) => fill_own::<M>(metric, held, derivatives, solver),
+            None => fill::<M>(metric, held, solver),
+        }
+        scale_by_weights::<M>(solver);
         cholesky::<M>(n_bins, &mut solver.lower);
     }
-    inner::<M>(metric, held, solver);
+    inner::<M>(metric, held, group.derivatives.as_ref(), solver);
 }
 
 /// Computes the lower triangle of `M` in `solver.lower`, where it is factored afterwards.
 #[inline(always)]
 fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     let splat = M::V8::splat;
-    let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
+    let (zero, half) = (splat(0.0), splat(0.5));
     let n_bins = solver.n_bins;
     for (i, &kernel) in metric.kernel.iter().enumerate() {
         put(&mut solver.lower, i, splat(kernel));
@@ -138,6 +149,68 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
             }
         }
     }
+}
+
+/// Computes `J D^-1 J'` over the dual parameters from the Jacobian of each lane, for the matrix `M`. `D` includes the
+/// second derivatives of the expected yields, as far as it stays positive.
+#[inline(always)]
+fn fill_own<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Derivatives, solver: &mut Solver) {
+    let splat = M::V8::splat;
+    let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
+    let n_bins = solver.n_bins;
+    for (i, (&p, &inverse)) in metric.dual.iter().zip(&metric.dual_inverse).enumerate() {
+        let stiffness = splat(1.0 / inverse);
+        let least = splat(LEAST_STIFFNESS / inverse);
+        let sum = stiffness.add(at(&derivatives.second, p));
+        let inverse = one.div(sum.below(least, least, sum));
+        let inverse = half.below(at(held, p), zero, inverse);
+        put(&mut solver.dual, i, inverse);
+    }
+    for j in 0..n_bins {
+        let own = derivatives.row(j);
+        for (i, &p) in metric.dual.iter().enumerate() {
+            let scaled = at::<M::V8>(own, p).mul(at(&solver.dual, i));
+            put(&mut solver.scaled, i, scaled);
+        }
+        let mut k = 0;
+        while k <= j {
+            k += if j + 1 - k >= 4 {
+                products::<M, 4>(metric, derivatives, j, k, solver)
+            } else {
+                products::<M, 1>(metric, derivatives, j, k, solver)
+            };
+        }
+    }
+}
+
+/// Computes the elements `(j, k..k + N)` of `J D^-1 J'`; returns `N`.
+#[inline(always)]
+fn products<M: MulAdd, const N: usize>(
+    metric: &Metric,
+    derivatives: &Derivatives,
+    j: usize,
+    k: usize,
+    solver: &mut Solver,
+) -> usize {
+    let rows: [&[f64]; N] = std::array::from_fn(|v| derivatives.row(k + v));
+    let mut sums = [M::V8::splat(0.0); N];
+    for (i, &p) in metric.dual.iter().enumerate() {
+        let scaled: M::V8 = at(&solver.scaled, i);
+        for v in 0..N {
+            sums[v] = scaled.mul_add(at(rows[v], p), sums[v]);
+        }
+    }
+    for (v, sum) in sums.into_iter().enumerate() {
+        put(&mut solver.lower, row(j) + k + v, sum);
+    }
+    N
+}
+
+/// Multiplies `J D^-1 J'` by the roots of the weights from both sides, and completes the diagonal of `M`.
+#[inline(always)]
+fn scale_by_weights<M: MulAdd>(solver: &mut Solver) {
+    let one = M::V8::splat(1.0);
+    let n_bins = solver.n_bins;
     for i in 0..n_bins {
         let root: M::V8 = at(&solver.root, i);
         for j in 0..=i {
@@ -191,7 +264,7 @@ fn column<M: MulAdd, const N: usize>(i: usize, j: usize, inverse: M::V8, a: &mut
 
 /// Computes the matrix `K` over the primal parameters and factors it.
 #[inline(always)]
-fn inner<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
+fn inner<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: Option<&Derivatives>, solver: &mut Solver) {
     let splat = M::V8::splat;
     let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
     let n_bins = solver.n_bins;
@@ -201,7 +274,8 @@ fn inner<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
         let reaction = &metric.primal_rows[u * n_bins..(u + 1) * n_bins];
         let column = &mut solver.columns[u * n_bins * WIDTH..(u + 1) * n_bins * WIDTH];
         for (b, &reaction) in reaction.iter().enumerate() {
-            put(column, b, at::<M::V8>(&solver.root, b).mul(splat(reaction)).mul(moves));
+            let reaction = derivatives.map_or(splat(reaction), |own| at(own.row(b), p));
+            put(column, b, at::<M::V8>(&solver.root, b).mul(reaction).mul(moves));
         }
         forward_substitute::<M>(n_bins, solver.diagonal, &solver.lower, column);
         for v in 0..=u {
@@ -269,11 +343,17 @@ fn backward_substitute<M: MulAdd>(n: usize, diagonal: bool, lower: &[f64], x: &m
 isa_fn! {
     /// Computes `to = P^-1 from` in every lane, where `P` is the factored metric. Elements of fixed and held
     /// parameters are 0.
-    pub(super) fn solve(metric: &Metric, from: &[f64], solver: &mut Solver, to: &mut [f64]) = solve_body
+    pub(super) fn solve(metric: &Metric, derivatives: Option<&Derivatives>, from: &[f64], solver: &mut Solver, to: &mut [f64]) = solve_body
 }
 
 #[inline(always)]
-fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to: &mut [f64]) {
+fn solve_body<M: MulAdd>(
+    metric: &Metric,
+    derivatives: Option<&Derivatives>,
+    from: &[f64],
+    solver: &mut Solver,
+    to: &mut [f64],
+) {
     let splat = M::V8::splat;
     let zero = splat(0.0);
     let n_bins = solver.n_bins;
@@ -291,12 +371,20 @@ fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to:
     for (i, &p) in metric.dual.iter().enumerate() {
         let y = at::<M::V8>(from, p).mul(at(&solver.dual, i));
         put(to, p, y);
+        if derivatives.is_some() {
+            continue;
+        }
         let reaction = &metric.dual_rows[i * n_bins..(i + 1) * n_bins];
         for (b, &reaction) in reaction.iter().enumerate() {
             add_product(&mut solver.bins, b, splat(reaction), y);
         }
     }
     for b in 0..n_bins {
+        if let Some(own) = derivatives {
+            let sum = over_dual::<M>(metric, own.row(b), to);
+            let sum = sum.add(at(&solver.bins, b));
+            put(&mut solver.bins, b, sum);
+        }
         let scaled = at::<M::V8>(&solver.bins, b).mul(at(&solver.root, b));
         put(&mut solver.bins, b, scaled);
     }
@@ -329,6 +417,10 @@ fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to:
         let y: M::V8 = at(to, local.param);
         put(to, local.param, y.sub(at::<M::V8>(&solver.reaction, i).mul(back)));
     }
+    if let Some(own) = derivatives {
+        move_back::<M>(metric, own, solver, to);
+        return;
+    }
     for (i, &p) in metric.dual.iter().enumerate() {
         let (mut even, mut odd) = (zero, zero);
         let reaction = &metric.dual_rows[i * n_bins..(i + 1) * n_bins];
@@ -342,5 +434,40 @@ fn solve_body<M: MulAdd>(metric: &Metric, from: &[f64], solver: &mut Solver, to:
         }
         let y: M::V8 = at(to, p);
         put(to, p, y.sub(even.add(odd).mul(at(&solver.dual, i))));
+    }
+}
+
+/// Returns `sum_p row_p x_p` over the dual parameters, from four partial sums.
+#[inline(always)]
+fn over_dual<M: MulAdd>(metric: &Metric, row: &[f64], x: &[f64]) -> M::V8 {
+    let mut sums = [M::V8::splat(0.0); 4];
+    let mut fours = metric.dual.chunks_exact(4);
+    for four in fours.by_ref() {
+        for (sum, &p) in sums.iter_mut().zip(four) {
+            *sum = at::<M::V8>(row, p).mul_add(at(x, p), *sum);
+        }
+    }
+    for &p in fours.remainder() {
+        sums[0] = at::<M::V8>(row, p).mul_add(at(x, p), sums[0]);
+    }
+    sums[0].add(sums[1]).add(sums[2].add(sums[3]))
+}
+
+/// Subtracts `D^-1 J' bins` from the dual parameters of `to`.
+#[inline(always)]
+fn move_back<M: MulAdd>(metric: &Metric, derivatives: &Derivatives, solver: &mut Solver, to: &mut [f64]) {
+    for i in 0..metric.dual.len() {
+        put(&mut solver.scaled, i, M::V8::splat(0.0));
+    }
+    for b in 0..solver.n_bins {
+        let (row, back): (_, M::V8) = (derivatives.row(b), at(&solver.bins, b));
+        for (i, &p) in metric.dual.iter().enumerate() {
+            add_product(&mut solver.scaled, i, at(row, p), back);
+        }
+    }
+    for (i, &p) in metric.dual.iter().enumerate() {
+        let sum: M::V8 = at(&solver.scaled, i);
+        let y: M::V8 = at(to, p);
+        put(to, p, y.sub(sum.mul(at(&solver.dual, i))));
     }
 }

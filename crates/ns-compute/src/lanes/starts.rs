@@ -12,10 +12,6 @@ use crate::optimise::MOST_FREE;
 /// minima.
 const SCATTERED: (usize, usize) = (2, 10);
 
-/// The second number of [`SCATTERED`] for strongly nonlinear models. In these models the first number is the
-/// second one of [`SCATTERED`].
-const SCATTERED_IF_NONLINEAR: usize = 26;
-
 /// Number of scattered starting points of small models with kinks.
 const SCATTERED_BETWEEN_KINKS: u64 = 32;
 
@@ -88,8 +84,7 @@ impl Starts {
             others: own().chain(scattered(0..SCATTERED.0)).collect(),
         };
         if kind.plan.policy.strongly_nonlinear {
-            starts.first.append(&mut starts.second);
-            starts.second.extend(scattered(SCATTERED.1..SCATTERED_IF_NONLINEAR));
+            starts.first.extend(starts.second.drain(..2));
             for start in starts.first.iter_mut().chain(&mut starts.second).chain(&mut starts.others) {
                 make_possible(kind, common.point, start, scratch);
             }

@@ -11,7 +11,7 @@ use super::WIDTH;
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, descend};
 use super::evaluate::evaluate;
 use super::factor_starts::factor_starts;
-use super::flips::flips;
+use super::flips::Flips;
 use super::group::Bounds;
 use super::jacobian::jacobian;
 use super::metric::Metric;
@@ -22,7 +22,7 @@ use crate::simd::Level;
 
 #[allow(dead_code)]
 #[path = "../../tests/oracle/models.rs"]
-mod models;
+pub(super) mod models;
 
 #[allow(clippy::duplicate_mod)]
 #[path = "../../tests/oracle/nonlinear.rs"]
@@ -34,17 +34,17 @@ use models::{Random, random_model, random_point};
 const CODES: [Interpolation; 2] =
     [Interpolation::SMOOTH, Interpolation { normsys: NormsysCode::Code4, histosys: HistosysCode::Code2 }];
 
-fn model(seed: u64) -> Model {
+pub(super) fn model(seed: u64) -> Model {
     Model { interpolation: CODES[seed as usize % CODES.len()], ..random_model(seed) }
 }
 
 /// Interleaves vectors: first element 0 of all of them, then element 1, and so on.
-fn interleave(columns: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn interleave(columns: &[Vec<f64>]) -> Vec<f64> {
     (0..columns[0].len()).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
 }
 
 /// Returns counts and auxiliary data that differ from the observed ones.
-fn other_data(model: &Model, r: &mut Random) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn other_data(model: &Model, r: &mut Random) -> (Vec<f64>, Vec<f64>) {
     let main = model.observed.main.iter().map(|n| (n * r.between(0.5, 1.5)).round()).collect();
     let mut aux = model.observed.aux.clone();
     for parameter in &model.parameters {
@@ -86,7 +86,7 @@ fn compare_with_single_points(seed: u64, model: &Model) -> usize {
         (0..WIDTH).map(|_| other_data(model, &mut r)).unzip();
     for level in Level::available() {
         let session = CpuSession::open_at(model, &Execution::default(), level).unwrap();
-        let mut scratch = Scratch::new(session.plan());
+        let mut scratch = Scratch::new(session.plan(), None);
         let (main, aux) = (interleave(&mains), interleave(&auxes));
         evaluate(level, session.plan(), &interleave(&points), &main, &aux, &mut scratch);
         for l in 0..WIDTH {
@@ -131,7 +131,7 @@ fn a_lane_has_the_same_bits_whatever_the_others_hold() {
                     points[l] = point.clone();
                     let main = interleave(&vec![model.observed.main.clone(); WIDTH]);
                     let aux = interleave(&vec![model.observed.aux.clone(); WIDTH]);
-                    let mut scratch = Scratch::new(session.plan());
+                    let mut scratch = Scratch::new(session.plan(), None);
                     evaluate(level, session.plan(), &interleave(&points), &main, &aux, &mut scratch);
                     let mut bits = vec![scratch.value[l].to_bits(), scratch.noise[l].to_bits()];
                     bits.extend(scratch.gradient.iter().skip(l).step_by(WIDTH).map(|x| x.to_bits()));
@@ -216,7 +216,7 @@ fn bits(end: &DescentEnd) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]
 
 /// A model with two bins: a signal with a free factor `mu`, which `shape` moves from the first bin to the
 /// second, and a background that `bent` raises by the same amount in both directions.
-fn valley_model(observed: [f64; 2]) -> Model {
+pub(super) fn valley_model(observed: [f64; 2]) -> Model {
     let modifier = |first, effect| Modifier { name: String::new(), first, effect };
     let sample = |name: &str, nominal: [f64; 2], modifiers| Sample {
         name: name.into(),
@@ -259,7 +259,7 @@ fn valley_model(observed: [f64; 2]) -> Model {
 
 /// Calls `look` with the inputs that all fits of `model` share, the starting point and working memory, on
 /// every instruction set.
-fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemory)) {
+pub(super) fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemory)) {
     let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     for level in Level::available() {
         let session = CpuSession::open_at(model, &Execution::default(), level).unwrap();
@@ -288,8 +288,8 @@ fn a_bent_parameter_is_flipped_to_its_other_minimum_and_a_straight_one_is_not() 
             DescentJob { main: &model.observed.main, aux: &model.observed.aux, start: &pulled, beat: None };
         let best = descend(kind, &[job], memory).remove(0);
         assert!(best.converged && best.theta[2] > 0.3, "{best:?}");
-        let found = flips(kind, &job, (best.value, &best.theta), &[1, 2], memory);
-        assert_eq!(found, [vec![best.theta[0], best.theta[1], -best.theta[2]]]);
+        let found = Flips::new(kind.plan, &[1, 2]).of_minima(kind, &[(&job, &best)], memory);
+        assert_eq!(found, [[vec![best.theta[0], best.theta[1], -best.theta[2]]]]);
     });
 }
 

@@ -4,10 +4,11 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use ns_core::{Certificate, FitOutcome, FitStatus, Inactive};
+use ns_core::{Certificate, FitOutcome, FitStatus, Inactive, Reason};
 
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, KnownMinimum, descend};
 use super::directions::{Direction, directions};
+use super::flips::Flips;
 use super::group::Bounds;
 use super::jacobian::{has_ridge, is_too_large, jacobian};
 use super::metric::Metric;
@@ -23,6 +24,8 @@ pub(crate) struct ToyFitter {
     bounds: Bounds,
     /// Free parameters that are asymmetric enough for a second minimum.
     nonlinear: Vec<usize>,
+    /// The same parameters, for changes of single signs.
+    flips: Flips,
     /// Starting points that all toys share.
     starts: Starts,
     /// Directions in which normsys effects add up. Further descents start from the minimum of each fit, moved
@@ -95,7 +98,7 @@ impl ToyFitter {
         let ridge = any_code && has_ridge(level, plan, point, fixed, &rows, scratch);
         let mut barrier = vec![false; plan.n_parameters()];
         let flipped = if plan.structure.has_kinks { &plan.policy.asymmetric } else { &plan.policy.nonlinear };
-        let nonlinear = metric.free.iter().copied().filter(|&p| flipped[p]).collect();
+        let nonlinear: Vec<usize> = metric.free.iter().copied().filter(|&p| flipped[p]).collect();
         let mut width = vec![None; plan.n_parameters()];
         for (p, _, w) in plan.gaussian() {
             width[p] = Some(1.0 / w);
@@ -115,6 +118,7 @@ impl ToyFitter {
         let mut fitter = Self {
             metric,
             bounds,
+            flips: Flips::new(plan, &nonlinear),
             nonlinear,
             width,
             starts: Starts::default(),
@@ -165,15 +169,16 @@ impl ToyFitter {
         // A poisoned lock only means that another thread panicked; every fit resets its lane.
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let mut memory = spare().pop().unwrap_or_else(|| DescentMemory::new(plan, &self.metric));
+        let kind = self.kind(level, plan, cancel);
         let jobs: Vec<DescentJob<'_>> = toys
             .iter()
             .map(|toy| DescentJob { main: toy.main, aux: toy.aux, start: toy.start, beat: None })
             .collect();
-        let kind = self.kind(level, plan, cancel);
         let mut ends = descend(&kind, &jobs, &mut memory);
         let lower = if self.is_nonlinear() {
             let (starts, directions, nonlinear) = (&self.starts, &self.directions[..], &self.nonlinear[..]);
-            FurtherStarts { starts, directions, nonlinear }.find_lower(&kind, &jobs, &mut ends, &mut memory)
+            let further = FurtherStarts { starts, directions, nonlinear, flips: &self.flips };
+            further.find_lower(&kind, &jobs, &mut ends, &mut memory)
         } else {
             ends.iter().map(|_| None).collect()
         };
@@ -191,10 +196,10 @@ impl ToyFitter {
     /// Returns the result of a toy's fit. `end` is its best descent; `lower` is a lower point that another
     /// descent reached without a certificate, if there is one.
     fn describe(&self, end: DescentEnd, lower: Option<KnownMinimum>, toy: &Toy<'_>) -> ToyEnd {
-        if !end.converged {
+        if !end.converged && !end.falls {
             return ToyEnd::Left { reached: end.is_usable().then_some(end.theta), known: None };
         }
-        if let Some(lower) = lower {
+        if let Some(lower) = lower.filter(|_| !end.falls) {
             return ToyEnd::Left { reached: Some(lower.theta), known: Some(end.theta) };
         }
         let held = end.held.iter().map(|&p| {
@@ -202,7 +207,7 @@ impl ToyFitter {
             (p, if lower { Inactive::LowerBound } else { Inactive::UpperBound })
         });
         ToyEnd::Fitted(FitOutcome {
-            status: FitStatus::Converged,
+            status: if end.falls { FitStatus::NotConverged(Reason::Unbounded) } else { FitStatus::Converged },
             nll: end.value + toy.saturated,
             certificate: Certificate {
                 edm: end.edm,

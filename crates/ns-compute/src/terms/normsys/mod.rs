@@ -96,6 +96,12 @@ impl Beyond {
         }
     }
 
+    /// Returns whether the factors of one sample add up in the exponent.
+    #[inline(always)]
+    pub(crate) fn is_exponential(self) -> bool {
+        matches!(self, Self::Exponential)
+    }
+
     /// Returns the factor at the distance `size`.
     #[inline(always)]
     pub(crate) fn value<M: MulAdd>(self, size: M::V8, rate: M::V8) -> M::V8 {

@@ -1,0 +1,161 @@
+//! Compares the derivatives at each lane's point with those of the shared Jacobian, and the change of `-ln L` by a single
+//! parameter with two evaluations.
+
+#![allow(clippy::unwrap_used)]
+
+use ns_core::{Execution, Model};
+
+use super::WIDTH;
+use super::derivatives::Derivatives;
+use super::evaluate::{evaluate, expect};
+use super::group::Group;
+use super::jacobian::jacobian;
+use super::scratch::Scratch;
+use super::single_moves::{SingleMoves, rises};
+use super::tests::models::{Random, random_point};
+use super::tests::{interleave, model, other_data};
+use crate::CpuSession;
+use crate::plan::Plan;
+use crate::simd::Level;
+
+/// Eight points of a model, with data for each.
+struct Lanes {
+    points: Vec<Vec<f64>>,
+    theta: Vec<f64>,
+    main: Vec<f64>,
+    aux: Vec<f64>,
+}
+
+impl Lanes {
+    fn new(model: &Model, seed: u64) -> Self {
+        let mut r = Random(seed ^ 0x123);
+        let points: Vec<Vec<f64>> = (0..WIDTH).map(|_| random_point(model, &mut r)).collect();
+        let (mains, auxes): (Vec<Vec<f64>>, Vec<Vec<f64>>) =
+            (0..WIDTH).map(|_| other_data(model, &mut r)).unzip();
+        Self { theta: interleave(&points), main: interleave(&mains), aux: interleave(&auxes), points }
+    }
+
+    fn evaluated(&self, level: Level, plan: &Plan, derivatives: Option<Derivatives>) -> Scratch {
+        let mut scratch = Scratch::new(plan, derivatives);
+        evaluate(level, plan, &self.theta, &self.main, &self.aux, &mut scratch);
+        scratch
+    }
+}
+
+/// Calls `look` with random models on every instruction set.
+fn of_models(look: impl Fn(&str, &Model, Level, &Plan, &Lanes)) {
+    for seed in 0..40 {
+        let model = model(seed);
+        let lanes = Lanes::new(&model, seed);
+        for level in Level::available() {
+            let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
+            look(&format!("seed {seed}, {}", level.name()), &model, level, session.plan(), &lanes);
+        }
+    }
+}
+
+#[test]
+fn derivatives_at_each_lane_are_those_of_the_jacobian_at_its_point() {
+    of_models(|name, _, level, plan, lanes| {
+        let with = lanes.evaluated(level, plan, Some(Derivatives::zero(plan)));
+        let without = lanes.evaluated(level, plan, None);
+        assert_eq!(with.value.map(f64::to_bits), without.value.map(f64::to_bits), "{name}");
+        let steepest =
+            without.gradient.iter().filter(|g| g.is_finite()).fold(1.0, |a: f64, b| a.max(b.abs()));
+        for (p, (got, want)) in with.gradient.iter().zip(&without.gradient).enumerate() {
+            let same = (got - want).abs() <= 1e-10 * steepest || !want.is_finite();
+            assert!(same, "{name}, element {p} of the gradient: {got}, not {want}");
+        }
+        let derivatives = with.derivatives.as_ref().unwrap();
+        let mut single = crate::eval::Scratch::new(plan);
+        for (l, point) in lanes.points.iter().enumerate().filter(|(l, _)| with.value[*l].is_finite()) {
+            let rows = jacobian(level, plan, point, &mut single);
+            let largest = rows.iter().fold(1.0, |a: f64, b| a.max(b.abs()));
+            for (p, row) in rows.chunks(plan.n_bins()).enumerate() {
+                for (b, want) in row.iter().enumerate() {
+                    let got = derivatives.row(b)[p * WIDTH + l];
+                    let what = format!("{name}, lane {l}, bin {b}, parameter {p}");
+                    assert!((got - want).abs() <= 1e-11 * largest, "{what}: {got}, not {want}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn second_derivatives_by_one_parameter_are_those_of_difference_quotients() {
+    const STEP: f64 = 1e-3;
+    of_models(|name, model, level, plan, lanes| {
+        let with = lanes.evaluated(level, plan, Some(Derivatives::zero(plan)));
+        let second = &with.derivatives.as_ref().unwrap().second;
+        let templates = |p: usize| plan.structure.hist_param.contains(&(p as u32));
+        let normsys = |p: usize| plan.structure.norm_runs.iter().any(|run| run.param == p);
+        let mut single = crate::eval::Scratch::new(plan);
+        for (l, point) in lanes.points.iter().enumerate().filter(|(l, _)| with.value[*l].is_finite()) {
+            for p in (0..model.parameters.len()).filter(|&p| templates(p) != normsys(p)) {
+                // The polynomials of both effects end at 1, where the second derivative may jump.
+                if (point[p].abs() - 1.0).abs() < 2.0 * STEP || point[p].abs() < 2.0 * STEP {
+                    continue;
+                }
+                let mut slope = |to: f64| -> f64 {
+                    let mut moved = point.clone();
+                    moved[p] += to;
+                    let rows = jacobian(level, plan, &moved, &mut single);
+                    let row = &rows[p * plan.n_bins()..(p + 1) * plan.n_bins()];
+                    row.iter().enumerate().map(|(b, x)| x * with.slope[b * WIDTH + l]).sum()
+                };
+                let (above, below) = (slope(STEP), slope(-STEP));
+                let want = (above - below) / (2.0 * STEP);
+                let got = second[p * WIDTH + l];
+                let scale = 1.0 + want.abs() + above.abs() + below.abs();
+                assert!(
+                    (got - want).abs() <= 1e-4 * scale,
+                    "{name}, lane {l}, parameter {p}: {got}, not {want}"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn the_rise_of_a_single_move_is_the_difference_of_two_evaluations() {
+    let mut compared = 0;
+    for seed in 0..60 {
+        let model = model(seed);
+        let lanes = Lanes::new(&model, seed);
+        for level in Level::available() {
+            let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
+            let plan = session.plan();
+            let before = lanes.evaluated(level, plan, None);
+            let mut group = Group::new(plan, None);
+            group.trial.copy_from_slice(&lanes.theta);
+            group.main.copy_from_slice(&lanes.main);
+            group.aux.copy_from_slice(&lanes.aux);
+            let mut scratch = Scratch::new(plan, None);
+            expect(level, plan, &group.trial, &group.main, &mut scratch);
+            let mut shifts = vec![f64::NAN; plan.n_bins() * WIDTH];
+            for p in 0..model.parameters.len() {
+                let Some(moves) = SingleMoves::of_all(plan, &[p]) else { continue };
+                for factor in [-1.0, 0.0] {
+                    let mut moved = lanes.theta.clone();
+                    moved[p * WIDTH..(p + 1) * WIDTH].iter_mut().for_each(|x| *x *= factor);
+                    let to: [f64; WIDTH] = moved[p * WIDTH..(p + 1) * WIDTH].try_into().unwrap();
+                    let mut got = [0.0; WIDTH];
+                    rises(level, plan, &moves[0], &to, &group, &scratch, &mut shifts, &mut got);
+                    let mut after = Scratch::new(plan, None);
+                    evaluate(level, plan, &moved, &lanes.main, &lanes.aux, &mut after);
+                    for (l, got) in got.into_iter().enumerate().filter(|(l, _)| before.value[*l].is_finite())
+                    {
+                        let want = after.value[l] - before.value[l];
+                        let scale = 1.0 + before.value[l].abs() + before.noise[l] + after.noise[l];
+                        let same =
+                            (got - want).abs() <= 1e-11 * scale || !want.is_finite() && !got.is_finite();
+                        assert!(same, "seed {seed}, parameter {p}, lane {l}: {got}, not {want}");
+                        compared += usize::from(got.is_finite());
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 2000, "only {compared} finite rises");
+}

@@ -1,0 +1,154 @@
+//! Change of `-ln L` where one parameter moves and all others stay.
+//!
+//! A parameter acts on some cells only, so eight fits need a few operations per cell instead of an evaluation of
+//! the whole model for each value of each parameter.
+
+use super::WIDTH;
+use super::evaluate::{at, normsys_factor, put};
+use super::group::Group;
+use super::scratch::Scratch;
+use crate::plan::{LANES, Plan};
+use crate::simd::{MulAdd, Vector, isa_fn};
+use crate::terms::poisson::term;
+use crate::terms::{gaussian, histosys};
+
+/// The terms of one parameter in one block.
+#[derive(Debug)]
+struct BlockEffect {
+    /// Index of the block.
+    block: usize,
+    /// Index of the parameter's template among those of the block.
+    template: Option<usize>,
+    /// Index of the parameter's normsys term.
+    normsys: Option<usize>,
+}
+
+/// Where one parameter acts.
+#[derive(Debug)]
+pub(super) struct SingleMoves {
+    pub(super) param: usize,
+    blocks: Vec<BlockEffect>,
+    /// Main bins whose expected yields depend on the parameter.
+    bins: Vec<usize>,
+    /// Auxiliary datum and one over the width of the parameter's Gaussian constraint.
+    constraint: Option<(usize, f64)>,
+}
+
+impl SingleMoves {
+    /// Lists the terms of each of the parameters `params`. `None` if one of them is also a factor on a sample or has
+    /// a Poisson constraint.
+    pub(super) fn of_all(plan: &Plan, params: &[usize]) -> Option<Vec<Self>> {
+        let structure = &plan.structure;
+        let mut place = vec![None; plan.n_parameters()];
+        let mut all: Vec<Self> = Vec::with_capacity(params.len());
+        for (k, &param) in params.iter().enumerate() {
+            place[param] = Some(k);
+            all.push(Self { param, blocks: Vec::new(), bins: Vec::new(), constraint: None });
+        }
+        if plan.poisson().any(|(p, _, _)| place[p].is_some()) {
+            return None;
+        }
+        for (p, a, weight) in plan.gaussian() {
+            if let Some(k) = place[p] {
+                all[k].constraint = Some((a, weight));
+            }
+        }
+        for (index, block) in structure.blocks.iter().enumerate() {
+            let per_bin = plan.per_bin_factors(block).iter();
+            let per_bin = per_bin.flat_map(|&first| first as usize..first as usize + block.n_bins);
+            let mut factors = plan.scale_factors(block).iter().map(|&p| p as usize).chain(per_bin);
+            if factors.any(|p| place[p].is_some()) {
+                return None;
+            }
+            let mut add = |p: usize, template: Option<usize>, normsys: Option<usize>| {
+                let Some(moves) = place[p].and_then(|k| all.get_mut(k)) else { return };
+                match moves.blocks.last_mut().filter(|last| last.block == index) {
+                    Some(last) => last.normsys = normsys,
+                    None => moves.blocks.push(BlockEffect { block: index, template, normsys }),
+                }
+            };
+            for (i, &p) in plan.templates(block).iter().enumerate() {
+                add(p as usize, Some(i), None);
+            }
+            for i in block.norm.0..block.norm.1 {
+                let p = structure.block_params[block.params.0 + structure.norm_slot[i] as usize] as usize;
+                add(p, None, Some(structure.norm_of_block[i] as usize));
+            }
+        }
+        for moves in &mut all {
+            let blocks = moves.blocks.iter().map(|effect| &structure.blocks[effect.block]);
+            moves.bins = blocks.flat_map(|block| block.bin..block.bin + block.n_bins).collect();
+            moves.bins.sort_unstable();
+            moves.bins.dedup();
+        }
+        Some(all)
+    }
+}
+
+isa_fn! {
+    /// Computes the rise of `-ln L` of every lane where one parameter moves from its value in `group.trial` to the
+    /// value `to`. `scratch` holds the expected yields of all lanes at `group.trial`; `shifts` has room for one number
+    /// per main bin and lane.
+    pub(super) fn rises(plan: &Plan, moves: &SingleMoves, to: &[f64; WIDTH], group: &Group, scratch: &Scratch, shifts: &mut [f64], rises: &mut [f64; WIDTH]) = rises_body
+}
+
+#[inline(always)]
+fn rises_body<M: MulAdd>(
+    plan: &Plan,
+    moves: &SingleMoves,
+    to: &[f64; WIDTH],
+    group: &Group,
+    scratch: &Scratch,
+    shifts: &mut [f64],
+    rises: &mut [f64; WIDTH],
+) {
+    let splat = M::V8::splat;
+    let (from, to): (M::V8, M::V8) = (at(&group.trial, moves.param), M::V8::load(to));
+    let step = to.sub(from);
+    let bend = histosys::curved(plan.structure.histosys, to).f.sub(at(&scratch.curved, moves.param));
+    for &b in &moves.bins {
+        put(shifts, b, splat(0.0));
+    }
+    for effect in &moves.blocks {
+        let block = &plan.structure.blocks[effect.block];
+        let stride = block.n_lanes * LANES;
+        let ratio = match effect.normsys {
+            None => splat(1.0),
+            Some(i) => normsys_factor::<M>(plan, i, to).div(normsys_factor::<M>(plan, i, from)),
+        };
+        let scale: M::V8 = at(&scratch.block_scale, effect.block);
+        for b in 0..block.n_bins {
+            let before: M::V8 = at(&scratch.additive, block.cell + b);
+            let mut after = before;
+            if let Some(i) = effect.template {
+                let slope = splat(plan.numbers.hist_slope[block.slope + i * stride + b]);
+                after = step.mul_add(slope, after);
+                if block.hist.0 + i < block.hist_curved {
+                    let curve = splat(plan.numbers.hist_curve[block.curve + i * stride + b]);
+                    after = bend.mul_add(curve, after);
+                }
+            }
+            let weight = scale.mul(at(&scratch.binwise, block.cell + b));
+            let shift: M::V8 = at(shifts, block.bin + b);
+            put(shifts, block.bin + b, weight.mul_add(after.mul(ratio).sub(before), shift));
+        }
+    }
+    let mut rise = splat(0.0);
+    for &b in &moves.bins {
+        let range = b * WIDTH..(b + 1) * WIDTH;
+        let (lambdas, counts) = (&scratch.lambda[range.clone()], &group.main[range.clone()]);
+        let shift = &shifts[range];
+        let mut terms = [0.0; WIDTH];
+        for l in 0..WIDTH {
+            let term = term::<M>(lambdas[l] + shift[l], counts[l]);
+            terms[l] = if term.is_impossible { f64::INFINITY } else { term.value };
+        }
+        rise = rise.add(M::V8::load(&terms).sub(at(&scratch.term, b)));
+    }
+    if let Some((a, weight)) = moves.constraint {
+        let (aux, weight): (M::V8, M::V8) = (at(&group.aux, a), splat(weight));
+        let value = |theta| gaussian::value(gaussian::pull(theta, aux, weight));
+        rise = rise.add(value(to).sub(value(from)));
+    }
+    rise.store(rises);
+}
