@@ -9,8 +9,6 @@
 //!
 //! Lanes are independent: the results of a toy depend on its own data alone, to the last bit.
 
-#[cfg(test)]
-mod derivative_tests;
 mod derivatives;
 mod descend;
 pub(crate) mod directions;

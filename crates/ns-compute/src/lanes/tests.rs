@@ -20,9 +20,11 @@ use super::starts::CommonPoint;
 use crate::CpuSession;
 use crate::simd::Level;
 
+mod derivatives;
+
 #[allow(dead_code)]
 #[path = "../../tests/oracle/models.rs"]
-pub(super) mod models;
+mod models;
 
 #[allow(clippy::duplicate_mod)]
 #[path = "../../tests/oracle/nonlinear.rs"]
@@ -34,17 +36,17 @@ use models::{Random, random_model, random_point};
 const CODES: [Interpolation; 2] =
     [Interpolation::SMOOTH, Interpolation { normsys: NormsysCode::Code4, histosys: HistosysCode::Code2 }];
 
-pub(super) fn model(seed: u64) -> Model {
+fn model(seed: u64) -> Model {
     Model { interpolation: CODES[seed as usize % CODES.len()], ..random_model(seed) }
 }
 
 /// Interleaves vectors: first element 0 of all of them, then element 1, and so on.
-pub(super) fn interleave(columns: &[Vec<f64>]) -> Vec<f64> {
+fn interleave(columns: &[Vec<f64>]) -> Vec<f64> {
     (0..columns[0].len()).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
 }
 
 /// Returns counts and auxiliary data that differ from the observed ones.
-pub(super) fn other_data(model: &Model, r: &mut Random) -> (Vec<f64>, Vec<f64>) {
+fn other_data(model: &Model, r: &mut Random) -> (Vec<f64>, Vec<f64>) {
     let main = model.observed.main.iter().map(|n| (n * r.between(0.5, 1.5)).round()).collect();
     let mut aux = model.observed.aux.clone();
     for parameter in &model.parameters {
@@ -216,7 +218,7 @@ fn bits(end: &DescentEnd) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]
 
 /// A model with two bins: a signal with a free factor `mu`, which `shape` moves from the first bin to the
 /// second, and a background that `bent` raises by the same amount in both directions.
-pub(super) fn valley_model(observed: [f64; 2]) -> Model {
+fn valley_model(observed: [f64; 2]) -> Model {
     let modifier = |first, effect| Modifier { name: String::new(), first, effect };
     let sample = |name: &str, nominal: [f64; 2], modifiers| Sample {
         name: name.into(),
@@ -259,7 +261,7 @@ pub(super) fn valley_model(observed: [f64; 2]) -> Model {
 
 /// Calls `look` with the inputs that all fits of `model` share, the starting point and working memory, on
 /// every instruction set.
-pub(super) fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemory)) {
+fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemory)) {
     let start: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     for level in Level::available() {
         let session = CpuSession::open_at(model, &Execution::default(), level).unwrap();

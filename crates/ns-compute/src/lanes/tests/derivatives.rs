@@ -5,15 +5,15 @@
 
 use ns_core::{Execution, Model};
 
-use super::WIDTH;
-use super::derivatives::Derivatives;
-use super::evaluate::{evaluate, expect};
-use super::group::Group;
-use super::jacobian::jacobian;
-use super::scratch::Scratch;
-use super::single_moves::{SingleMoves, rises};
-use super::tests::models::{Random, random_point};
-use super::tests::{interleave, model, other_data};
+use super::super::WIDTH;
+use super::super::derivatives::Derivatives;
+use super::super::evaluate::{evaluate, expect};
+use super::super::group::Group;
+use super::super::jacobian::jacobian;
+use super::super::scratch::Scratch;
+use super::super::single_moves::{SingleMoves, rises};
+use super::models::{Random, random_point};
+use super::{interleave, model, other_data};
 use crate::CpuSession;
 use crate::plan::Plan;
 use crate::simd::Level;
