@@ -9,7 +9,7 @@ use ns_core::{Certificate, FitOutcome, FitStatus, Inactive};
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, KnownMinimum, descend};
 use super::directions::{Direction, directions};
 use super::group::Bounds;
-use super::jacobian::{has_ridge, is_too_large, jacobian};
+use super::jacobian::{has_ridge, jacobian};
 use super::metric::Metric;
 use super::search::FurtherStarts;
 use super::starts::{CommonPoint, Starts};
@@ -86,7 +86,7 @@ impl ToyFitter {
         any_code: bool,
         scratch: &mut Scratch,
     ) -> Option<Self> {
-        if !(any_code || suit_lanes(plan)) || is_too_large(plan) {
+        if !(any_code || suit_lanes(plan)) {
             return None;
         }
         let rows = jacobian(level, plan, point, scratch);
