@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::FitFailure;
+use crate::{FitFailure, InverseHessian};
 
 /// Why a fit did not converge.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,6 +100,8 @@ pub struct FitOutcome {
     pub uncertainties: Vec<Option<f64>>,
     /// Covariance matrix, if asked for.
     pub covariance: Option<Arc<Covariance>>,
+    /// Factored inverse Hessian, if the inverse was asked for and the model is too large for a matrix.
+    pub factors: Option<InverseHessian>,
 }
 
 impl FitOutcome {

@@ -101,7 +101,8 @@ impl CpuSession {
         };
         let uncertainties = if wanted.uncertainties || wanted.covariance { 16 * n } else { 0 };
         let covariance = if wanted.covariance { 8 * n * n } else { 0 };
-        let per_fit = size_of::<FitOutcome>() + 8 * n + uncertainties + covariance;
+        let inverse = if wanted.inverse { 8 * Curvature::numbers(&self.plan.structure.layout) } else { 0 };
+        let per_fit = size_of::<FitOutcome>() + 8 * n + uncertainties + covariance + inverse;
         let fits = tasks.iter().map(|task| task.fits.len()).max().unwrap_or(0);
         let outcome = (per_fit * fits).max(1) as u64;
         // Units start while fewer outcomes wait than this, and the last units exceed it: half of the memory

@@ -98,6 +98,7 @@ impl<'a> ReturnedFit<'a> {
             empty_bins: flagged(self.empty),
             uncertainties: Vec::new(),
             covariance: None,
+            factors: None,
             parameters: self.parameters.to_vec(),
         }
     }

@@ -217,6 +217,7 @@ impl ToyFitter {
             empty_bins: end.empty,
             uncertainties: Vec::new(),
             covariance: None,
+            factors: None,
             parameters: end.theta,
         })
     }

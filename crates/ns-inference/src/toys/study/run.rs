@@ -19,7 +19,7 @@ use crate::toys::stream::{Reader, Reading, Toys, worth_repeating};
 use crate::toys::{FitToyRow, FitToysHeader, FitToysTest, ToyStatus};
 use crate::{FitData, InferenceError, parameter_index};
 
-const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false };
+const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false, inverse: false };
 
 /// Number of the hypothesis that keys the random numbers of a study. It differs from those of a test.
 pub const STUDY_HYPOTHESIS: u8 = 2;
