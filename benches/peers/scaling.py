@@ -3,7 +3,7 @@
 
     benches/peers/setup
     benches/peers/scaling.py WS.json... [--copies 1 2 4 8] [--gammas 1000 10] [--peer]
-    benches/peers/scaling.py WS.json... --analyses [fit hypotest upper-limit scan ranking toys]
+    benches/peers/scaling.py WS.json... --analyses [fit hypotest upper-limit scan ranking yields toys]
 
 Stacks copies of the workspaces into one likelihood (make_synthetic.py), fits each with the
 release binary on one thread, and reads wall time and peak resident memory from the kernel.
@@ -24,15 +24,16 @@ from compare import ONE_THREAD, ROOT, machine
 from make_synthetic import gammas, stack
 
 
-# Every analysis with its flags. Toys are those of both hypotheses together.
+# Every analysis with its flags. MU is two uncertainties above the best fit. Toys are those of both hypotheses.
 N_TOYS = 50
 ANALYSES = {
     "fit": ["fit"],
-    "hypotest": ["hypotest", "--mu", "1"],
+    "hypotest": ["hypotest", "--mu", "MU"],
     "upper-limit": ["upper-limit"],
     "scan": ["scan", "--points", "21"],
     "ranking": ["ranking", "--impact", "covariance"],
-    "toys": ["hypotest-toys", "--mu", "1", "--n-toys", str(N_TOYS // 2)],
+    "yields": ["yields"],
+    "toys": ["hypotest-toys", "--mu", "MU", "--n-toys", str(N_TOYS // 2)],
 }
 
 
@@ -68,6 +69,13 @@ def run(command: list[str], limit: float):
         time.sleep(0.0005)
 
 
+def two_sigma(path: pathlib.Path) -> str:
+    """The parameter of interest two uncertainties above its best fit."""
+    fit = json.loads(path.read_text(encoding="utf-8"))
+    poi = fit["poi_index"]
+    return str(fit["bestfit"][poi] + 2.0 * (fit["uncertainties"][poi] or 0.5))
+
+
 def table_of_analyses(models, arguments) -> None:
     """Prints a row per model and analysis, with time and memory in units of the fit's."""
     print("| model | parameters | bins | analysis | wall | x fit | peak memory | x fit |")
@@ -77,9 +85,10 @@ def table_of_analyses(models, arguments) -> None:
             path, out = pathlib.Path(folder) / "model.json", pathlib.Path(folder) / "out.json"
             path.write_text(json.dumps(workspace), encoding="utf-8")
             n_bins = sum(len(o["data"]) for o in workspace["observations"])
-            of_fit, n_parameters = None, "-"
+            of_fit, n_parameters, mu = None, "-", "1"
             for analysis in ["fit", *(a for a in arguments.analyses if a != "fit")]:
-                command = [str(arguments.binary), *ANALYSES[analysis], "--threads", "1", "--format", "json"]
+                flags = [mu if flag == "MU" else flag for flag in ANALYSES[analysis]]
+                command = [str(arguments.binary), *flags, "--threads", "1", "--format", "json"]
                 runs = []
                 for _ in range(arguments.repeat):
                     runs.append(run([*command, "--input", str(path), "--output", str(out)], arguments.limit))
@@ -92,7 +101,7 @@ def table_of_analyses(models, arguments) -> None:
                     wall = statistics.median(seconds for seconds, _, _ in runs)
                     memory = max(most for _, most, _ in runs)
                     if of_fit is None:
-                        of_fit, n_parameters = (wall, memory), str(twice_nll(out)[0])
+                        of_fit, n_parameters, mu = (wall, memory), str(twice_nll(out)[0]), two_sigma(out)
                     ratios = [f"{wall / of_fit[0]:.1f}", f"{memory / of_fit[1]:.1f}"]
                     cells = [f"{wall:.3g} s", ratios[0], f"{memory:.0f} MiB", ratios[1]]
                 label = f"{N_TOYS} toys" if analysis == "toys" else analysis
