@@ -7,7 +7,8 @@
 
 Stacks copies of the workspaces into one likelihood (make_synthetic.py), fits each with the
 release binary on one thread, and reads wall time and peak resident memory from the kernel.
-With --analyses it makes a row per analysis instead.
+With --analyses it makes a row per analysis instead, with processor time, which other work on
+the machine disturbs less.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def peak(process: int) -> float:
 
 
 def run(command: list[str], limit: float):
-    """Wall seconds, peak resident MiB and exit status of a command; `None` past the limit.
+    """Wall seconds, peak resident MiB, exit status and processor seconds of a command; `None` past the limit.
 
     The peak is read while the command runs: the kernel's figure for an ended process
     includes the memory of this script.
@@ -58,10 +59,11 @@ def run(command: list[str], limit: float):
     memory = 0.0
     while True:
         memory = max(memory, peak(child))
-        done, status, _ = os.wait4(child, os.WNOHANG)
+        done, status, usage = os.wait4(child, os.WNOHANG)
         elapsed = time.perf_counter() - began
         if done:
-            return elapsed, memory, os.waitstatus_to_exitcode(status)
+            used = usage.ru_utime + usage.ru_stime
+            return elapsed, memory, os.waitstatus_to_exitcode(status), used
         if elapsed > limit:
             os.kill(child, 9)
             os.wait4(child, 0)
@@ -77,8 +79,8 @@ def two_sigma(path: pathlib.Path) -> str:
 
 
 def table_of_analyses(models, arguments) -> None:
-    """Prints a row per model and analysis, with time and memory in units of the fit's."""
-    print("| model | parameters | bins | analysis | wall | x fit | peak memory | x fit |")
+    """Prints a row per model and analysis: processor time and memory, also in units of the fit's."""
+    print("| model | parameters | bins | analysis | processor time | x fit | peak memory | x fit |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     for name, workspace in models:
         with tempfile.TemporaryDirectory() as folder:
@@ -98,12 +100,12 @@ def table_of_analyses(models, arguments) -> None:
                     why = f"> {arguments.limit:.0f} s" if runs[-1] is None else f"failed ({runs[-1][2]})"
                     cells = [why, "-", "-", "-"]
                 else:
-                    wall = statistics.median(seconds for seconds, _, _ in runs)
-                    memory = max(most for _, most, _ in runs)
+                    used = statistics.median(seconds for *_, seconds in runs)
+                    memory = max(most for _, most, *_ in runs)
                     if of_fit is None:
-                        of_fit, n_parameters, mu = (wall, memory), str(twice_nll(out)[0]), two_sigma(out)
-                    ratios = [f"{wall / of_fit[0]:.1f}", f"{memory / of_fit[1]:.1f}"]
-                    cells = [f"{wall:.3g} s", ratios[0], f"{memory:.0f} MiB", ratios[1]]
+                        of_fit, n_parameters, mu = (used, memory), str(twice_nll(out)[0]), two_sigma(out)
+                    ratios = [f"{used / of_fit[0]:.1f}", f"{memory / of_fit[1]:.1f}"]
+                    cells = [f"{used:.3g} s", ratios[0], f"{memory:.0f} MiB", ratios[1]]
                 label = f"{N_TOYS} toys" if analysis == "toys" else analysis
                 print("| " + " | ".join([name, n_parameters, str(n_bins), label, *cells]) + " |", flush=True)
 
@@ -160,8 +162,8 @@ def main() -> None:
                     cells = ["-", str(n_bins), f"failed ({runs[-1][2]})", "-", "-"]
                 else:
                     n_parameters, minimum = twice_nll(out)
-                    wall = statistics.median(seconds for seconds, _, _ in runs)
-                    memory = max(peak for _, peak, _ in runs)
+                    wall = statistics.median(seconds for seconds, *_ in runs)
+                    memory = max(most for _, most, *_ in runs)
                     cells = [str(n_parameters), str(n_bins), f"{wall:.3g} s", f"{memory:.0f} MiB", f"{minimum:.6f}"]
                 print("| " + " | ".join([name, tool, *cells]) + " |", flush=True)
 
