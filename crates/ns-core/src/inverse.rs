@@ -4,7 +4,23 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::{Covariance, FitOutcome};
+/// A full covariance matrix, row-major, `n x n`. It is zero in rows and columns of fixed parameters and of
+/// inactive ones other than `Inactive::TwoSided`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Covariance {
+    /// Number of parameters.
+    pub n: usize,
+    /// Matrix elements, row after row.
+    pub values: Vec<f64>,
+}
+
+impl Covariance {
+    /// Returns element (i, j).
+    #[must_use]
+    pub fn get(&self, i: usize, j: usize) -> f64 {
+        self.values[i * self.n + j]
+    }
+}
 
 /// The inverse Hessian of a model with many parameters, kept as the factors of its blocks.
 ///
@@ -68,19 +84,6 @@ impl PartialEq for InverseHessian {
             (Self::Dense(a), Self::Dense(b)) => a == b,
             (Self::Factored(a), Self::Factored(b)) => Arc::ptr_eq(a, b),
             _ => false,
-        }
-    }
-}
-
-impl FitOutcome {
-    /// Returns the inverse Hessian at the minimum: the factors if there are any, otherwise the covariance
-    /// matrix.
-    #[must_use]
-    pub fn inverse_hessian(&self) -> Option<InverseHessian> {
-        match (&self.factors, &self.covariance) {
-            (Some(factors), _) => Some(factors.clone()),
-            (None, Some(matrix)) => Some(InverseHessian::Dense(Arc::clone(matrix))),
-            (None, None) => None,
         }
     }
 }
