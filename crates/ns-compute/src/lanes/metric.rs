@@ -23,6 +23,9 @@ use crate::terms::gaussian;
 /// Number of multiplications per direction above which a batch in SIMD lanes does not pay.
 const MOST_WORK: usize = 400_000;
 
+/// Largest number of bins of a model with dual parameters: more need more than [`MOST_WORK`].
+pub(crate) const MOST_DUAL_BINS: usize = 134;
+
 /// Number of elements of the Jacobian above which the state of eight lanes does not fit into the cache.
 const MOST_ELEMENTS: usize = 400_000;
 
