@@ -173,3 +173,7 @@ pub(super) fn has_ridge(
     }
     found
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
