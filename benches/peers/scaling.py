@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Time and peak memory of `nextstat fit` as models grow; prints a Markdown table.
+"""Time and peak memory of fits and other analyses as models grow; prints a Markdown table.
 
     benches/peers/setup
     benches/peers/scaling.py WS.json... [--copies 1 2 4 8] [--gammas 1000 10] [--peer]
+    benches/peers/scaling.py WS.json... --analyses [fit hypotest upper-limit scan ranking yields toys]
 
 Stacks copies of the workspaces into one likelihood (make_synthetic.py), fits each with the
 release binary on one thread, and reads wall time and peak resident memory from the kernel.
+With --analyses it makes a row per analysis instead, with processor time, which other work on
+the machine disturbs less.
 """
 
 from __future__ import annotations
@@ -22,20 +25,89 @@ from compare import ONE_THREAD, ROOT, machine
 from make_synthetic import gammas, stack
 
 
+# Every analysis with its flags. MU is two uncertainties above the best fit. Toys are those of both hypotheses.
+N_TOYS = 50
+ANALYSES = {
+    "fit": ["fit"],
+    "hypotest": ["hypotest", "--mu", "MU"],
+    "upper-limit": ["upper-limit"],
+    "scan": ["scan", "--points", "21"],
+    "ranking": ["ranking", "--impact", "covariance"],
+    "yields": ["yields"],
+    "toys": ["hypotest-toys", "--mu", "MU", "--n-toys", str(N_TOYS // 2)],
+}
+
+
+def peak(process: int) -> float:
+    """Largest resident MiB of a process so far; 0 once it has ended."""
+    try:
+        lines = pathlib.Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0.0
+    found = [int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+    return found[0] / 1024 if found else 0.0
+
+
 def run(command: list[str], limit: float):
-    """Wall seconds, peak resident MiB and exit status of a command; `None` past the limit."""
+    """Wall seconds, peak resident MiB, exit status and processor seconds of a command; `None` past the limit.
+
+    The peak is read while the command runs: the kernel's figure for an ended process
+    includes the memory of this script.
+    """
     began = time.perf_counter()
     child = os.posix_spawnp(command[0], command, {**os.environ, **ONE_THREAD})
+    memory = 0.0
     while True:
+        memory = max(memory, peak(child))
         done, status, usage = os.wait4(child, os.WNOHANG)
         elapsed = time.perf_counter() - began
         if done:
-            return elapsed, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)
+            used = usage.ru_utime + usage.ru_stime
+            return elapsed, memory, os.waitstatus_to_exitcode(status), used
         if elapsed > limit:
             os.kill(child, 9)
             os.wait4(child, 0)
             return None
         time.sleep(0.0005)
+
+
+def two_sigma(path: pathlib.Path) -> str:
+    """The parameter of interest two uncertainties above its best fit."""
+    fit = json.loads(path.read_text(encoding="utf-8"))
+    poi = fit["poi_index"]
+    return str(fit["bestfit"][poi] + 2.0 * (fit["uncertainties"][poi] or 0.5))
+
+
+def table_of_analyses(models, arguments) -> None:
+    """Prints a row per model and analysis: processor time and memory, also in units of the fit's."""
+    print("| model | parameters | bins | analysis | processor time | x fit | peak memory | x fit |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    for name, workspace in models:
+        with tempfile.TemporaryDirectory() as folder:
+            path, out = pathlib.Path(folder) / "model.json", pathlib.Path(folder) / "out.json"
+            path.write_text(json.dumps(workspace), encoding="utf-8")
+            n_bins = sum(len(o["data"]) for o in workspace["observations"])
+            of_fit, n_parameters, mu = None, "-", "1"
+            for analysis in ["fit", *(a for a in arguments.analyses if a != "fit")]:
+                flags = [mu if flag == "MU" else flag for flag in ANALYSES[analysis]]
+                command = [str(arguments.binary), *flags, "--threads", "1", "--format", "json"]
+                runs = []
+                for _ in range(arguments.repeat):
+                    runs.append(run([*command, "--input", str(path), "--output", str(out)], arguments.limit))
+                    if runs[-1] is None or runs[-1][2] != 0:
+                        break
+                if runs[-1] is None or runs[-1][2] != 0:
+                    why = f"> {arguments.limit:.0f} s" if runs[-1] is None else f"failed ({runs[-1][2]})"
+                    cells = [why, "-", "-", "-"]
+                else:
+                    used = statistics.median(seconds for *_, seconds in runs)
+                    memory = max(most for _, most, *_ in runs)
+                    if of_fit is None:
+                        of_fit, n_parameters, mu = (used, memory), str(twice_nll(out)[0]), two_sigma(out)
+                    ratios = [f"{used / of_fit[0]:.1f}", f"{memory / of_fit[1]:.1f}"]
+                    cells = [f"{used:.3g} s", ratios[0], f"{memory:.0f} MiB", ratios[1]]
+                label = f"{N_TOYS} toys" if analysis == "toys" else analysis
+                print("| " + " | ".join([name, n_parameters, str(n_bins), label, *cells]) + " |", flush=True)
 
 
 def twice_nll(path: pathlib.Path):
@@ -52,6 +124,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a run is given up")
     parser.add_argument("--peer", action="store_true", help="the peer as well")
+    parser.add_argument("--analyses", nargs="*", choices=ANALYSES, help="rows for these analyses [default: all]")
     parser.add_argument("--place", type=pathlib.Path, default=place / "peers")
     parser.add_argument("--binary", type=pathlib.Path, default=place / "release" / "nextstat")
     arguments = parser.parse_args()
@@ -65,6 +138,10 @@ def main() -> None:
     models.append(("gammas {} x {}".format(*arguments.gammas), gammas(*arguments.gammas)))
 
     print(f"{machine()}; one thread, whole process, median of {arguments.repeat}\n")
+    if arguments.analyses is not None:
+        arguments.analyses = arguments.analyses or list(ANALYSES)
+        table_of_analyses(models, arguments)
+        return
     print("| model | tool | parameters | bins | wall | peak memory | twice_nll |")
     print("|---|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -85,8 +162,8 @@ def main() -> None:
                     cells = ["-", str(n_bins), f"failed ({runs[-1][2]})", "-", "-"]
                 else:
                     n_parameters, minimum = twice_nll(out)
-                    wall = statistics.median(seconds for seconds, _, _ in runs)
-                    memory = max(peak for _, peak, _ in runs)
+                    wall = statistics.median(seconds for seconds, *_ in runs)
+                    memory = max(most for _, most, *_ in runs)
                     cells = [str(n_parameters), str(n_bins), f"{wall:.3g} s", f"{memory:.0f} MiB", f"{minimum:.6f}"]
                 print("| " + " | ".join([name, tool, *cells]) + " |", flush=True)
 

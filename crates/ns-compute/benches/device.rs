@@ -24,7 +24,8 @@ use criterion::{
 use ns_compute::CpuSession;
 use ns_core::{
     BinnedData, Condition, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitOutcome,
-    FitRequest, FitTask, Model, OutcomeParts, Search, Session, SessionError, Start, TaskOutcome,
+    FitRequest, FitTask, InverseHessian, Model, OutcomeParts, Search, Session, SessionError, Start,
+    TaskOutcome,
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
@@ -217,7 +218,7 @@ fn refits(
                         start: Start::At((0..bounds.len()).map(along).collect()),
                         fixed: vec![(p, value)],
                         search: Search::Local,
-                        metric: Some(Arc::clone(covariance)),
+                        metric: Some(InverseHessian::Dense(Arc::clone(covariance))),
                         ..FitRequest::default()
                     };
                     tasks.push(FitTask { data: Data::observed(), fits: vec![request] });
@@ -292,7 +293,7 @@ fn device(c: &mut Criterion) {
         let cpu = CpuSession::open(&model, &Execution::default()).unwrap();
         let cuda = open(&model).unwrap();
         let sessions: Sessions<'_> = [("cpu", &cpu), ("cuda", cuda.as_ref())];
-        let wanted = OutcomeParts { uncertainties: true, covariance: true };
+        let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
         let best = fit(&cpu, Vec::new(), wanted);
         let mut group = c.benchmark_group(format!("device/{name}"));
         group

@@ -133,7 +133,7 @@ fn evaluate(group: &mut BenchmarkGroup<'_, WallTime>, session: &CpuSession) {
 
 fn fits(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, model: &Model, session: &CpuSession) {
     let mut wiggle = Wiggle(0);
-    let everything = OutcomeParts { uncertainties: true, covariance: true };
+    let everything = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
     for (what, search, wanted) in [
         ("fit_local", Search::Local, OutcomeParts::default()),
         ("fit_with_covariance", Search::Standard, everything),

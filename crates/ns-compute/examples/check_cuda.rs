@@ -192,7 +192,7 @@ fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search)
         (format!("{few} toys, covariances"), drawn(0..few), true),
         (format!("{few} sets of data, covariances"), given(0..few), true),
     ] {
-        let wanted = OutcomeParts { uncertainties: true, covariance };
+        let wanted = OutcomeParts { uncertainties: true, covariance, inverse: false };
         let (here, time_cpu) = run(cpu, &tasks, wanted);
         run(gpu, &tasks, wanted);
         let (there, time_gpu) = run(gpu, &tasks, wanted);
@@ -231,7 +231,7 @@ fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search)
 }
 
 fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
-    let wanted = OutcomeParts { uncertainties: true, covariance: true };
+    let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
     let single = || vec![FitTask { data: Data::observed(), fits: vec![FitRequest::default()] }];
     let (mut here, _) = run(cpu, &single(), wanted);
     let (_, time_cpu) = run(cpu, &single(), wanted);
@@ -272,7 +272,7 @@ fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
                 start: Start::At(start.into()),
                 fixed: vec![(p, value)],
                 search: Search::Local,
-                metric: here.covariance.clone(),
+                metric: here.inverse_hessian(),
                 ..FitRequest::default()
             };
             tasks.push(FitTask { data: Data::observed(), fits: vec![request] });

@@ -55,8 +55,16 @@ fn main() {
         for (name, search, wanted) in [
             ("local", Search::Local, OutcomeParts::default()),
             ("standard", Search::Standard, OutcomeParts::default()),
-            ("+errors", Search::Standard, OutcomeParts { uncertainties: true, covariance: false }),
-            ("+covar.", Search::Standard, OutcomeParts { uncertainties: true, covariance: true }),
+            (
+                "+errors",
+                Search::Standard,
+                OutcomeParts { uncertainties: true, covariance: false, inverse: false },
+            ),
+            (
+                "+covar.",
+                Search::Standard,
+                OutcomeParts { uncertainties: true, covariance: true, inverse: false },
+            ),
         ] {
             let mut times = Vec::new();
             let mut last = None;

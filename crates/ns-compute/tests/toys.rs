@@ -14,7 +14,8 @@ use models::{hold_idle, random_model};
 use ns_compute::{CpuSession, Level};
 use ns_core::{
     Condition, Control, Covariance, Data, Drawn, EvaluationRequest, Execution, FitFailure, FitOutcome,
-    FitRequest, FitTask, Interpolation, Model, OutcomeParts, Search, Session, Start, TaskOutcome, ToySource,
+    FitRequest, FitTask, Interpolation, InverseHessian, Model, OutcomeParts, Search, Session, Start,
+    TaskOutcome, ToySource,
 };
 
 const POI: usize = 0;
@@ -44,12 +45,12 @@ impl Study {
         let source = session.toy_source(&point, &Data::observed(), seed, 1).ok()?;
         let parent = FitRequest { start: Start::At(point.clone().into()), ..FitRequest::default() };
         let task = FitTask { data: session.asimov(&point, &Data::observed()).unwrap(), fits: vec![parent] };
-        let wanted = OutcomeParts { uncertainties: true, covariance: true };
+        let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
         let covariance = run(&session, task, wanted).remove(0).fits.remove(0).ok()?.covariance?;
         let free = FitRequest {
             start: Start::At(point.into()),
             search: Search::Local,
-            metric: Some(Arc::clone(&covariance)),
+            metric: Some(InverseHessian::Dense(Arc::clone(&covariance))),
             ..FitRequest::default()
         };
         let conditional = FitRequest {

@@ -11,6 +11,7 @@ mod digest;
 mod error;
 mod execution;
 mod interpolation;
+mod inverse;
 mod model;
 mod outcome;
 mod parameter;
@@ -27,8 +28,9 @@ pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
 pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use interpolation::{HistosysCode, Interpolation, NormsysCode, UnknownCode};
+pub use inverse::{Covariance, FactoredHessian, InverseHessian};
 pub use model::{Channel, Effect, Model, Modifier, Sample};
-pub use outcome::{Certificate, Covariance, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};
+pub use outcome::{Certificate, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};
 pub use parameter::{Constraint, Parameter, ParameterSet};
 pub use plain::{plain, plain_lines};
 pub use session::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::FitFailure;
+use crate::{Covariance, FitFailure, InverseHessian};
 
 /// Why a fit did not converge.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,24 +58,6 @@ pub struct Certificate {
     pub restarts_improved: usize,
 }
 
-/// A full covariance matrix, row-major, `n x n`. The rows and columns of fixed parameters are zero, and those
-/// of inactive parameters other than [`Inactive::TwoSided`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct Covariance {
-    /// Number of parameters.
-    pub n: usize,
-    /// Matrix elements, row after row.
-    pub values: Vec<f64>,
-}
-
-impl Covariance {
-    /// Returns element (i, j).
-    #[must_use]
-    pub fn get(&self, i: usize, j: usize) -> f64 {
-        self.values[i * self.n + j]
-    }
-}
-
 /// The result of one minimisation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitOutcome {
@@ -100,6 +82,8 @@ pub struct FitOutcome {
     pub uncertainties: Vec<Option<f64>>,
     /// Covariance matrix, if asked for.
     pub covariance: Option<Arc<Covariance>>,
+    /// Factored inverse Hessian, if the inverse was asked for and the model is too large for a matrix.
+    pub factors: Option<InverseHessian>,
 }
 
 impl FitOutcome {
@@ -107,6 +91,17 @@ impl FitOutcome {
     #[must_use]
     pub fn converged(&self) -> bool {
         self.status == FitStatus::Converged
+    }
+
+    /// Returns the inverse Hessian at the minimum: the factors if there are any, otherwise the covariance
+    /// matrix.
+    #[must_use]
+    pub fn inverse_hessian(&self) -> Option<InverseHessian> {
+        match (&self.factors, &self.covariance) {
+            (Some(factors), _) => Some(factors.clone()),
+            (None, Some(matrix)) => Some(InverseHessian::Dense(Arc::clone(matrix))),
+            (None, None) => None,
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{Control, Covariance, Data, Device, DeviceCheck, SessionError, TaskOutcome, ToySource};
+use crate::{Control, Data, Device, DeviceCheck, InverseHessian, SessionError, TaskOutcome, ToySource};
 
 /// The point at which a fit starts.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,11 +89,11 @@ pub struct FitRequest {
     pub bounds: Vec<(usize, (f64, f64))>,
     /// The effort of the search for the global minimum.
     pub search: Search,
-    /// Covariance of a similar fit, used as the first inverse Hessian. This saves iterations and does not
-    /// change the tolerance for convergence; a device may ignore the covariance.
-    pub metric: Option<Arc<Covariance>>,
-    /// Condition under which the fit is needed. If it does not hold, the fit is skipped
-    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None`: the fit is always made.
+    /// Inverse Hessian of a similar fit, with which the descent begins. It saves iterations and does not
+    /// change what counts as a minimum; a device may ignore it.
+    pub metric: Option<InverseHessian>,
+    /// Condition under which the fit is needed; otherwise it is skipped
+    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None`: always.
     pub only_if: Option<Condition>,
 }
 
@@ -113,6 +113,9 @@ pub struct OutcomeParts {
     pub uncertainties: bool,
     /// Whether to compute the full covariance matrix and the uncertainties.
     pub covariance: bool,
+    /// Whether to compute what [`FitOutcome::inverse_hessian`](crate::FitOutcome::inverse_hessian) returns,
+    /// for similar fits, and the uncertainties. In small models it is the covariance matrix.
+    pub inverse: bool,
 }
 
 /// Receiver of outcomes, in the order of the tasks. A task with drawn data has one outcome per toy.

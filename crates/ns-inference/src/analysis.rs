@@ -2,11 +2,12 @@
 //! whose request all other fits of the analysis change. It runs batches of fits with progress and
 //! cancellation.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ns_core::{
-    Control, Covariance, Data, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observer, OutcomeParts,
-    Parameter, Search, Session, Start, TaskOutcome,
+    Control, Data, FitFailure, FitOutcome, FitRequest, FitTask, InverseHessian, Model, Observer,
+    OutcomeParts, Parameter, Search, Session, Start, TaskOutcome,
 };
 
 use crate::InferenceError;
@@ -25,8 +26,9 @@ const SMALL: usize = 48;
 /// effort as the free fit. Such a search takes a few milliseconds.
 const MIDDLING: usize = 120;
 
-/// What to compute for a fit whose covariance is needed: uncertainties and covariance matrix.
-pub(crate) const WITH_COVARIANCE: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
+/// The parts of an outcome to compute if similar fits are predicted from it.
+pub(crate) const WITH_INVERSE: OutcomeParts =
+    OutcomeParts { uncertainties: true, covariance: false, inverse: true };
 
 /// The result of one fit of a batch.
 pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
@@ -41,9 +43,8 @@ pub(crate) struct Analysis<'a> {
     /// changes.
     pub(crate) base: FitRequest,
     control: Control<'a>,
-    /// Covariance matrix of the last single fit that computed one. Conditional fits use it as their first
-    /// inverse Hessian.
-    metric: Option<Arc<Covariance>>,
+    /// Inverse Hessian of the last fit that computed one; similar fits start with it.
+    metric: Option<InverseHessian>,
     /// Number of fits finished so far.
     done: usize,
     /// Expected number of fits of the analysis, as far as it is known.
@@ -154,8 +155,8 @@ impl<'a> Analysis<'a> {
     ) -> Result<FitOutcome, InferenceError> {
         match self.run(std::slice::from_ref(&task), wanted)?.pop() {
             Some(Ok(outcome)) => {
-                if outcome.covariance.is_some() {
-                    self.metric.clone_from(&outcome.covariance);
+                if let Some(inverse) = outcome.inverse_hessian() {
+                    self.metric = Some(inverse);
                 }
                 Ok(outcome)
             }
@@ -240,29 +241,30 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Moves `point` along the covariance matrix `C` of `parent` by `C_:h C_hh^-1 (value - best)`, where `h` are
-/// the parameters in `held`. If there are more than two, the shift is the sum of the shifts of the single
-/// parameters, which is good enough for a starting point.
+/// Moves `point` along the inverse Hessian `C` by `C_:h C_hh^-1 (value - best)`, where `h` are the parameters in
+/// `held`. Of more than two, each is followed alone, which is good enough for a start point.
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
-    let Some(c) = &parent.covariance else { return };
+    let Some(inverse) = parent.inverse_hessian() else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);
-    let usable = |i: usize| i < c.n && c.get(i, i) > 0.0 && c.get(i, i).is_finite();
-    let weights: Vec<(usize, f64)> = match held {
-        [a, b] if usable(a.0) && usable(b.0) => {
-            let (aa, ab, bb) = (c.get(a.0, a.0), c.get(a.0, b.0), c.get(b.0, b.0));
+    let usable = |row: &Held<'_>| row.variance() > 0.0 && row.variance().is_finite();
+    let rows = held.iter().map(|h| Some(Held { index: h.0, shift: shift(h), row: inverse.row(h.0)? }));
+    let rows: Vec<Option<Held<'_>>> = rows.map(|row| row.filter(usable)).collect();
+    let weights: Vec<(&Held<'_>, f64)> = match rows.as_slice() {
+        [Some(a), Some(b)] => {
+            let (aa, ab, bb) = (a.variance(), a.with(b.index), b.variance());
             let determinant = aa * bb - ab * ab;
             if determinant > 1e-12 * aa * bb {
-                let (da, db) = (shift(a), shift(b));
-                vec![(a.0, (bb * da - ab * db) / determinant), (b.0, (aa * db - ab * da) / determinant)]
+                let (da, db) = (a.shift, b.shift);
+                vec![(a, (bb * da - ab * db) / determinant), (b, (aa * db - ab * da) / determinant)]
             } else {
-                vec![(a.0, shift(a) / aa)]
+                vec![(a, a.shift / aa)]
             }
         }
-        _ => held.iter().filter(|h| usable(h.0)).map(|h| (h.0, shift(h) / c.get(h.0, h.0))).collect(),
+        rows => rows.iter().flatten().map(|held| (held, held.shift / held.variance())).collect(),
     };
-    for (j, x) in point.iter_mut().enumerate().take(c.n) {
-        for &(i, weight) in &weights {
-            let step = c.get(i, j) * weight;
+    for (j, x) in point.iter_mut().enumerate().take(inverse.n_parameters()) {
+        for &(held, weight) in &weights {
+            let step = held.with(j) * weight;
             if step.is_finite() {
                 *x += step;
             }
@@ -270,7 +272,26 @@ fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     }
 }
 
-/// Observer that adds the fits of earlier batches to the progress of the current batch.
+/// A parameter that is held, with its row of the inverse Hessian.
+struct Held<'a> {
+    index: usize,
+    /// Distance of the held value from the best fit.
+    shift: f64,
+    row: Cow<'a, [f64]>,
+}
+
+impl Held<'_> {
+    /// Returns the covariance with parameter `j`.
+    fn with(&self, j: usize) -> f64 {
+        self.row.get(j).copied().unwrap_or(0.0)
+    }
+
+    fn variance(&self) -> f64 {
+        self.with(self.index)
+    }
+}
+
+/// Observer that adds the fits of earlier batches to the progress of the current one.
 struct Shifted<'a> {
     inner: Option<&'a dyn Observer>,
     done: usize,

@@ -91,16 +91,13 @@ impl CpuSession {
         let mut worker = take(&self.workers, plan);
         forward(self.level, plan, theta, &mut worker.scratch);
         likelihood(self.level, plan, theta, data, 0.0, &mut worker.scratch);
-        let mut curvature = worker.wide.take().unwrap_or_else(|| Curvature::new(&plan.structure.wide));
         let side = vec![0.0; n];
         let point = Point { theta, data, active: free, side: &side, exactness: 1.0, damping: 0.0 };
-        assemble(self.level, plan, &plan.structure.wide, point, &mut worker.scratch, &mut curvature);
-        let factored = factor(self.level, &plan.structure.wide, &mut curvature);
+        let (layout, curvature) = (&plan.structure.layout, &mut worker.curvature);
+        assemble(self.level, plan, layout, point, &mut worker.scratch, curvature);
+        let factored = factor(self.level, layout, curvature);
         let found = matches!(factored, Factored::Positive { .. })
-            .then(|| combined_variances(self.level, &plan.structure.wide, &curvature, combinations));
-        // For models with a parameter per bin `curvature` is the largest array of a worker, so it is not
-        // kept.
-        drop(curvature);
+            .then(|| combined_variances(self.level, layout, curvature, combinations));
         put(&self.workers, worker);
         Ok(found)
     }

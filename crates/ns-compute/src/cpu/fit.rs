@@ -106,7 +106,7 @@ impl CpuSession {
             Search::Standard | Search::Thorough => self.further_starts(&problem, &start),
         };
         let cold = matches!(request.start, Start::Init);
-        let metric = request.metric.as_deref();
+        let metric = request.metric.as_ref();
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 

@@ -7,6 +7,7 @@ use super::CpuSession;
 use super::work_unit::TOYS_PER_UNIT;
 use crate::curvature::Curvature;
 use crate::lanes::WIDTH;
+use crate::lanes::metric::MOST_DUAL_BINS;
 use crate::optimise::DENSE_LIMIT;
 use crate::plan::Plan;
 
@@ -37,7 +38,8 @@ impl Held {
         // `eight` for eight fits in SIMD lanes.
         let single =
             25 * n + 4 * terms + 3 * cells + 4 * bins + Curvature::numbers(&plan.structure.layout) + wide;
-        let eight = WIDTH * (26 * n + terms + 2 * cells + 6 * bins + bins * bins / 2 + plan.n_aux());
+        let dual = bins.min(MOST_DUAL_BINS);
+        let eight = WIDTH * (26 * n + terms + 2 * cells + 6 * bins + dual * dual / 2 + plan.n_aux());
         let toys = TOYS_PER_UNIT as usize * (bins + plan.n_aux());
         Self {
             plan: plan.numbers.hist_slope.len() + plan.numbers.hist_curve.len() + 10 * terms + cells,
@@ -102,7 +104,8 @@ impl CpuSession {
         };
         let uncertainties = if wanted.uncertainties || wanted.covariance { 16 * n } else { 0 };
         let covariance = if wanted.covariance { 8 * n * n } else { 0 };
-        let per_fit = size_of::<FitOutcome>() + 8 * n + uncertainties + covariance;
+        let inverse = if wanted.inverse { 8 * Curvature::numbers(&self.plan.structure.layout) } else { 0 };
+        let per_fit = size_of::<FitOutcome>() + 8 * n + uncertainties + covariance + inverse;
         let fits = tasks.iter().map(|task| task.fits.len()).max().unwrap_or(0);
         let outcome = (per_fit * fits).max(1) as u64;
         // Units start while fewer outcomes wait than this, and the outcomes of the last units exceed it: half

@@ -19,7 +19,7 @@ use crate::eval::Dataset;
 use crate::optimise::Worker;
 use crate::plan::Plan;
 use crate::simd::Level;
-use crate::task::{check_data, check_task};
+use crate::task::{check_data, check_task, parts_of};
 pub(crate) use pool::Pool;
 use work_unit::{UnitSizes, WorkUnit};
 
@@ -161,6 +161,7 @@ impl Session for CpuSession {
         for task in tasks {
             check_task(&self.plan, task)?;
         }
+        let wanted = parts_of(self.plan.n_parameters(), wanted);
         let (waiting, toys_per_unit) = self.batch(tasks, wanted)?;
         let total: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
         let toys = tasks

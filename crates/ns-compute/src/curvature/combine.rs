@@ -1,107 +1,136 @@
 //! Computes variances of linear combinations of parameters from a factored curvature, without its inverse.
 
 use super::Curvature;
+use super::solve::axpy;
 use super::storage::Matrices;
-use crate::linalg::invert_factor;
+use crate::linalg::solve_lower;
 use crate::plan::{Component, CurvatureSlot, Layout};
 use crate::simd::Level;
-use crate::stop::Stop;
 
-/// Returns `v' H^-1 v` for each combination `v`, a list of parameters with weights, in a layout without a
-/// border.
+/// Returns `v' H^-1 v` for each combination `v`, a list of parameters with weights.
 ///
-/// With the factor `L` of a bin's local block, its coupling `Y = L^-1 R`, `W = U^-T` of the dense block and
-/// `z = L^-1 v_l`, this is the sum of `|z|^2` over all bins plus `|W (v_d - Y'z)|^2` (l: local part, d: dense
-/// part).
+/// With the nested factor `H = L L'` this is `|L^-1 v|^2`: the first half of a solve, through the components
+/// on which the combination depends.
 pub(crate) fn combined_variances(
     level: Level,
     layout: &Layout,
     c: &Curvature,
     combinations: &[Vec<(usize, f64)>],
 ) -> Vec<f64> {
-    let mut out = vec![0.0; combinations.len()];
-    let mut isolated = vec![0.0; layout.place.len()];
-    for (&p, &h) in layout.isolated.iter().zip(&c.isolated) {
-        isolated[p as usize] = 1.0 / h;
-    }
-    for (sum, combination) in out.iter_mut().zip(combinations) {
-        *sum = combination.iter().map(|&(p, weight)| weight * weight * isolated[p]).sum();
-    }
-    for (index, (component, m)) in layout.components.iter().zip(&c.matrices).enumerate() {
-        let mut part = Part::new(level, component, m);
-        for (sum, combination) in out.iter_mut().zip(combinations) {
-            *sum += part.variance(layout, index, combination);
-        }
-    }
-    out
+    let mut half = HalfSolve::new(level, layout, c);
+    combinations.iter().map(|combination| half.variance(combination)).collect()
 }
 
-/// One component, and working memory for the variance of a combination.
-struct Part<'a> {
-    component: &'a Component,
-    matrices: &'a Matrices,
-    /// Inverse of the dense factor, transposed: lower triangle, leading dimension `Component::width`.
-    w: Vec<f64>,
-    /// Weights of the dense parameters; zero between two combinations.
-    dense: Vec<f64>,
-    /// Weights of the local parameters; zero between two combinations.
+/// A factored curvature, with the working memory for a combination.
+struct HalfSolve<'a> {
+    level: Level,
+    layout: &'a Layout,
+    curvature: &'a Curvature,
+    /// Inverse curvature of parameters that act on no bin; 0 for others.
+    isolated: Vec<f64>,
+    /// Elements of the combination: component, position in it, weight.
+    elements: Vec<(u32, Element, f64)>,
+    /// Right-hand side over the columns of a component.
+    columns: Vec<f64>,
+    /// Right-hand side over the border columns.
+    border: Vec<f64>,
+    /// Weights of the local parameters of a component; zero between two components.
     local: Vec<f64>,
-    /// Bins in which a local parameter has a weight.
+    /// Bins of a component in which a local parameter has a weight.
     bins: Vec<usize>,
 }
 
-impl<'a> Part<'a> {
-    fn new(level: Level, component: &'a Component, matrices: &'a Matrices) -> Self {
-        let (width, dense) = (component.width, component.dense.len());
-        let mut w = vec![0.0; width * dense.div_ceil(16).max(1) * 16];
-        invert_factor(level, &matrices.h, width, dense, &mut w, Stop::default());
-        let local = vec![0.0; component.local.len()];
-        Self { component, matrices, w, dense: vec![0.0; dense], local, bins: Vec::new() }
+/// Position of a parameter in its component.
+#[derive(Debug, Clone, Copy)]
+enum Element {
+    Dense(u32),
+    Local(u32),
+}
+
+impl<'a> HalfSolve<'a> {
+    fn new(level: Level, layout: &'a Layout, curvature: &'a Curvature) -> Self {
+        let mut isolated = vec![0.0; layout.place.len()];
+        for (&p, &h) in layout.isolated.iter().zip(&curvature.isolated) {
+            isolated[p as usize] = 1.0 / h;
+        }
+        let most = |of: fn(&Component) -> usize| layout.components.iter().map(of).max().unwrap_or(0);
+        Self {
+            level,
+            layout,
+            curvature,
+            isolated,
+            elements: Vec::new(),
+            columns: vec![0.0; most(|component| component.columns)],
+            border: vec![0.0; layout.border.len()],
+            local: vec![0.0; most(|component| component.local.len())],
+            bins: Vec::new(),
+        }
     }
 
-    fn variance(&mut self, layout: &Layout, index: usize, combination: &[(usize, f64)]) -> f64 {
-        let mut touched = false;
+    fn variance(&mut self, combination: &[(usize, f64)]) -> f64 {
+        let mut total: f64 = combination.iter().map(|&(p, w)| w * w * self.isolated[p]).sum();
+        self.border.fill(0.0);
+        let mut elements = std::mem::take(&mut self.elements);
+        elements.clear();
         for &(p, weight) in combination {
-            match layout.place[p] {
-                CurvatureSlot::Dense { component, column } if component as usize == index => {
-                    self.dense[column as usize] += weight;
-                    touched = true;
+            match self.layout.place[p] {
+                CurvatureSlot::Dense { component, column } => {
+                    elements.push((component, Element::Dense(column), weight));
                 }
-                CurvatureSlot::Local { component, row } if component as usize == index => {
-                    self.local[row as usize] += weight;
-                    self.bins.push(self.component.local_bin[row as usize] as usize);
-                    touched = true;
+                CurvatureSlot::Local { component, row } => {
+                    elements.push((component, Element::Local(row), weight));
                 }
-                _ => {}
+                CurvatureSlot::Border { column } => self.border[column as usize] += weight,
+                CurvatureSlot::Isolated => {}
             }
         }
-        if !touched {
-            return 0.0;
+        elements.sort_by_key(|element| element.0);
+        for elements in elements.chunk_by(|a, b| a.0 == b.0) {
+            total += self.component(elements);
         }
-        self.bins.sort_unstable();
-        self.bins.dedup();
-        let mut total = 0.0;
-        for bin in std::mem::take(&mut self.bins) {
-            total += self.eliminate(bin);
+        self.elements = elements;
+        let n = self.border.len();
+        solve_lower(self.level, &self.curvature.border, self.curvature.border_width, n, n, &mut self.border);
+        total + self.border.iter().map(|y| y * y).sum::<f64>()
+    }
+
+    /// Returns the contribution of the parameters of one component, and adds their coupling to the border.
+    fn component(&mut self, elements: &[(u32, Element, f64)]) -> f64 {
+        let Some(&(k, ..)) = elements.first() else { return 0.0 };
+        let (component, m) = (&self.layout.components[k as usize], &self.curvature.matrices[k as usize]);
+        let (n, dense) = (component.columns, component.dense.len());
+        self.columns[..n].fill(0.0);
+        for &(_, element, weight) in elements {
+            match element {
+                Element::Dense(column) => self.columns[column as usize] += weight,
+                Element::Local(row) => {
+                    self.local[row as usize] += weight;
+                    self.bins.push(component.local_bin[row as usize] as usize);
+                }
+            }
         }
-        let width = self.component.width;
-        for k in 0..self.dense.len() {
-            let sum: f64 =
-                self.w[k * width..=k * width + k].iter().zip(&self.dense).map(|(w, v)| w * v).sum();
-            total += sum * sum;
+        let mut bins = std::mem::take(&mut self.bins);
+        bins.sort_unstable();
+        bins.dedup();
+        let mut total: f64 = bins.drain(..).map(|bin| self.eliminate(component, m, bin)).sum();
+        self.bins = bins;
+        let columns = &mut self.columns[..n];
+        solve_lower(self.level, &m.h, component.width, n, dense, columns);
+        total += columns[..dense].iter().map(|y| y * y).sum::<f64>();
+        for (to, add) in self.border.iter_mut().zip(&columns[dense..]) {
+            *to += add;
         }
-        self.dense.fill(0.0);
         total
     }
 
-    /// Returns the contribution `|z|^2` of the local parameters of a bin, and subtracts their coupling `Y'z`
-    /// from the dense weights.
-    fn eliminate(&mut self, bin: usize) -> f64 {
-        let (component, m) = (self.component, self.matrices);
+    /// Returns the contribution of the local parameters of a bin, and subtracts their coupling from the
+    /// right-hand side of the columns.
+    fn eliminate(&mut self, component: &Component, m: &Matrices, bin: usize) -> f64 {
         let start = component.local_start[bin] as usize;
         let count = component.local_start[bin + 1] as usize - start;
         let l = &m.local_block[m.local_block_start[bin] as usize..][..count * count];
         let z = &mut self.local[start..start + count];
+        let columns = &mut self.columns[..component.columns];
         let mut own = 0.0;
         for i in 0..count {
             let mut sum = z[i];
@@ -110,9 +139,7 @@ impl<'a> Part<'a> {
             }
             z[i] = sum / l[i * count + i];
             own += z[i] * z[i];
-            for (v, y) in self.dense.iter_mut().zip(&m.local[(start + i) * component.width..]) {
-                *v -= z[i] * y;
-            }
+            axpy(self.level, -z[i], &m.local[(start + i) * component.width..][..columns.len()], columns);
         }
         z.fill(0.0);
         own

@@ -1,14 +1,15 @@
 //! Computes the exact Hessian of `-ln L` block by block, factors it in the order of a
 //! [`Layout`](crate::plan::Layout), and uses the factor for Newton steps, covariances and certificates.
 //!
-//! In the order of their use: `assemble` (from derivatives to matrices), `factor`, and then `solve`, `invert`
-//! or `combine`.
+//! In the order of their use: `assemble` (from derivatives to matrices), `factor`, and then `solve`, `invert`,
+//! `combine` or `keep`.
 
 mod assemble;
 mod block;
 mod combine;
 mod factor;
 mod invert;
+mod keep;
 mod per_bin;
 mod scalars;
 mod solve;
@@ -18,5 +19,6 @@ pub(crate) use assemble::{assemble, assemble_until};
 pub(crate) use combine::combined_variances;
 pub(crate) use factor::{Factored, factor, factor_until};
 pub(crate) use invert::{covariance, variances};
+pub(crate) use keep::FactoredInverse;
 pub(crate) use solve::solve;
 pub(crate) use storage::{Curvature, Point};

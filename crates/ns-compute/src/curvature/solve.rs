@@ -78,7 +78,8 @@ pub(crate) fn solve(level: Level, layout: &Layout, c: &mut Curvature, b: &[f64],
 }
 
 isa_fn! {
-    fn axpy(a: f64, x: &[f64], y: &mut [f64]) = axpy_body
+    /// Adds `a x` to `y`.
+    pub(super) fn axpy(a: f64, x: &[f64], y: &mut [f64]) = axpy_body
 }
 
 #[inline(always)]
@@ -89,7 +90,8 @@ fn axpy_body<M: MulAdd>(a: f64, x: &[f64], y: &mut [f64]) {
 }
 
 isa_fn! {
-    fn dot(x: &[f64], y: &[f64]) -> f64 = dot_body
+    /// Returns the scalar product of two vectors.
+    pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 = dot_body
 }
 
 /// Returns the scalar product, from eight partial sums that are added in a fixed order.

@@ -13,7 +13,7 @@ use super::input::Input;
 use super::session::GpuSession;
 use crate::cpu::{put, take};
 use crate::eval::{Dataset, constraint_curvatures};
-use crate::lanes::jacobian;
+use crate::lanes::{Jacobian, jacobian};
 use crate::optimise::classify;
 use crate::plan::{EDM_TOLERANCE, Plan};
 use crate::shared_constants::{CONVERGED, FEWEST};
@@ -171,8 +171,7 @@ impl GpuSession {
             .map(|(&n, lambda)| 1.0 + if n > 0.0 { n / lambda } else { 0.0 })
             .collect();
         for p in (0..n).filter(|&p| !problem.fixed[p]) {
-            let row = &rows[p * n_bins..(p + 1) * n_bins];
-            let sum: f64 = row.iter().zip(&weight).map(|(j, weight)| j.abs() * weight).sum();
+            let sum: f64 = rows.row(p).map(|(b, j)| j.abs() * weight[b]).sum();
             let width = plan.gaussian().find(|term| term.0 == p).map(|(_, _, w)| 1.0 / w);
             let pull = width.map_or(1.0 + theta[p].abs(), |width| 1.0 / width);
             check.gradient.add(
@@ -206,7 +205,7 @@ fn diagonal_edm(
     plan: &Plan,
     data: &Dataset,
     lambda: &[f64],
-    rows: &[f64],
+    rows: &Jacobian,
     gradient: &[f64],
     theta: &[f64],
     rests: &dyn Fn(usize) -> bool,
@@ -218,13 +217,13 @@ fn diagonal_edm(
         if lambda > 0.0 { n.max(FEWEST) / (near * near) } else { 0.0 }
     };
     let weights: Vec<f64> = data.main.iter().zip(lambda).map(weight).collect();
-    let of = |(p, row): (usize, &[f64])| {
+    let of = |p: usize| {
         let g = gradient[p];
         if rests(p) || g == 0.0 {
             return 0.0;
         }
-        let data: f64 = row.iter().zip(&weights).map(|(j, w)| j * j * w).sum();
+        let data: f64 = rows.row(p).map(|(b, j)| j * j * weights[b]).sum();
         0.5 * g * g / (curvature[p] + data)
     };
-    rows.chunks_exact(plan.n_bins().max(1)).enumerate().map(of).sum()
+    (0..theta.len()).map(of).sum()
 }

@@ -18,7 +18,7 @@ use super::chunks::{ChunkQueue, ChunkSizes, FinishedChunk, TakenChunk, run_chunk
 use super::partition::{DeliverOutcomes, TaskKind, TasksDone, in_parts};
 use super::session::{GpuSession, MOST_GIVEN};
 use crate::cpu::CpuSession;
-use crate::task::check_task;
+use crate::task::{check_task, parts_of};
 
 /// Limits that determine when a batch is shared between GPUs, and how large the chunks are.
 #[derive(Debug, Clone, Copy)]
@@ -180,6 +180,7 @@ impl Session for MultiGpuSession {
         for task in tasks {
             check_task(&self.cpu.plan, task)?;
         }
+        let wanted = parts_of(self.cpu.plan.n_parameters(), wanted);
         let few = |tasks: &[FitTask]| {
             let count = tasks.iter().fold(0_u64, |count, task| count.saturating_add(task.data.count()));
             count <= self.sizes.alone

@@ -20,7 +20,7 @@ use super::{layout, shape, upload};
 use crate::cpu::{CpuSession, Pool, put, take};
 use crate::lanes::ToyFitter;
 use crate::optimise::Worker;
-use crate::task::{FitDomain, check_task};
+use crate::task::{FitDomain, check_task, parts_of};
 
 /// Largest number of tasks with given data in one launch.
 pub(super) const MOST_GIVEN: usize = 8192;
@@ -256,6 +256,7 @@ impl Session for GpuSession {
         for task in tasks {
             check_task(&self.cpu.plan, task)?;
         }
+        let wanted = parts_of(self.cpu.plan.n_parameters(), wanted);
         let make = |task_kind, now: &[FitTask], deliver: &mut DeliverOutcomes<'_>| match task_kind {
             TaskKind::Drawn => {
                 let queue = ChunkQueue::new(

@@ -100,6 +100,7 @@ impl<'a> ReturnedFit<'a> {
             empty_bins: flagged(self.empty),
             uncertainties: Vec::new(),
             covariance: None,
+            factors: None,
             parameters: self.parameters.to_vec(),
         }
     }

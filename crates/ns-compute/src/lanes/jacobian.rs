@@ -1,43 +1,141 @@
-//! Computes the derivatives of all expected yields at one point, as a dense matrix, for the metric of a
-//! batch.
+//! Computes the derivatives of all expected yields at one point, for the metric of a batch.
+
+use std::ops::Range;
 
 use crate::eval::{Scratch, forward, norm_ratios};
-use crate::plan::Plan;
+use crate::plan::{Block, Plan};
 use crate::simd::{Level, Separate};
 use crate::terms::{per_bin, scale};
 
-/// Returns `d lambda_b / d theta_p` at `theta`, one parameter after the other (`n_parameters x n_bins`).
-pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut Scratch) -> Vec<f64> {
-    let n_bins = plan.n_bins();
-    let mut rows = vec![0.0; plan.n_parameters() * n_bins];
-    forward(level, plan, theta, scratch);
-    norm_ratios::<Separate>(plan, theta, |_| 0.0, scratch);
-    for (index, block) in plan.structure.blocks.iter().enumerate() {
-        let scale = scratch.scale[index];
-        for b in 0..block.n_bins {
-            let (additive, factor) = (scratch.additive[block.cell + b], scratch.binwise[block.cell + b]);
-            let mut add = |p: usize, derivative: f64| rows[p * n_bins + block.bin + b] += derivative;
-            for template in plan.templates_in(block, b) {
-                let slope = template.slope + scratch.curved_first[template.param] * template.curve;
-                add(template.param, slope * scale * factor);
-            }
-            for i in block.norm.0..block.norm.1 {
-                let p = plan.structure.block_params[block.params.0 + plan.structure.norm_slot[i] as usize]
-                    as usize;
-                let ratio = scratch.ratio[plan.structure.norm_of_block[i] as usize];
-                add(p, additive * scale * factor * ratio);
-            }
-            for (k, &p) in plan.scale_factors(block).iter().enumerate() {
-                let others = scale::product(1.0, plan.scale_factors(block), [k], |q| theta[q]);
-                add(p as usize, additive * factor * scratch.norm[index] * others);
-            }
-            for (k, &first) in plan.per_bin_factors(block).iter().enumerate() {
-                let others = per_bin::product(1.0, plan.per_bin_factors(block), b, [k], |q| theta[q]);
-                add(first as usize + b, additive * scale * others);
+/// Derivatives of the expected yields, `d lambda_b / d theta_p`, in the bins on which each parameter acts.
+#[derive(Debug, Default)]
+pub(crate) struct Jacobian {
+    /// Ranges of consecutive bins with the position of their first value, grouped by parameter, ascending.
+    spans: Vec<(Range<usize>, usize)>,
+    /// First span of each parameter, with one more element for the end.
+    start: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl Jacobian {
+    /// Finds the bins on which each parameter acts; all derivatives are 0.
+    fn new(plan: &Plan) -> Self {
+        let mut acts: Vec<(usize, usize, usize)> = Vec::new();
+        for block in &plan.structure.blocks {
+            let (first, end) = (block.bin, block.bin + block.n_bins);
+            let scalars = &plan.structure.block_params[block.params.0..block.params.1];
+            acts.extend(scalars.iter().map(|&p| (p as usize, first, end)));
+            for &p in plan.per_bin_factors(block) {
+                acts.extend((0..block.n_bins).map(|b| (p as usize + b, first + b, first + b + 1)));
             }
         }
+        // A span comes before those that it contains.
+        acts.sort_unstable_by_key(|&(p, first, end)| (p, first, std::cmp::Reverse(end)));
+        let n = plan.n_parameters();
+        let mut out = Self { start: Vec::with_capacity(n + 1), ..Self::default() };
+        let (mut acts, mut position) = (acts.into_iter().peekable(), 0);
+        for p in 0..n {
+            out.start.push(out.spans.len());
+            let mut covered = 0;
+            while let Some((_, first, end)) = acts.next_if(|act| act.0 == p) {
+                if end > covered {
+                    out.spans.push((first..end, position));
+                    position += end - first;
+                    covered = end;
+                }
+            }
+        }
+        out.start.push(out.spans.len());
+        out.values = vec![0.0; position];
+        out
     }
-    rows
+
+    fn spans(&self, p: usize) -> &[(Range<usize>, usize)] {
+        &self.spans[self.start[p]..self.start[p + 1]]
+    }
+
+    /// Returns the bins on which a parameter acts, in ascending order, with the derivatives.
+    pub(crate) fn row(&self, p: usize) -> impl Iterator<Item = (usize, f64)> {
+        self.spans(p)
+            .iter()
+            .flat_map(|(bins, at)| bins.clone().zip(self.values[*at..*at + bins.len()].iter().copied()))
+    }
+
+    /// Appends the derivatives by a parameter in all `n_bins` bins to `to`.
+    pub(crate) fn write_row(&self, p: usize, n_bins: usize, to: &mut Vec<f64>) {
+        let first = to.len();
+        to.resize(first + n_bins, 0.0);
+        for (bin, value) in self.row(p) {
+            to[first + bin] = value;
+        }
+    }
+
+    /// Returns the position of the value of a parameter in a bin on which it acts.
+    fn position(&self, p: usize, bin: usize) -> usize {
+        let spans = self.spans(p);
+        let (bins, at) = &spans[spans.partition_point(|(bins, _)| bins.end <= bin)];
+        at + bin - bins.start
+    }
+}
+
+/// Computes the derivatives of the expected yields at `theta`.
+pub(crate) fn jacobian(level: Level, plan: &Plan, theta: &[f64], scratch: &mut Scratch) -> Jacobian {
+    let mut out = Jacobian::new(plan);
+    forward(level, plan, theta, scratch);
+    norm_ratios::<Separate>(plan, theta, |_| 0.0, scratch);
+    let mut places = Vec::new();
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
+        if block.n_bins > 0 {
+            add_block(plan, index, block, theta, scratch, &mut places, &mut out);
+        }
+    }
+    out
+}
+
+/// Adds the derivatives of one block. `places` is working memory.
+fn add_block(
+    plan: &Plan,
+    index: usize,
+    block: &Block,
+    theta: &[f64],
+    scratch: &Scratch,
+    places: &mut Vec<usize>,
+    out: &mut Jacobian,
+) {
+    let (templates, factors) = (plan.templates(block), plan.scale_factors(block));
+    let norms = || {
+        (block.norm.0..block.norm.1).map(|i| {
+            plan.structure.block_params[block.params.0 + plan.structure.norm_slot[i] as usize] as usize
+        })
+    };
+    // Positions in the first bin of the block; those in the other bins follow.
+    places.clear();
+    let params = templates.iter().map(|&p| p as usize).chain(norms());
+    let params = params.chain(factors.iter().map(|&p| p as usize));
+    places.extend(params.map(|p| out.position(p, block.bin)));
+    let (of_templates, rest) = places.split_at(templates.len());
+    let (of_norms, of_factors) = rest.split_at(block.norm.1 - block.norm.0);
+    let scale = scratch.scale[index];
+    for b in 0..block.n_bins {
+        let (additive, factor) = (scratch.additive[block.cell + b], scratch.binwise[block.cell + b]);
+        for (template, place) in plan.templates_in(block, b).zip(of_templates) {
+            let slope = template.slope + scratch.curved_first[template.param] * template.curve;
+            out.values[place + b] += slope * scale * factor;
+        }
+        for (i, place) in (block.norm.0..block.norm.1).zip(of_norms) {
+            let ratio = scratch.ratio[plan.structure.norm_of_block[i] as usize];
+            out.values[place + b] += additive * scale * factor * ratio;
+        }
+        for (k, place) in of_factors.iter().enumerate() {
+            let others = scale::product(1.0, factors, [k], |q| theta[q]);
+            out.values[place + b] += additive * factor * scratch.norm[index] * others;
+        }
+        for (k, &first) in plan.per_bin_factors(block).iter().enumerate() {
+            let others = per_bin::product(1.0, plan.per_bin_factors(block), b, [k], |q| theta[q]);
+            let place = out.position(first as usize + b, block.bin + b);
+            out.values[place] += additive * scale * others;
+        }
+    }
 }
 
 /// Change of the expected yields, in statistical errors and summed over bins, below which it is negligible.
@@ -52,17 +150,15 @@ pub(super) fn has_ridge(
     plan: &Plan,
     point: &[f64],
     fixed: &[bool],
-    rows: &[f64],
+    rows: &Jacobian,
     scratch: &mut Scratch,
 ) -> bool {
     let n_bins = plan.n_bins();
     let expected: Vec<f64> = scratch.lambda.iter().take(n_bins).copied().collect();
     let errors = |change: f64, at: &f64| change.abs() / at.max(1.0).sqrt();
     let still = |&p: &usize| {
-        let row = rows.iter().skip(p * n_bins).take(n_bins);
-        plan.policy.nonlinear[p]
-            && !fixed[p]
-            && row.zip(&expected).map(|(x, at)| errors(*x, at)).sum::<f64>() < NEXT_TO_NONE
+        let effect = || rows.row(p).map(|(b, x)| errors(x, &expected[b])).sum::<f64>();
+        plan.policy.nonlinear[p] && !fixed[p] && effect() < NEXT_TO_NONE
     };
     let still: Vec<usize> = (0..plan.n_parameters()).filter(still).collect();
     let found = still.iter().any(|&p| {
@@ -78,10 +174,6 @@ pub(super) fn has_ridge(
     found
 }
 
-/// Largest number of elements of a matrix of parameters by bins: one gibibyte.
-const MOST_NUMBERS: usize = 1 << 27;
-
-/// Returns whether the Jacobian of a model has more than [`MOST_NUMBERS`] elements.
-pub(super) fn is_too_large(plan: &Plan) -> bool {
-    plan.n_parameters().saturating_mul(plan.n_bins()) > MOST_NUMBERS
-}
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

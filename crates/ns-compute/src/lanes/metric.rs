@@ -15,12 +15,16 @@
 //! Constrained parameters that are not local are all dual or all primal, whichever takes fewer
 //! multiplications: approximately, they are dual if there are more of them than bins.
 
+use super::jacobian::Jacobian;
 use crate::plan::Plan;
 use crate::shared_constants::FEWEST;
 use crate::terms::gaussian;
 
 /// Number of multiplications per search direction above which fits in SIMD lanes do not pay.
 const MOST_WORK: usize = 400_000;
+
+/// Largest number of bins of a model with dual parameters: more need more than [`MOST_WORK`].
+pub(crate) const MOST_DUAL_BINS: usize = 134;
 
 /// Number of elements of the Jacobian above which the state of eight lanes does not fit into the cache.
 const MOST_ELEMENTS: usize = 400_000;
@@ -71,7 +75,7 @@ impl Metric {
         theta: &[f64],
         aux: &[f64],
         fixed: &[bool],
-        jacobian: &[f64],
+        jacobian: &Jacobian,
     ) -> Option<Self> {
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
         let mut stiffness = vec![0.0; n];
@@ -97,13 +101,12 @@ impl Metric {
         };
         let mut others = Vec::new();
         for &p in &metric.free {
-            let row = &jacobian[p * n_bins..(p + 1) * n_bins];
-            if row.iter().any(|x| !x.is_finite()) {
+            if jacobian.row(p).any(|(_, x)| !x.is_finite()) {
                 return None;
             }
-            let mut touched = row.iter().enumerate().filter(|(_, x)| **x != 0.0);
+            let mut touched = jacobian.row(p).filter(|(_, x)| *x != 0.0);
             match (touched.next(), touched.next(), stiffness[p] > 0.0) {
-                (Some((bin, &reaction)), None, true) => {
+                (Some((bin, reaction)), None, true) => {
                     let stiffness = stiffness[p];
                     let (count, factor) = (count[p], factors[p]);
                     metric.locals.push(Local { param: p, bin, reaction, factor, stiffness, count });
@@ -114,21 +117,21 @@ impl Metric {
         }
         let loose = others.iter().filter(|(_, constrained)| !constrained).count();
         let all = others.len();
-        let dual_work = n_bins * n_bins * (n_bins + 3 * loose) / 6 + 2 * n_bins * all;
+        let square = n_bins.saturating_mul(n_bins);
+        let dual_work = square.saturating_mul(n_bins + 3 * loose) / 6 + 2 * n_bins * all;
         let primal_work = all * all * (3 * n_bins + all) / 6 + 2 * n_bins * all;
         if dual_work.min(primal_work) > MOST_WORK || n_bins * all > MOST_ELEMENTS {
             return None;
         }
         for &(p, constrained) in &others {
-            let row = &jacobian[p * n_bins..(p + 1) * n_bins];
             if constrained && dual_work < primal_work {
                 metric.dual.push(p);
                 metric.dual_inverse.push(1.0 / stiffness[p]);
-                metric.dual_rows.extend_from_slice(row);
+                jacobian.write_row(p, n_bins, &mut metric.dual_rows);
             } else {
                 metric.primal.push(p);
                 metric.primal_stiffness.push(stiffness[p]);
-                metric.primal_rows.extend_from_slice(row);
+                jacobian.write_row(p, n_bins, &mut metric.primal_rows);
             }
         }
         if !metric.dual.is_empty() {

@@ -28,7 +28,7 @@ mod tests;
 mod toys;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-pub(crate) use jacobian::jacobian;
+pub(crate) use jacobian::{Jacobian, jacobian};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use toys::suit_lanes;
 pub(crate) use toys::{Toy, ToyEnd, ToyFitter};

@@ -160,8 +160,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
             // Free factors without effect are fixed.
             let fixed: Vec<bool> = (model.parameters.iter().enumerate())
                 .map(|(p, parameter)| {
-                    let row = &rows[p * plan.n_bins()..(p + 1) * plan.n_bins()];
-                    matches!(parameter.constraint, Constraint::None) && row.iter().all(|x| *x == 0.0)
+                    matches!(parameter.constraint, Constraint::None) && rows.row(p).all(|(_, x)| x == 0.0)
                 })
                 .collect();
             let Some(metric) = Metric::new(plan, &start, aux, &fixed, &rows) else { continue };

@@ -10,7 +10,7 @@ use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, KnownMinimu
 use super::directions::{Direction, directions};
 use super::flips::Flips;
 use super::group::Bounds;
-use super::jacobian::{has_ridge, is_too_large, jacobian};
+use super::jacobian::{has_ridge, jacobian};
 use super::metric::Metric;
 use super::search::FurtherStarts;
 use super::starts::{CommonPoint, Starts};
@@ -90,7 +90,7 @@ impl ToyFitter {
         any_code: bool,
         scratch: &mut Scratch,
     ) -> Option<Self> {
-        if !(any_code || suit_lanes(plan)) || is_too_large(plan) {
+        if !(any_code || suit_lanes(plan)) {
             return None;
         }
         let rows = jacobian(level, plan, point, scratch);
@@ -223,6 +223,7 @@ impl ToyFitter {
             empty_bins: end.empty,
             uncertainties: Vec::new(),
             covariance: None,
+            factors: None,
             parameters: end.theta,
         })
     }

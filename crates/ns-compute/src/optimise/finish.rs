@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Certificate, Covariance, FitFailure, FitOutcome, FitStatus, Inactive, OutcomeParts, Reason, Search,
+    Certificate, Covariance, FitFailure, FitOutcome, FitStatus, Inactive, InverseHessian, OutcomeParts,
+    Reason, Search,
 };
 
 use super::active::{classify, inactive};
 use super::descend::{Descent, Mode, descend};
 use super::escape::spectrum;
+use super::flat::{LARGEST_WHOLE, LEAST_SHARE, flat_directions};
 use super::search::search;
 use super::{Problem, Worker};
 use crate::curvature::{
-    Curvature, Factored, Point, assemble_until, covariance, factor, factor_until, solve, variances,
+    Curvature, Factored, FactoredInverse, Point, assemble_until, covariance, factor_until, solve, variances,
 };
 use crate::plan::EDM_TOLERANCE;
 use crate::stop::Stop;
@@ -24,16 +26,8 @@ pub(crate) const DENSE_LIMIT: usize = 400;
 /// Largest eigenvalue of the Hessian, scaled to a unit diagonal, that counts as zero.
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
-/// Largest eigenvalue of the scaled Hessian whose eigenvector counts as a flat direction if a pivot has
-/// vanished. Rounding errors make such eigenvalues differ from zero.
-const FLAT_FLOOR: f64 = 1e-13;
-
-/// Squared component of a parameter in a flat direction, a unit vector in scaled units, above which the
-/// parameter has no uncertainty of its own.
-const LEAST_SHARE: f64 = 1e-6;
-
-/// Absolute value below which a parameter with a kink at 0 may have its minimum on the kink itself. An EDM of
-/// 1e-12 does not decide this.
+/// Distance from a kink at 0 below which a parameter may belong onto the kink: an EDM of 1e-12 leaves that
+/// open, and the curvatures of the two sides differ.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
 
 /// Difference in `-ln L` below which a kink and a point beside it count as the same minimum.
@@ -46,10 +40,6 @@ const LEAST_DIFFERENCE: f64 = 1e-2;
 /// Jump of the slope at a kink below which it counts as zero.
 const LEAST_JUMP: f64 = 1e-6;
 
-/// Largest number of parameters for which the Hessian is formed as one dense matrix, for flat directions and
-/// saddle points.
-const LARGEST_WHOLE: usize = 3000;
-
 /// Minimises `-ln L`, certifies the minimum, and computes the wanted uncertainties.
 ///
 /// # Errors
@@ -61,7 +51,7 @@ pub(crate) fn fit(
     further: &[Vec<f64>],
     effort: Search,
     cold: bool,
-    metric: Option<&Covariance>,
+    metric: Option<&InverseHessian>,
     wanted: OutcomeParts,
 ) -> Result<FitOutcome, FitFailure> {
     worker.n_evaluations = 0;
@@ -232,6 +222,7 @@ fn describe(worker: &mut Worker, problem: &Problem<'_>, best: &Descent, improved
             .collect(),
         uncertainties: Vec::new(),
         covariance: None,
+        factors: None,
     }
 }
 
@@ -297,7 +288,14 @@ fn uncertainties(
     worker.wide = wide.or_else(|| worker.wide.take());
 
     let flat = flat_directions(worker, problem, &outcome.parameters, &flat);
-    report(worker, wanted, &flat, &variance, values, outcome);
+    let matrix = wanted.covariance.then_some(values);
+    let without = report(worker, &flat, &variance, matrix, outcome);
+    if wanted.inverse && !dense {
+        let moves = without.into_iter().map(|without| !without).collect();
+        let (structure, curvature) = (&plan.structure, &worker.curvature);
+        let factors = FactoredInverse::new(level, structure, &structure.layout, curvature, moves);
+        outcome.factors = Some(InverseHessian::Factored(Arc::new(factors)));
+    }
     for p in two_sides {
         if outcome.uncertainties[p].take().is_some() {
             outcome.inactive.push((p, Inactive::TwoSided));
@@ -306,15 +304,15 @@ fn uncertainties(
     confirmed
 }
 
-/// Writes uncertainties and covariance into the outcome, without those of inactive and flat parameters.
+/// Writes variances and the covariance `matrix` into the outcome, without those of inactive and flat
+/// parameters. Returns whether each parameter is one of these.
 fn report(
     worker: &Worker,
-    wanted: OutcomeParts,
     flat: &[usize],
     variance: &[f64],
-    mut values: Vec<f64>,
+    matrix: Option<Vec<f64>>,
     outcome: &mut FitOutcome,
-) {
+) -> Vec<bool> {
     let n = variance.len();
     outcome.inactive.retain(|&(_, why)| why != Inactive::Flat);
     let mut without: Vec<bool> = (0..n).map(|p| !worker.active[p]).collect();
@@ -332,7 +330,7 @@ fn report(
     outcome.certificate.projected_gradient = (0..n)
         .filter_map(|p| outcome.uncertainties[p].map(|s| (worker.slope[p] * s).abs()))
         .fold(0.0, f64::max);
-    if wanted.covariance {
+    if let Some(mut values) = matrix {
         for p in (0..n).filter(|&p| without[p]) {
             for q in 0..n {
                 values[p * n + q] = 0.0;
@@ -341,6 +339,7 @@ fn report(
         }
         outcome.covariance = Some(Arc::new(Covariance { n, values }));
     }
+    without
 }
 
 /// Computes uncertainties if the exact Hessian stays indefinite although no lower point is found along its
@@ -387,65 +386,8 @@ fn saddle_uncertainties(
         outcome.status = FitStatus::Converged;
     }
     let flat: Vec<usize> = (0..n).filter(|&p| worker.active[p] && share[p] > LEAST_SHARE).collect();
-    report(worker, wanted, &flat, &variance, values, outcome);
-}
-
-/// Returns all parameters that take part in a flat direction, given the parameters `pivots` whose pivot
-/// vanished. This is rare, so it uses the Hessian as one dense matrix. If the model is too large for that, it
-/// returns `pivots`.
-fn flat_directions(
-    worker: &mut Worker,
-    problem: &Problem<'_>,
-    theta: &[f64],
-    pivots: &[usize],
-) -> Vec<usize> {
-    let (plan, n) = (problem.plan, theta.len());
-    if pivots.is_empty() || n > LARGEST_WHOLE {
-        return pivots.to_vec();
-    }
-    let mut whole = worker.whole_hessian(problem, theta);
-    // Which pivot vanishes depends on the order of elimination. The parameters found in the order of the
-    // dense matrix are added to `pivots`, which come from the nested order.
-    let mut found = pivots.to_vec();
-    if let Factored::Positive { flat } = factor(problem.level, &plan.structure.flat, &mut whole) {
-        found.extend(flat.iter().flat_map(|&p| companions(&whole, p, n, &worker.active)));
-    }
-    worker.flat = Some(whole);
-    found.sort_unstable();
-    found.dedup();
-    // If there are several flat directions, the elimination does not find all of their parameters. The
-    // eigenvectors do.
-    if let Some(spectrum) = spectrum(worker, problem, theta) {
-        for (k, _) in spectrum.values.iter().enumerate().take_while(|(_, value)| **value <= FLAT_FLOOR) {
-            let vector = &spectrum.vectors[k * n..(k + 1) * n];
-            let takes_part = |p: usize| (vector[p] * spectrum.scale[p]).powi(2) > LEAST_SHARE;
-            found.extend((0..n).filter(|&p| worker.active[p] && takes_part(p)));
-        }
-        found.sort_unstable();
-        found.dedup();
-    }
-    found
-}
-
-/// Returns the parameters that move along the flat direction found at pivot `p`.
-fn companions(curvature: &Curvature, p: usize, n: usize, active: &[bool]) -> Vec<usize> {
-    let Some(m) = curvature.matrices.first() else { return vec![p] };
-    let width = n.div_ceil(16).max(1) * 16;
-    // U[..p][..p] x = -U[..p][p]: the null vector with x_p = 1.
-    let mut x = vec![0.0; p + 1];
-    x[p] = 1.0;
-    for k in (0..p).rev() {
-        let sum: f64 = (k + 1..=p).map(|j| m.h[k * width + j] * x[j]).sum();
-        x[k] = -sum / m.h[k * width + k];
-    }
-    // Each component is multiplied by its pivot, so that the comparison does not depend on the scales of the
-    // parameters.
-    let weight: Vec<f64> = (0..p).map(|k| (x[k] * m.h[k * width + k]).abs()).collect();
-    let largest = weight.iter().copied().fold(0.0, f64::max);
-    (0..p)
-        .filter(|&k| active[k] && largest > 0.0 && weight[k] > 1e-6 * largest && weight[k] > 1e-9)
-        .chain([p])
-        .collect()
+    let matrix = (wanted.covariance || wanted.inverse).then_some(values);
+    report(worker, &flat, &variance, matrix, outcome);
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod curved_step;
 mod descend;
 mod escape;
 mod finish;
+mod flat;
 mod memory;
 mod neighbour;
 mod search;

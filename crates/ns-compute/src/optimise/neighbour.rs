@@ -1,13 +1,13 @@
-//! Fits near the minimum of an earlier fit, the parent fit, with the parent's covariance.
+//! Fits near a known minimum, with the inverse Hessian of that minimum.
 //!
-//! The fits of a ranking, a scan or a limit end close to the minimum of one parent fit. The covariance of the
-//! parent fit is then a good inverse Hessian: a step takes a gradient and one matrix-vector product, which
-//! cost a tenth of a factorisation, and limited-memory BFGS pairs correct what has changed (Nocedal and
-//! Wright, algorithm 7.4, with the parent's covariance as initial matrix). If anything is not as expected
+//! The fits of a ranking, a scan or a limit end close to the minimum of one parent fit, whose inverse Hessian
+//! suits them too. A step costs a gradient and one product with that matrix (in large models a solve with its
+//! factors), a tenth of a factorisation. Limited-memory BFGS pairs correct what has changed (Nocedal and
+//! Wright, algorithm 7.4, with the parent's inverse Hessian as initial matrix). If anything is not as expected
 //! (slow progress, a bound, another set of free parameters), the ordinary descent takes over from the point
 //! reached.
 
-use ns_core::{Covariance, FitStatus};
+use ns_core::{Covariance, FactoredHessian, FitStatus, InverseHessian};
 
 use super::active::classify;
 use super::descend::Descent;
@@ -23,13 +23,13 @@ const CONTRACTION: f64 = 0.2;
 /// Largest number of parameters that the parent fit moved and this fit does not move.
 const MOST_HELD: usize = 8;
 
-/// Descends from `start` with `metric`, the covariance of the parent fit. If the descent does not converge,
-/// `Err` holds the point from which the ordinary descent should go on.
+/// Descends from `start` with the parent's inverse Hessian. `Err` holds the point from which the ordinary
+/// descent should go on.
 pub(super) fn approach(
     worker: &mut Worker,
     problem: &Problem<'_>,
     start: &[f64],
-    metric: &Covariance,
+    metric: &InverseHessian,
 ) -> Result<Descent, Vec<f64>> {
     let (n, tolerance) = (start.len(), problem.plan.policy.edm_tolerance);
     let mut theta: Vec<f64> = start.to_vec();
@@ -38,7 +38,11 @@ pub(super) fn approach(
             theta[p] = theta[p].clamp(problem.lower[p], problem.upper[p]);
         }
     }
-    if metric.n != n || metric.values.len() != n * n {
+    let is_complete = match metric {
+        InverseHessian::Dense(matrix) => matrix.values.len() == n * n,
+        InverseHessian::Factored(_) => true,
+    };
+    if metric.n_parameters() != n || !is_complete {
         return Err(theta);
     }
     let mut here = worker.evaluate(problem, &theta, 0.0);
@@ -47,7 +51,7 @@ pub(super) fn approach(
     }
     worker.gradient(problem, &theta);
     classify(worker, problem, &theta);
-    let Some(held) = HeldCovariance::new(worker, metric) else { return Err(theta) };
+    let Some(held) = Conditional::new(worker, metric) else { return Err(theta) };
     worker.factored_active.copy_from_slice(&worker.active);
     worker.factored_side.copy_from_slice(&worker.side);
     worker.memory.clear();
@@ -56,7 +60,7 @@ pub(super) fn approach(
         if problem.is_cancelled() {
             return Err(theta);
         }
-        held.direction(worker, problem, metric);
+        held.direction(worker, problem);
         let mut edm = 0.0;
         for p in 0..n {
             edm -= 0.5 * worker.slope[p] * worker.newton[p];
@@ -109,24 +113,50 @@ pub(super) fn approach(
     Err(theta)
 }
 
-/// The covariance `C` of the parent fit, conditional on the parameters `h` that the parent fit moved and this
-/// fit does not move: `C - C_:h C_hh^-1 C_h:`.
-struct HeldCovariance {
+/// The inverse Hessian `C` of the parent fit.
+#[derive(Clone, Copy)]
+enum Parent<'a> {
+    Dense(&'a Covariance),
+    Factored(&'a dyn FactoredHessian),
+}
+
+impl Parent<'_> {
+    /// Returns whether the parent fit moved a parameter.
+    fn has(self, p: usize) -> bool {
+        match self {
+            Self::Dense(matrix) => {
+                let variance = matrix.values[p * matrix.n + p];
+                variance > 0.0 && variance.is_finite()
+            }
+            Self::Factored(factors) => factors.has(p),
+        }
+    }
+}
+
+/// The parent's inverse Hessian conditional on the parameters `h` that the parent fit moved and this fit does
+/// not: `C - C_:h C_hh^-1 C_h:`.
+struct Conditional<'a> {
+    parent: Parent<'a>,
     /// Indices of the parameters `h`.
     index: Vec<usize>,
     /// `C_hh^-1`, row-major.
     inverse: Vec<f64>,
+    /// Rows `C_h:`, one after the other; empty if the parent is a matrix.
+    rows: Vec<f64>,
 }
 
-impl HeldCovariance {
-    /// Computes the conditional covariance. Returns `None` if this fit moves a parameter that the parent fit
-    /// did not move, or there are more than [`MOST_HELD`] parameters `h`.
-    fn new(worker: &Worker, metric: &Covariance) -> Option<Self> {
-        let n = metric.n;
+impl<'a> Conditional<'a> {
+    /// Computes the conditional matrix. `None` if this fit moves a parameter that the parent fit did not, or
+    /// there are too many parameters `h`.
+    fn new(worker: &mut Worker, metric: &'a InverseHessian) -> Option<Self> {
+        let n = metric.n_parameters();
+        let parent = match metric {
+            InverseHessian::Dense(matrix) => Parent::Dense(matrix),
+            InverseHessian::Factored(factors) => Parent::Factored(&**factors),
+        };
         let mut index = Vec::with_capacity(MOST_HELD);
         for p in 0..n {
-            let variance = metric.values[p * n + p];
-            let known = variance > 0.0 && variance.is_finite();
+            let known = parent.has(p);
             if worker.active[p] && !known {
                 return None;
             }
@@ -138,10 +168,21 @@ impl HeldCovariance {
             }
         }
         let k = index.len();
+        let mut solved = Vec::new();
+        if let Parent::Factored(factors) = parent {
+            solved.resize(k * n, 0.0);
+            for (&p, row) in index.iter().zip(solved.chunks_exact_mut(n)) {
+                worker.unit[p] = 1.0;
+                factors.apply(&worker.unit, row, &mut worker.solving);
+                worker.unit[p] = 0.0;
+            }
+        }
+        let mut conditional = Self { parent, index, inverse: Vec::new(), rows: solved };
         // Gauss-Jordan on a positive definite matrix of at most eight rows.
         let mut rows: Vec<f64> = Vec::with_capacity(2 * k * k);
-        for (i, &p) in index.iter().enumerate() {
-            rows.extend(index.iter().map(|&q| metric.values[p * n + q]));
+        for i in 0..k {
+            let row = conditional.row(i, n);
+            rows.extend(conditional.index.iter().map(|&q| row[q]));
             rows.extend((0..k).map(|j| if i == j { 1.0 } else { 0.0 }));
         }
         let width = 2 * k;
@@ -162,29 +203,42 @@ impl HeldCovariance {
                 }
             }
         }
-        let inverse = (0..k).flat_map(|i| rows[i * width + k..(i + 1) * width].to_vec()).collect();
-        Some(Self { index, inverse })
+        conditional.inverse = (0..k).flat_map(|i| rows[i * width + k..(i + 1) * width].to_vec()).collect();
+        Some(conditional)
     }
 
-    /// Writes `-C slope` to `worker.newton`, where `C` is the conditional covariance corrected by the BFGS
-    /// pairs.
-    fn direction(&self, worker: &mut Worker, problem: &Problem<'_>, metric: &Covariance) {
+    /// Returns row number `i` of `C_h:`, of `n` elements.
+    fn row(&self, i: usize, n: usize) -> &[f64] {
+        match self.parent {
+            Parent::Dense(matrix) => &matrix.values[self.index[i] * n..(self.index[i] + 1) * n],
+            Parent::Factored(_) => &self.rows[i * n..(i + 1) * n],
+        }
+    }
+
+    /// Writes `-C slope` to `worker.newton`, where `C` is the conditional matrix corrected by the BFGS pairs.
+    fn direction(&self, worker: &mut Worker, problem: &Problem<'_>) {
         let mut memory = std::mem::take(&mut worker.memory);
         for (q, slope) in worker.unit.iter_mut().zip(&worker.slope) {
             *q = -slope;
         }
         memory.before(&mut worker.unit);
-        product(problem.level, &metric.values, &worker.unit, &mut worker.newton);
-        let n = metric.n;
+        match self.parent {
+            Parent::Dense(matrix) => {
+                product(problem.level, &matrix.values, &worker.unit, &mut worker.newton);
+            }
+            Parent::Factored(factors) => {
+                factors.apply(&worker.unit, &mut worker.newton, &mut worker.solving);
+            }
+        }
+        let n = worker.newton.len();
         let k = self.index.len();
         let mut weight = [0.0; MOST_HELD];
         for i in 0..k {
             weight[i] = (0..k).map(|j| self.inverse[i * k + j] * worker.newton[self.index[j]]).sum();
         }
-        for (i, &p) in self.index.iter().enumerate() {
-            let row = &metric.values[p * n..(p + 1) * n];
-            for (d, c) in worker.newton.iter_mut().zip(row) {
-                *d -= weight[i] * c;
+        for (i, weight) in weight[..k].iter().enumerate() {
+            for (d, c) in worker.newton.iter_mut().zip(self.row(i, n)) {
+                *d -= weight * c;
             }
         }
         for (d, active) in worker.newton.iter_mut().zip(&worker.active) {

@@ -57,6 +57,8 @@ pub(crate) struct Worker {
     pub(crate) slope: Vec<f64>,
     /// Right-hand side of linear systems; zero between two uses.
     pub(crate) unit: Vec<f64>,
+    /// Working memory of solves with the factors of another fit.
+    pub(crate) solving: Vec<f64>,
     /// Columns of the inverse Hessian that belong to parameters held at bounds.
     pub(crate) columns: Vec<f64>,
     /// Lower bounds of the current orthant.
@@ -97,6 +99,7 @@ impl Worker {
             newton: vector(),
             slope: vector(),
             unit: vector(),
+            solving: Vec::new(),
             columns: Vec::new(),
             box_lower: vector(),
             box_upper: vector(),

@@ -110,6 +110,12 @@ impl Layout {
         Self::build(structure, incidence, best, true)
     }
 
+    /// Returns the layout in which parameters that act on more than `limit` channels are border parameters.
+    #[cfg(test)]
+    pub(crate) fn with_border(structure: &Structure, limit: usize) -> Self {
+        Self::build(structure, &Incidence::new(structure), limit, true)
+    }
+
     fn build(structure: &Structure, incidence: &Incidence, limit: usize, locals: bool) -> Self {
         let n = structure.table.init.len();
         let groups = if locals { incidence.groups(limit) } else { vec![0; incidence.n_channels] };

@@ -3,8 +3,10 @@
 
 mod check;
 mod domain;
+mod parts;
 mod start;
 
 pub(crate) use check::{check_data, check_points, check_task, finite, length};
 pub(crate) use domain::FitDomain;
+pub(crate) use parts::parts_of;
 pub(crate) use start::{needed, start_of};

@@ -87,7 +87,8 @@ pub fn fit_batch_within(
         .zip(requests.iter().cycle())
         .map(|(data, request)| FitTask { data: data.into(), fits: vec![request.clone()] })
         .collect();
-    let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance };
+    let wanted =
+        OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance, inverse: false };
     let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
     session.fit_batch(&tasks, wanted, control, &mut outcomes)?;
     let mut fits: Vec<Result<FitOutcome, FitFailure>> = outcomes

@@ -37,7 +37,8 @@ pub fn fit(
     let mut analysis = Analysis::new(model, session, options, control)?;
     let (data, request) = (analysis.data.clone(), analysis.base.clone());
     let minos = minos_parameters(&analysis, options)?;
-    let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance };
+    let wanted =
+        OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance, inverse: false };
     let mut lowest = Lowest::new(analysis.fit(&data, request.clone(), wanted)?);
     let mut notes = Vec::new();
     let intervals = loop {

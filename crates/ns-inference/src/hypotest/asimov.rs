@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use ns_core::{
     Covariance, Data, EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive,
-    OutcomeParts, Search, SessionError, Start,
+    InverseHessian, OutcomeParts, Search, SessionError, Start,
 };
 
 use super::TestStatistic;
 use super::profile::{Effort, Profile};
 use super::tester::Tester;
-use crate::analysis::{Analysis, WITH_COVARIANCE};
+use crate::analysis::{Analysis, WITH_INVERSE};
 use crate::diagnosis;
 use crate::present::significant;
 use crate::{InferenceError, lowest};
@@ -19,8 +19,8 @@ use crate::{InferenceError, lowest};
 /// saves.
 const FEW: usize = 2;
 
-/// Uncertainties of all parameters, and their covariance matrix.
-type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>);
+/// Uncertainties of all parameters, and their covariance matrix or the factors of the Hessian.
+type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>, Option<InverseHessian>);
 
 /// Relative difference above which expected data differ by more than rounding.
 const DIFFERENT: f64 = 1e-6;
@@ -138,9 +138,9 @@ fn make(
     let best = if inside && conditional.empty_bins.is_empty() {
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
         let nll = analysis.session.evaluate(&data, &point, request)?.nll.first().copied().unwrap_or(f64::NAN);
-        let (uncertainties, covariance) = if further <= FEW {
+        let (uncertainties, covariance, factors) = if further <= FEW {
             // The covariance of the observed data is accurate enough for start points.
-            (Vec::new(), observed.best.covariance.clone())
+            without_uncertainties(&observed.best)
         } else {
             curvature(analysis, observed, &data, &point, value, nll, bounds)?
         };
@@ -149,6 +149,7 @@ fn make(
             nll,
             uncertainties,
             covariance,
+            factors,
             parameters: point.to_vec(),
             ..conditional.clone()
         }
@@ -159,7 +160,7 @@ fn make(
             // says nothing about the signal.
             request.search = Search::Local;
         }
-        analysis.fit(&data, request, WITH_COVARIANCE)?
+        analysis.fit(&data, request, WITH_INVERSE)?
     };
     Ok(Profile::new(data, poi, best))
 }
@@ -180,15 +181,20 @@ fn curvature(
     let mut request = FitRequest {
         start: Start::At(Arc::clone(point)),
         search: Search::Local,
-        metric: observed.best.covariance.clone(),
+        metric: observed.best.inverse_hessian(),
         ..analysis.base.clone()
     };
     request.bounds.push((observed.parameter, (bounds.0.min(value - room), bounds.1.max(value + room))));
-    let fit = analysis.fit(data, request, WITH_COVARIANCE)?;
+    let fit = analysis.fit(data, request, WITH_INVERSE)?;
     if 2.0 * (nll - fit.nll) > lowest::tolerance(nll) {
-        return Ok((Vec::new(), observed.best.covariance.clone()));
+        return Ok(without_uncertainties(&observed.best));
     }
-    Ok((fit.uncertainties, fit.covariance))
+    Ok((fit.uncertainties, fit.covariance, fit.factors))
+}
+
+/// Returns the curvature of a fit to other data, whose uncertainties do not apply.
+fn without_uncertainties(fit: &FitOutcome) -> Curvature {
+    (Vec::new(), fit.covariance.clone(), fit.factors.clone())
 }
 
 /// Returns minima of the observed data at `value` in ascending order of `-ln L`, from single descents that

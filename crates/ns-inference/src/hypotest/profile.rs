@@ -103,7 +103,7 @@ impl Profile {
     fn request(&self, analysis: &Analysis<'_>, value: f64, start: Vec<f64>, search: Search) -> FitRequest {
         FitRequest {
             search,
-            metric: self.best.covariance.clone(),
+            metric: self.best.inverse_hessian(),
             ..analysis.conditional(&[(self.parameter, value)], start)
         }
     }
@@ -169,7 +169,7 @@ impl Profile {
         }
         let near = apart;
         // The slope from the covariance at the best fit is more accurate than from two distant points.
-        let covariance = self.best.covariance.is_some();
+        let covariance = self.best.covariance.is_some() || self.best.factors.is_some();
         let enough = if covariance { near.len() >= 3 } else { near.len() >= 2 };
         let Some(nodes) = enough.then(|| nodes(&near, value)).flatten() else {
             return analysis.predict(&self.best, &[(self.parameter, value)]);

@@ -7,7 +7,7 @@ use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search}
 use super::ends::from_other_ends;
 use super::profile::{Effort, Profile};
 use super::{TestStatistic, asimov, power};
-use crate::analysis::{Analysis, WITH_COVARIANCE};
+use crate::analysis::{Analysis, WITH_INVERSE};
 use crate::diagnosis;
 use crate::{InferenceError, lowest};
 
@@ -354,7 +354,7 @@ impl<'a> Tester<'a> {
         }
         let Some(request) = self.observed.release(&self.analysis, value) else { return Ok(()) };
         let data = self.observed.data.clone();
-        let fit = self.analysis.fit(&data, request, WITH_COVARIANCE)?;
+        let fit = self.analysis.fit(&data, request, WITH_INVERSE)?;
         if 2.0 * (self.observed.best.nll - fit.nll) > lowest::tolerance(fit.nll) {
             self.n_lowered += 1;
             self.notes.push(format!(
@@ -401,17 +401,17 @@ impl<'a> Tester<'a> {
 fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
     let data = analysis.data.clone();
     let base = analysis.base.clone();
-    let mut best = analysis.fit(&data, base.clone(), WITH_COVARIANCE)?;
+    let mut best = analysis.fit(&data, base.clone(), WITH_INVERSE)?;
     if !analysis.is_small() {
         return Ok(best);
     }
     if base.search != Search::Thorough {
         let request = FitRequest { search: Search::Thorough, ..base.clone() };
-        best = lower(best, analysis.fit(&data, request, WITH_COVARIANCE)?);
+        best = lower(best, analysis.fit(&data, request, WITH_INVERSE)?);
     }
     for request in from_other_ends(analysis, poi, &best, &base) {
         let task = FitTask { data: data.clone(), fits: vec![request] };
-        for other in analysis.run(&[task], WITH_COVARIANCE)?.into_iter().flatten() {
+        for other in analysis.run(&[task], WITH_INVERSE)?.into_iter().flatten() {
             best = lower(best, other);
         }
     }

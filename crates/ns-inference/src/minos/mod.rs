@@ -196,9 +196,9 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
         .flatten()
         .find(|g| g.is_finite() && *g > 0.0)
         .unwrap_or(1.0);
-    let slope = parent.outcome.covariance.as_ref().and_then(|c| {
-        let variance = c.values.get(parameter * c.n + parameter).copied().filter(|v| *v > 0.0)?;
-        let row = c.values.get(parameter * c.n..(parameter + 1) * c.n)?;
+    let slope = parent.outcome.inverse_hessian().and_then(|inverse| {
+        let row = inverse.row(parameter)?;
+        let variance = row.get(parameter).copied().filter(|v| *v > 0.0)?;
         Some(row.iter().map(|x| if x.is_finite() { direction * x / variance } else { 0.0 }).collect())
     });
     let side = Side::new(parent.outcome.parameters.clone(), guess, limit);
@@ -274,7 +274,7 @@ fn conditional(
     let mut request = FitRequest {
         start: Start::At(Arc::from(start)),
         search,
-        metric: parent.outcome.covariance.clone(),
+        metric: parent.outcome.inverse_hessian(),
         ..parent.analysis.base.clone()
     };
     request.fixed.push((side.parameter, value));

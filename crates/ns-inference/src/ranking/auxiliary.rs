@@ -58,7 +58,7 @@ fn chunk(
             let request = FitRequest {
                 start: Start::At(Arc::from(follow(study, parameter, moved.force))),
                 search: study.analysis.variation_search(),
-                metric: study.lowest.fit.covariance.clone(),
+                metric: study.inverse(),
                 ..study.analysis.base.clone()
             };
             tasks.push(FitTask { data: study.analysis.data.with(data), fits: vec![request] });
@@ -107,8 +107,9 @@ fn moved(study: &Study<'_>, observed: &BinnedData, parameter: usize, side: Side)
 /// `force`.
 fn follow(study: &Study<'_>, parameter: usize, force: f64) -> Vec<f64> {
     let mut point = study.lowest.fit.parameters.clone();
-    if let Some(row) = study.covariance_row(parameter) {
-        for (x, c) in point.iter_mut().zip(row) {
+    let inverse = study.inverse();
+    if let Some(row) = inverse.as_ref().and_then(|inverse| inverse.row(parameter)) {
+        for (x, c) in point.iter_mut().zip(row.iter()) {
             let step = c * force;
             if step.is_finite() {
                 *x += step;

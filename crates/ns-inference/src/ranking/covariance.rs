@@ -4,19 +4,28 @@
 use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
 use super::study::Study;
 
-/// Computes the impacts of one parameter, with pre-fit impacts if `prefit` is set.
-pub(super) fn impacts(study: &Study<'_>, parameter: usize, prefit: bool) -> Impacts {
+/// Computes the impacts of `parameters`, with pre-fit impacts if `prefit` is set.
+///
+/// They need one row of the covariance matrix: that of the target.
+pub(super) fn impacts(study: &Study<'_>, parameters: &[usize], prefit: bool) -> Vec<Impacts> {
+    let inverse = study.inverse();
+    let row = inverse.as_ref().and_then(|inverse| inverse.row(study.target));
+    parameters.iter().map(|&parameter| of(study, parameter, prefit, row.as_deref())).collect()
+}
+
+fn of(study: &Study<'_>, parameter: usize, prefit: bool, row: Option<&[f64]>) -> Impacts {
     let mut impacts = Impacts::pending(prefit);
     for side in Side::ALL {
         if side.is_prefit() && !prefit {
             continue;
         }
-        impacts.set(side, shift(study, parameter, side).unwrap_or_else(|absent| absent));
+        impacts.set(side, shift(study, parameter, side, row).unwrap_or_else(|absent| absent));
     }
     impacts
 }
 
-fn shift(study: &Study<'_>, parameter: usize, side: Side) -> Result<Shift, Shift> {
+/// Returns the shift of the target, given its `row` of the covariance matrix.
+fn shift(study: &Study<'_>, parameter: usize, side: Side, row: Option<&[f64]>) -> Result<Shift, Shift> {
     let width = study.analysis.model.parameters.get(parameter).and_then(|p| p.constraint.prefit_sigma());
     if side.is_prefit() && width.is_none() {
         return Err(Shift::usual(UNCONSTRAINED));
@@ -26,7 +35,8 @@ fn shift(study: &Study<'_>, parameter: usize, side: Side) -> Result<Shift, Shift
         study.sigma(parameter).ok_or_else(|| absent("no uncertainty at the best fit, so no covariance"))?;
     let target = study.sigma(study.target);
     target.ok_or_else(|| absent("the target has no uncertainty at the best fit, so no covariance"))?;
-    let covariance = study.covariance(study.target, parameter).ok_or_else(|| absent("no covariance"))?;
+    let covariance = row.and_then(|row| row.get(parameter)).copied().filter(|c| c.is_finite());
+    let covariance = covariance.ok_or_else(|| absent("no covariance"))?;
     let width = width.filter(|_| side.is_prefit()).unwrap_or(sigma);
     let distance = side.direction() * width;
     Ok(Shift {

@@ -44,7 +44,7 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
     };
     // An empty set needs no fit, because the uncertainty is that of the parent fit.
     let tasks: Vec<FitTask> = sets.iter().filter(|set| !set.is_empty()).map(task).collect();
-    let wanted = OutcomeParts { uncertainties: true, covariance: false };
+    let wanted = OutcomeParts { uncertainties: true, covariance: false, inverse: false };
     let mut fits = study.vary(&tasks, wanted, true)?.into_iter();
     let mut read = |set: &Vec<usize>| {
         if set.is_empty() {

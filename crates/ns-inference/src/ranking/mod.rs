@@ -121,10 +121,9 @@ fn vary(
     if options.impacts.contains(&Impact::Refit) {
         study.find_crossings()?;
     }
-    // Parameters with a large impact by the covariance are varied first, so that an interrupted ranking has
-    // them.
-    let expected: Vec<(usize, Impacts)> =
-        parameters.iter().map(|i| (*i, covariance::impacts(study, *i, options.prefit))).collect();
+    // Parameters with a large impact by the covariance come first, so that an interrupted ranking has them.
+    let expected = covariance::impacts(study, parameters, options.prefit);
+    let expected: Vec<(usize, Impacts)> = parameters.iter().copied().zip(expected).collect();
     let (order, by_covariance): (Vec<usize>, Vec<Impacts>) = sorted(expected).into_iter().unzip();
     let first = options.impacts.first().copied().unwrap_or(Impact::Refit);
     let all_prefit = options.prefit && options.top.is_none();
@@ -137,7 +136,7 @@ fn vary(
     }
     let mut impacts = vec![(first, found)];
     for definition in options.impacts.iter().skip(1) {
-        let by_covariance = listed.iter().map(|i| covariance::impacts(study, *i, options.prefit)).collect();
+        let by_covariance = covariance::impacts(study, &listed, options.prefit);
         let found =
             one_definition(study, *definition, &listed, by_covariance, options.prefit, options.prefit)?;
         impacts.push((*definition, found));

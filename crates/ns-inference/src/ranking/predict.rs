@@ -21,8 +21,11 @@ pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[Kn
     let best = &study.lowest.fit.parameters;
     let distance = value - study.best(parameter);
     let mut point = best.clone();
-    let variance = study.covariance(parameter, parameter).filter(|v| *v > 0.0);
-    if let (Some(variance), Some(row)) = (variance, study.covariance_row(parameter)) {
+    let inverse = study.inverse();
+    let row = inverse.as_ref().and_then(|inverse| inverse.row(parameter));
+    let variance = row.as_ref().and_then(|row| row.get(parameter)).copied();
+    let variance = variance.filter(|v| *v > 0.0 && v.is_finite());
+    if let (Some(variance), Some(row)) = (variance, row) {
         let bent = |(d, _): &&KnownRefit| *d != 0.0 && distance.abs() <= QUADRATIC_REACH * d.abs();
         let mut used = known.iter().filter(bent);
         let (first, mut second) = (used.next(), used.next());

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use ns_core::{
-    Data, EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Inactive, OutcomeParts, Search,
-    Start,
+    Data, EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, Inactive, InverseHessian,
+    OutcomeParts, Search, Start,
 };
 
 use super::result::Shift;
 use crate::InferenceError;
-use crate::analysis::{Analysis, Fitted, WITH_COVARIANCE};
+use crate::analysis::{Analysis, Fitted, WITH_INVERSE};
 use crate::diagnosis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
@@ -46,7 +46,7 @@ impl<'a> Study<'a> {
     /// The errors of [`Analysis::fit`].
     pub(super) fn open(mut analysis: Analysis<'a>, target: usize) -> Result<Self, InferenceError> {
         let (data, request) = (analysis.data.clone(), analysis.base.clone());
-        let parent = analysis.fit(&data, request, WITH_COVARIANCE)?;
+        let parent = analysis.fit(&data, request, WITH_INVERSE)?;
         let negative_yield = diagnosis::has_negative_yield(analysis.session, &data, &parent);
         Ok(Self {
             analysis,
@@ -79,16 +79,9 @@ impl<'a> Study<'a> {
         self.lowest.fit.inactive.iter().find(|(i, _)| *i == parameter).map(|(_, why)| *why)
     }
 
-    /// Returns an element of the covariance matrix; `None` if it does not exist or is not finite.
-    pub(super) fn covariance(&self, i: usize, j: usize) -> Option<f64> {
-        let c = self.lowest.fit.covariance.as_ref()?;
-        c.values.get(i * c.n + j).copied().filter(|x| x.is_finite())
-    }
-
-    /// Returns a row of the covariance matrix; `None` if it does not exist.
-    pub(super) fn covariance_row(&self, i: usize) -> Option<&[f64]> {
-        let c = self.lowest.fit.covariance.as_ref()?;
-        c.values.get(i * c.n..(i + 1) * c.n)
+    /// Returns the inverse Hessian of the parent fit.
+    pub(super) fn inverse(&self) -> Option<InverseHessian> {
+        self.lowest.fit.inverse_hessian()
     }
 
     /// Returns the MINOS interval of a parameter without a symmetric uncertainty; `None` if there is none.
@@ -239,7 +232,7 @@ impl<'a> Study<'a> {
             ..self.analysis.base.clone()
         };
         let data = self.analysis.data.clone();
-        let next = match self.analysis.fit(&data, request, WITH_COVARIANCE) {
+        let next = match self.analysis.fit(&data, request, WITH_INVERSE) {
             Err(InferenceError::Cancelled) => {
                 self.notes.push(format!(
                     "interrupted where a variation had met a minimum lower by {depth:.3e} in twice_nll; the best fit \

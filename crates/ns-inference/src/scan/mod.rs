@@ -15,7 +15,7 @@ pub use result::{ContourLevel, ScanInterval, ScanResult, SecondAxis};
 use ns_core::{Control, FitFailure, FitOutcome, Model, Session};
 
 use crate::InferenceError;
-use crate::analysis::{Analysis, Fitted, WITH_COVARIANCE};
+use crate::analysis::{Analysis, Fitted, WITH_INVERSE};
 use crate::diagnosis;
 use crate::lowest::{Lowest, Stop};
 use axis::Scanned;
@@ -72,7 +72,7 @@ pub fn scan(
         });
     };
     analysis.expect(1 + n_points);
-    let mut lowest = Lowest::new(analysis.fit(&data, analysis.base.clone(), WITH_COVARIANCE)?);
+    let mut lowest = Lowest::new(analysis.fit(&data, analysis.base.clone(), WITH_INVERSE)?);
     let mut tally = Tally { notes: Vec::new(), n_iter: lowest.fit.n_iterations, n_fits: 1 };
 
     loop {
@@ -116,7 +116,7 @@ pub fn scan(
             continue;
         }
         analysis.expect(1 + n_points);
-        let next = analysis.fit(&data, starting_at(&analysis.base, point), WITH_COVARIANCE)?;
+        let next = analysis.fit(&data, starting_at(&analysis.base, point), WITH_INVERSE)?;
         tally.count(&next);
         if let Some(gain) = lowest.restart(next, depth, false) {
             tally.notes.push(format!(

@@ -25,9 +25,10 @@ impl<'a> Centre<'a> {
     /// Creates the centre of a scan over `grid` from the free fit.
     pub(super) fn new(fit: &'a FitOutcome, grid: &Grid, tolerance: f64) -> Self {
         let index = grid.first.index;
-        let slope = fit.covariance.as_ref().filter(|_| grid.second.is_none()).and_then(|c| {
-            let variance = Some(c.get(index, index)).filter(|v| *v > 0.0 && v.is_finite())?;
-            let row = c.values.get(index * c.n..(index + 1) * c.n)?;
+        let inverse = fit.inverse_hessian().filter(|_| grid.second.is_none());
+        let slope = inverse.and_then(|inverse| {
+            let row = inverse.row(index)?;
+            let variance = row.get(index).copied().filter(|v| *v > 0.0 && v.is_finite())?;
             Some(row.iter().map(|x| if x.is_finite() { x / variance } else { 0.0 }).collect())
         });
         Self { fit, slope, tolerance }

@@ -11,7 +11,7 @@ use super::run::{Prepare, of_single_fits};
 use super::statistic::{StatisticReader, needed};
 use super::stream::Toys;
 use super::{HypotestToysOptions, Hypothesis, ToyHeader, ToyRow, ToyTest};
-use crate::analysis::{Analysis, WITH_COVARIANCE};
+use crate::analysis::{Analysis, WITH_INVERSE};
 use crate::diagnosis;
 use crate::hypotest::begin;
 use crate::{InferenceError, TestStatistic};
@@ -120,7 +120,7 @@ fn requests(
     let free_parents = parent_fits(analysis, parents)?;
     let parts = [0, 1].map(|i| {
         let parent = free_parents[i].as_ref();
-        let free = FitRequest { metric: parent.and_then(|fit| fit.covariance.clone()), ..bases[i].clone() };
+        let free = FitRequest { metric: parent.and_then(FitOutcome::inverse_hessian), ..bases[i].clone() };
         let mut fixed = free.fixed.clone();
         fixed.retain(|(i, _)| *i != poi);
         fixed.insert(0, (poi, value));
@@ -138,7 +138,7 @@ fn requests(
         let base = FitRequest { metric: None, ..free.clone() };
         let conditional = FitRequest {
             start: direction.map_or(Start::Earlier(0), |direction| Start::Along(0, direction)),
-            metric: conditional_parents.next().flatten().and_then(|fit| fit.covariance),
+            metric: conditional_parents.next().flatten().and_then(|fit| fit.inverse_hessian()),
             search: base.search,
             only_if: Some(needed(statistic, poi, value)),
             ..parent
@@ -150,10 +150,10 @@ fn requests(
 /// Returns the row of the parameter of interest in the covariance matrix, the direction in which the other
 /// parameters follow it. Returns `None` if there is no such direction.
 fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
-    let covariance = fit.covariance.as_ref()?;
-    let row: Vec<f64> = (0..covariance.n).map(|i| covariance.get(poi, i)).collect();
+    let inverse = fit.inverse_hessian()?;
+    let row = inverse.row(poi)?;
     let usable = row.get(poi).is_some_and(|c| *c > 0.0) && row.iter().all(|c| c.is_finite());
-    usable.then(|| Arc::from(row))
+    usable.then(|| Arc::from(&*row))
 }
 
 /// Builds the request of the free fit of toys drawn at `point`. The fit starts with the covariance of a fit
@@ -167,7 +167,7 @@ pub(super) fn free_request(
     let base = free_base(analysis, point);
     let parent = free_parent(analysis, &base, point);
     let [parent] = parent_fits(analysis, [(asimov.clone(), parent)])?;
-    let metric = parent.as_ref().and_then(|fit| fit.covariance.clone());
+    let metric = parent.as_ref().and_then(FitOutcome::inverse_hessian);
     Ok((FitRequest { metric, ..base }, parent))
 }
 
@@ -199,7 +199,7 @@ fn parent_fits<const N: usize>(
     jobs: [(Data, FitRequest); N],
 ) -> Result<[Option<FitOutcome>; N], InferenceError> {
     let tasks = jobs.map(|(data, request)| FitTask { data, fits: vec![request] });
-    let mut fits = analysis.run(&tasks, WITH_COVARIANCE)?.into_iter();
+    let mut fits = analysis.run(&tasks, WITH_INVERSE)?.into_iter();
     if analysis.is_cancelled() {
         return Err(InferenceError::Cancelled);
     }

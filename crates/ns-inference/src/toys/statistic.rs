@@ -235,6 +235,7 @@ mod tests {
             empty_bins: Vec::new(),
             uncertainties: Vec::new(),
             covariance: None,
+            factors: None,
         })
     }
 

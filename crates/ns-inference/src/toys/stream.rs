@@ -322,7 +322,7 @@ mod tests {
         let main: Vec<Poisson> = Vec::new();
         let source =
             ToySource { parameters: Vec::new(), seed: 0, hypothesis: 0, main, auxiliary: Vec::new() };
-        let wanted = OutcomeParts { uncertainties, covariance: false };
+        let wanted = OutcomeParts { uncertainties, covariance: false, inverse: false };
         Toys { of: Data::observed(), source: Arc::new(source), fits: Vec::new(), wanted }
     }
 

@@ -12,7 +12,7 @@ use super::tolerances::{
 fn fit(session: &dyn Session, data: &Data, search: Search) -> FitOutcome {
     let request = FitRequest { search, ..FitRequest::default() };
     let task = FitTask { data: data.clone(), fits: vec![request] };
-    let wanted = OutcomeParts { uncertainties: true, covariance: true };
+    let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
     let mut outcomes = Vec::new();
     session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();
     outcomes.remove(0).fits.remove(0).unwrap()

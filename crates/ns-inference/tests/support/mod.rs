@@ -135,6 +135,7 @@ impl Wells {
             empty_bins: if self.status == FitStatus::Converged { Vec::new() } else { vec![1] },
             uncertainties: (0..2).map(|i| free.contains(&i).then(|| covariance[3 * i].sqrt())).collect(),
             covariance: Some(std::sync::Arc::new(Covariance { n: 2, values: covariance })),
+            factors: None,
         }
     }
 }

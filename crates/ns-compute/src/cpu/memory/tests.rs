@@ -12,7 +12,7 @@ use super::*;
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-const ALL: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
+const ALL: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
 
 fn model() -> Model {
     Model { interpolation: Interpolation::SMOOTH, ..models::random_model(13) }

@@ -20,7 +20,7 @@ mod cancelled;
 
 const HESSIAN: EvaluationRequest =
     EvaluationRequest { nll: false, gradient: false, hessian: true, expected: false, samples: false };
-const ALL: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true };
+const ALL: OutcomeParts = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
 
 fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<TaskOutcome> {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
@@ -246,7 +246,8 @@ fn uncertainties_do_not_depend_on_the_batch_nor_on_what_else_is_wanted() {
     assert_eq!(text(&run(&multi_gpu, &given(0..30), ALL)), text(&all_given));
 
     let plain = run(&gpu, &toys(0..300), OutcomeParts::default());
-    let alone = run(&gpu, &toys(0..300), OutcomeParts { uncertainties: true, covariance: false });
+    let alone =
+        run(&gpu, &toys(0..300), OutcomeParts { uncertainties: true, covariance: false, inverse: false });
     let (mut worst, mut made) = (0.0_f64, 0);
     for (toy, ((all, alone), plain)) in drawn.iter().zip(&alone).zip(&plain).enumerate() {
         for (k, ((all, alone), plain)) in all.fits.iter().zip(&alone.fits).zip(&plain.fits).enumerate() {

@@ -118,7 +118,7 @@ fn a_memory_limit_is_kept_with_the_same_bits_or_refused() {
         .chain((0..500).map(|toy| study.source.draw(toy).into()))
         .map(|data| FitTask { data, fits: study.fits() })
         .collect();
-    let wanted = OutcomeParts { uncertainties: true, covariance: true };
+    let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
     let outcomes = |session: &GpuSession| {
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
         session.fit_batch(&tasks, wanted, Control::default(), &mut outcomes).unwrap();

@@ -42,6 +42,14 @@ impl Lanes {
     }
 }
 
+/// Returns the derivatives of all expected yields at a point, one parameter after the other.
+fn all_rows(level: Level, plan: &Plan, point: &[f64], scratch: &mut crate::eval::Scratch) -> Vec<f64> {
+    let jacobian = jacobian(level, plan, point, scratch);
+    let mut rows = Vec::new();
+    (0..plan.n_parameters()).for_each(|p| jacobian.write_row(p, plan.n_bins(), &mut rows));
+    rows
+}
+
 /// Calls `look` with random models on every instruction set.
 fn of_models(look: impl Fn(&str, &Model, Level, &Plan, &Lanes)) {
     for seed in 0..40 {
@@ -69,7 +77,7 @@ fn derivatives_at_each_lane_are_those_of_the_jacobian_at_its_point() {
         let derivatives = with.derivatives.as_ref().unwrap();
         let mut single = crate::eval::Scratch::new(plan);
         for (l, point) in lanes.points.iter().enumerate().filter(|(l, _)| with.value[*l].is_finite()) {
-            let rows = jacobian(level, plan, point, &mut single);
+            let rows = all_rows(level, plan, point, &mut single);
             let largest = rows.iter().fold(1.0, |a: f64, b| a.max(b.abs()));
             for (p, row) in rows.chunks(plan.n_bins()).enumerate() {
                 for (b, want) in row.iter().enumerate() {
@@ -100,7 +108,7 @@ fn second_derivatives_by_one_parameter_are_those_of_difference_quotients() {
                 let mut slope = |to: f64| -> f64 {
                     let mut moved = point.clone();
                     moved[p] += to;
-                    let rows = jacobian(level, plan, &moved, &mut single);
+                    let rows = all_rows(level, plan, &moved, &mut single);
                     let row = &rows[p * plan.n_bins()..(p + 1) * plan.n_bins()];
                     row.iter().enumerate().map(|(b, x)| x * with.slope[b * WIDTH + l]).sum()
                 };

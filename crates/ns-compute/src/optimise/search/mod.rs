@@ -18,7 +18,7 @@ mod scatter;
 mod single_parameter;
 mod whole_box;
 
-use ns_core::{Covariance, FitFailure, Search};
+use ns_core::{FitFailure, InverseHessian, Search};
 
 use super::descend::{Mode, descend};
 use super::neighbour::approach;
@@ -33,8 +33,8 @@ use whole_box::attempt_shifted;
 /// Largest number of parameters of a model in which a few more descents cost only microseconds.
 const SMALL_MODEL: usize = 24;
 
-/// Minimises from `start` and, depending on `effort`, from further points. The argument `cold` says that
-/// `start` is far from any minimum; `metric` is the covariance of a fit with a nearby minimum.
+/// Minimises from `start` and, depending on `effort`, from further points. `cold` says that `start` is far
+/// from any minimum; `metric` is the inverse Hessian of a nearby fit.
 ///
 /// # Errors
 /// If no starting point has a finite likelihood.
@@ -45,7 +45,7 @@ pub(super) fn search(
     further: &[Vec<f64>],
     effort: Search,
     cold: bool,
-    metric: Option<&Covariance>,
+    metric: Option<&InverseHessian>,
 ) -> Result<BestSoFar, FitFailure> {
     let first = match metric.map(|metric| approach(worker, problem, start, metric)) {
         None => descend(worker, problem, start, Mode::from(cold)),

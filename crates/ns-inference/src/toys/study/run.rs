@@ -19,7 +19,7 @@ use crate::toys::stream::{Reader, Reading, Toys, worth_repeating};
 use crate::toys::{FitToyRow, FitToysHeader, FitToysTest, ToyStatus};
 use crate::{FitData, InferenceError, parameter_index};
 
-const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false };
+const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false, inverse: false };
 
 /// Hypothesis number of a study, a part of the key of the random numbers. Tests use other numbers, so their
 /// toys differ.

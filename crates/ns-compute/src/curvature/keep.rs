@@ -1,0 +1,324 @@
+//! A factored curvature that outlives the fit that made it: only the factors, without empty columns.
+//!
+//! The fits of a limit, a ranking or a toy study use the inverse Hessian of one parent fit. In models with
+//! thousands of parameters its matrix would take far more time and memory than the fit itself. A product with
+//! it is a solve with the factors, and a row of it is a solve with a unit vector.
+
+use std::ops::Range;
+
+use ns_core::FactoredHessian;
+
+use super::Curvature;
+use super::solve::{axpy, dot};
+use super::storage::Matrices;
+use crate::plan::{Component, Layout, Structure};
+use crate::simd::Level;
+
+/// The factors of a curvature in the nested layout (see `factor`).
+#[derive(Debug)]
+pub(crate) struct FactoredInverse {
+    level: Level,
+    /// Whether each parameter moved and is not flat. Rows and columns of the others are zero.
+    moves: Vec<bool>,
+    components: Vec<FactoredComponent>,
+    /// Border parameters, and the rows of their factor.
+    border: Vec<u32>,
+    border_upper: Vec<f64>,
+    /// Parameters that act on no bin, with their inverse curvature.
+    isolated: Vec<(u32, f64)>,
+    /// Largest number of columns of a component.
+    columns: usize,
+    /// Largest number of columns of a channel.
+    channel_columns: usize,
+}
+
+/// The factors of one component.
+#[derive(Debug)]
+struct FactoredComponent {
+    /// Dense parameters, in the order of their columns.
+    dense: Vec<u32>,
+    /// Number of columns: dense, then border.
+    columns: usize,
+    /// Rows of the factor `U`, each from its diagonal element to the last column.
+    upper: Vec<f64>,
+    /// Local parameters, grouped by bin.
+    local: Vec<u32>,
+    /// Cholesky factor `L` of the local block of each bin, row-major, concatenated.
+    blocks: Vec<f64>,
+    /// Number of local parameters of each bin.
+    counts: Vec<u32>,
+    channels: Vec<FactoredChannel>,
+}
+
+/// The local parameters of one channel couple to the columns of that channel's parameters alone.
+#[derive(Debug)]
+struct FactoredChannel {
+    /// Bins, counted within the component.
+    bins: Range<usize>,
+    /// Columns of the component.
+    columns: Vec<u32>,
+    /// Rows `L^-1 R` of the local parameters in these columns.
+    rows: Vec<f64>,
+}
+
+impl FactoredInverse {
+    /// Copies the factors of `curvature`. Its inverse is that of a fit that moved the parameters `moves`.
+    pub(crate) fn new(
+        level: Level,
+        structure: &Structure,
+        layout: &Layout,
+        curvature: &Curvature,
+        moves: Vec<bool>,
+    ) -> Self {
+        let components: Vec<FactoredComponent> = layout
+            .components
+            .iter()
+            .zip(&curvature.matrices)
+            .enumerate()
+            .map(|(k, (component, matrices))| {
+                FactoredComponent::new(structure, layout, k, component, matrices)
+            })
+            .collect();
+        let n_border = layout.border.len();
+        let width = curvature.border_width;
+        let isolated = layout.isolated.iter().zip(&curvature.isolated).map(|(&p, &h)| (p, 1.0 / h)).collect();
+        let channels = components.iter().flat_map(|component| &component.channels);
+        Self {
+            level,
+            moves,
+            border: layout.border.clone(),
+            border_upper: packed(&curvature.border, width, n_border, n_border),
+            isolated,
+            columns: components.iter().map(|component| component.columns).max().unwrap_or(0),
+            channel_columns: channels.map(|channel| channel.columns.len()).max().unwrap_or(0),
+            components,
+        }
+    }
+}
+
+impl FactoredHessian for FactoredInverse {
+    fn n_parameters(&self) -> usize {
+        self.moves.len()
+    }
+
+    fn has(&self, parameter: usize) -> bool {
+        self.moves.get(parameter).copied().unwrap_or(false)
+    }
+
+    fn apply(&self, x: &[f64], to: &mut [f64], memory: &mut Vec<f64>) {
+        let (level, n_border) = (self.level, self.border.len());
+        memory.clear();
+        memory.resize(n_border + self.columns + self.channel_columns, 0.0);
+        let (border, rest) = memory.split_at_mut(n_border);
+        let (v, gathered) = rest.split_at_mut(self.columns);
+        let moved = |p: u32| if self.moves[p as usize] { x[p as usize] } else { 0.0 };
+        to.fill(0.0);
+        for (sum, &p) in border.iter_mut().zip(&self.border) {
+            *sum = moved(p);
+        }
+        for component in &self.components {
+            let (dense, v) = (component.dense.len(), &mut v[..component.columns]);
+            v.fill(0.0);
+            for (to, &p) in v.iter_mut().zip(&component.dense) {
+                *to = moved(p);
+            }
+            component.eliminate(level, &self.moves, x, to, v, gathered);
+            solve_lower(level, &component.upper, dense, v);
+            for (&p, &y) in component.dense.iter().zip(v.iter()) {
+                to[p as usize] = y;
+            }
+            for (sum, add) in border.iter_mut().zip(&v[dense..]) {
+                *sum += add;
+            }
+        }
+        solve_lower(level, &self.border_upper, n_border, border);
+        solve_upper(level, &self.border_upper, n_border, border);
+        for (&p, &value) in self.border.iter().zip(border.iter()) {
+            to[p as usize] = value;
+        }
+        for component in &self.components {
+            let (dense, v) = (component.dense.len(), &mut v[..component.columns]);
+            for (y, &p) in v.iter_mut().zip(&component.dense) {
+                *y = to[p as usize];
+            }
+            v[dense..].copy_from_slice(border);
+            solve_upper(level, &component.upper, dense, v);
+            for (&p, &value) in component.dense.iter().zip(v.iter()) {
+                to[p as usize] = value;
+            }
+            component.restore(level, v, to, gathered);
+        }
+        for &(p, inverse) in &self.isolated {
+            to[p as usize] = moved(p) * inverse;
+        }
+        for (to, &moves) in to.iter_mut().zip(&self.moves) {
+            if !moves {
+                *to = 0.0;
+            }
+        }
+    }
+}
+
+/// Solves `U' y = b` in place for the first `rows` rows of a packed factor. The rest of `x` becomes
+/// `b - U_rest' y`.
+fn solve_lower(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
+    let (n, mut at) = (x.len(), 0);
+    for k in 0..rows {
+        let row = &upper[at..at + n - k];
+        let (done, rest) = x.split_at_mut(k + 1);
+        let y = done[k] / row[0];
+        done[k] = y;
+        axpy(level, -y, &row[1..], rest);
+        at += n - k;
+    }
+}
+
+/// Solves `U x = y` in place for the first `rows` rows of a packed factor. The rest of `x` is already solved.
+fn solve_upper(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
+    let (n, mut at) = (x.len(), upper.len());
+    for k in (0..rows).rev() {
+        at -= n - k;
+        let row = &upper[at..at + n - k];
+        x[k] = (x[k] - dot(level, &row[1..], &x[k + 1..])) / row[0];
+    }
+}
+
+/// Returns the first `rows` rows of an upper triangle over `n` columns, each from its diagonal element on.
+fn packed(matrix: &[f64], width: usize, rows: usize, n: usize) -> Vec<f64> {
+    let mut out = Vec::with_capacity(rows * n - rows * rows.saturating_sub(1) / 2);
+    for k in 0..rows {
+        out.extend_from_slice(&matrix[k * width + k..k * width + n]);
+    }
+    out
+}
+
+impl FactoredComponent {
+    fn new(structure: &Structure, layout: &Layout, k: usize, component: &Component, m: &Matrices) -> Self {
+        let (dense, columns) = (component.dense.len(), component.columns);
+        let channels = component
+            .blocks
+            .chunk_by(|&a, &b| structure.blocks[a as usize].bin == structure.blocks[b as usize].bin)
+            .map(|blocks| FactoredChannel::new(structure, layout, k, component, m, blocks))
+            .collect();
+        Self {
+            dense: component.dense.clone(),
+            columns,
+            upper: packed(&m.h, component.width, dense, columns),
+            local: component.local.clone(),
+            blocks: m.local_block.clone(),
+            counts: component.local_start.windows(2).map(|pair| pair[1] - pair[0]).collect(),
+            channels,
+        }
+    }
+
+    /// Eliminates the local parameters: `to = L^-1 x` over them, and subtracts their coupling from `v`.
+    fn eliminate(
+        &self,
+        level: Level,
+        moves: &[bool],
+        x: &[f64],
+        to: &mut [f64],
+        v: &mut [f64],
+        sum: &mut [f64],
+    ) {
+        let (mut local, mut block) = (0, 0);
+        for channel in &self.channels {
+            let width = channel.columns.len();
+            let sum = &mut sum[..width];
+            sum.fill(0.0);
+            let mut rows = channel.rows.chunks_exact(width.max(1));
+            for &count in &self.counts[channel.bins.clone()] {
+                let count = count as usize;
+                let (params, l) =
+                    (&self.local[local..local + count], &self.blocks[block..block + count * count]);
+                for i in 0..count {
+                    let p = params[i] as usize;
+                    let mut z = if moves[p] { x[p] } else { 0.0 };
+                    for k in 0..i {
+                        z -= l[i * count + k] * to[params[k] as usize];
+                    }
+                    z /= l[i * count + i];
+                    to[p] = z;
+                    if let Some(row) = rows.next() {
+                        axpy(level, z, row, sum);
+                    }
+                }
+                local += count;
+                block += count * count;
+            }
+            for (&column, sum) in channel.columns.iter().zip(sum.iter()) {
+                v[column as usize] -= sum;
+            }
+        }
+    }
+
+    /// Replaces `L^-1 x` in `to` by the solution for the local parameters, given the solution `v` of the
+    /// columns.
+    fn restore(&self, level: Level, v: &[f64], to: &mut [f64], gathered: &mut [f64]) {
+        let (mut local, mut block) = (0, 0);
+        for channel in &self.channels {
+            let width = channel.columns.len();
+            let gathered = &mut gathered[..width];
+            for (to, &column) in gathered.iter_mut().zip(&channel.columns) {
+                *to = v[column as usize];
+            }
+            let mut first = 0;
+            for &count in &self.counts[channel.bins.clone()] {
+                let count = count as usize;
+                let (params, l) =
+                    (&self.local[local..local + count], &self.blocks[block..block + count * count]);
+                for i in (0..count).rev() {
+                    let p = params[i] as usize;
+                    let row = &channel.rows[(first + i) * width..(first + i + 1) * width];
+                    let mut z = to[p] - dot(level, row, gathered);
+                    for k in i + 1..count {
+                        z -= l[k * count + i] * to[params[k] as usize];
+                    }
+                    to[p] = z / l[i * count + i];
+                }
+                local += count;
+                block += count * count;
+                first += count;
+            }
+        }
+    }
+}
+
+impl FactoredChannel {
+    fn new(
+        structure: &Structure,
+        layout: &Layout,
+        k: usize,
+        component: &Component,
+        m: &Matrices,
+        blocks: &[u32],
+    ) -> Self {
+        let mut columns: Vec<u32> = Vec::new();
+        let mut bins = component.n_bins..0;
+        for &index in blocks {
+            let block = &structure.blocks[index as usize];
+            columns.extend_from_slice(&layout.columns[block.params.0..block.params.1]);
+            // Per-bin factors that act on several bins have columns too.
+            for &first in &structure.binwise_first[block.binwise.0..block.binwise.1] {
+                let params = first as usize..first as usize + block.n_bins;
+                columns.extend(params.filter_map(|p| layout.column(k, p)).map(|column| column as u32));
+            }
+            let first = layout.block_bin[index as usize] as usize;
+            bins = bins.start.min(first)..bins.end.max(first + block.n_bins);
+        }
+        let bins = bins.start.min(bins.end)..bins.end;
+        columns.sort_unstable();
+        columns.dedup();
+        let locals = component.local_start[bins.start]..component.local_start[bins.end];
+        let mut rows = Vec::with_capacity(locals.len() * columns.len());
+        for local in locals {
+            let row = &m.local[local as usize * component.width..][..component.columns];
+            rows.extend(columns.iter().map(|&column| row[column as usize]));
+        }
+        Self { bins, columns, rows }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,89 @@
+//! The inverse Hessian at the minimum of a fit, from which the minima of similar fits are predicted.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// A full covariance matrix, row-major, `n x n`. It is zero in rows and columns of fixed parameters and of
+/// inactive ones other than `Inactive::TwoSided`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Covariance {
+    /// Number of parameters.
+    pub n: usize,
+    /// Matrix elements, row after row.
+    pub values: Vec<f64>,
+}
+
+impl Covariance {
+    /// Returns element (i, j).
+    #[must_use]
+    pub fn get(&self, i: usize, j: usize) -> f64 {
+        self.values[i * self.n + j]
+    }
+}
+
+/// The inverse Hessian of a model with many parameters, kept as the factors of its blocks.
+///
+/// It is zero in rows and columns of fixed and inactive parameters, like a [`Covariance`].
+pub trait FactoredHessian: Debug + Send + Sync {
+    /// Returns the number of parameters.
+    fn n_parameters(&self) -> usize;
+
+    /// Returns whether the fit moved a parameter and the likelihood determines it.
+    fn has(&self, parameter: usize) -> bool;
+
+    /// Writes the product of the inverse Hessian and `x` to `to`, which takes one solve. Both have one number
+    /// per parameter. `memory` is working memory, whose content does not matter.
+    fn apply(&self, x: &[f64], to: &mut [f64], memory: &mut Vec<f64>);
+}
+
+/// The inverse Hessian at the minimum of a fit.
+#[derive(Debug, Clone)]
+pub enum InverseHessian {
+    /// A matrix over all parameters.
+    Dense(Arc<Covariance>),
+    /// Factors of its blocks, for models in which the matrix would take more time and memory than the fit.
+    Factored(Arc<dyn FactoredHessian>),
+}
+
+impl InverseHessian {
+    /// Returns the number of parameters.
+    #[must_use]
+    pub fn n_parameters(&self) -> usize {
+        match self {
+            Self::Dense(matrix) => matrix.n,
+            Self::Factored(factors) => factors.n_parameters(),
+        }
+    }
+
+    /// Returns row `parameter` of the matrix; `None` if there is no such parameter. A factored one takes a
+    /// solve.
+    #[must_use]
+    pub fn row(&self, parameter: usize) -> Option<Cow<'_, [f64]>> {
+        match self {
+            Self::Dense(matrix) => {
+                let row = matrix.values.get(parameter * matrix.n..(parameter + 1) * matrix.n);
+                row.map(Cow::Borrowed)
+            }
+            Self::Factored(factors) => {
+                let n = factors.n_parameters();
+                let mut unit = vec![0.0; n];
+                *unit.get_mut(parameter)? = 1.0;
+                let mut row = vec![0.0; n];
+                factors.apply(&unit, &mut row, &mut Vec::new());
+                Some(Cow::Owned(row))
+            }
+        }
+    }
+}
+
+/// Matrices are compared by their elements. Two sets of factors are equal only if they are the same object.
+impl PartialEq for InverseHessian {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Dense(a), Self::Dense(b)) => a == b,
+            (Self::Factored(a), Self::Factored(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
