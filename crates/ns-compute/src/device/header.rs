@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use ns_core::{HistosysCode, NormsysCode};
 
-use super::layout;
+use super::{arrays, layout};
 use crate::shared_constants::{self, Literal};
 
 /// Returns the C++ declarations of the constants for drawing random numbers, which `ns-core` defines.
@@ -75,7 +75,7 @@ fn codes(name: &str, codes: impl Iterator<Item = &'static str>) -> String {
 /// Returns the text of `structures.cuh`.
 fn structures() -> String {
     let mut text = String::new();
-    for (of, keyword) in [(layout::arrays(), "enum"), (layout::extras(), "enum class")] {
+    for (of, keyword) in [(arrays::arrays(), "enum"), (arrays::extras(), "enum class")] {
         comment(&mut text, "", of.docs);
         let _ = writeln!(text, "{keyword} {} {{", of.name);
         for (docs, variant) in &of.parts {
@@ -85,14 +85,14 @@ fn structures() -> String {
         text += "};\n\n";
     }
     let numbers = [
-        ("Number of arrays; offsets, an even number of them.", "N_ARRAYS", layout::N_ARRAYS),
-        ("", "N_OFFSETS", layout::N_OFFSETS),
+        ("Number of arrays; offsets, an even number of them.", "N_ARRAYS", arrays::N_ARRAYS),
+        ("", "N_OFFSETS", arrays::N_OFFSETS),
         (
             "The first array that is always in the block's slab of device memory.",
             "FIRST_GLOBAL",
-            layout::FIRST_GLOBAL,
+            arrays::FIRST_GLOBAL,
         ),
-        ("Number of arrays that only a Hessian has.", "N_EXTRA", layout::N_EXTRA),
+        ("Number of arrays that only a Hessian has.", "N_EXTRA", arrays::N_EXTRA),
     ];
     for (docs, name, number) in numbers {
         if !docs.is_empty() {
@@ -110,7 +110,7 @@ fn structures() -> String {
         }
         let _ = writeln!(text, "}};\nstatic_assert(sizeof({}) == {}, \"as on the host\");", of.name, of.size);
     }
-    file("src/device/layout.rs", "#include \"block.cuh\"\n", &text)
+    file("src/device/{arrays,layout}.rs", "#include \"block.cuh\"\n", &text)
 }
 
 const INDENT: &str = "    ";

@@ -2,8 +2,9 @@
 
 use ns_core::SessionError;
 
+use super::arrays::{Extra, N_EXTRA, N_OFFSETS};
 use super::backend::{Buffer, Kernel, Shape};
-use super::layout::{self, EvaluateLaunch, Extra, N_EXTRA, N_OFFSETS};
+use super::layout::{self, EvaluateLaunch};
 use super::offset::Offset;
 use super::session::GpuSession;
 use super::shape;

@@ -5,6 +5,7 @@
 //! of its own: `cuda` for NVIDIA's GPUs, and `host` for the kernels compiled for the CPU, which tests use.
 
 mod arena;
+mod arrays;
 mod backend;
 mod batch;
 mod check;

@@ -4,9 +4,10 @@
 //! The number of threads determines the order of sums, so it depends on the model alone, never on the batch.
 //! Neither the placement of arrays nor the size of a launch changes any bit of the outcomes.
 
+use super::arrays::{Array, FIRST_GLOBAL, N_ARRAYS, N_OFFSETS};
 use super::backend::Properties;
 use super::fit_kind::Size;
-use super::layout::{self, Array, FIRST_GLOBAL, N_ARRAYS, N_OFFSETS};
+use super::layout;
 use crate::shared_constants::{BLOCK_DATA_SIZE, LEAST_COLUMNS, MOST_PARTS, MOST_THREADS, PAIRS};
 
 /// Shared memory per thread block that the driver reserves, in bytes.

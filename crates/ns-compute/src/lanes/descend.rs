@@ -27,9 +27,6 @@ use crate::simd::Level;
 /// Value of `FORESEEABLE` for fits with derivatives at each lane's own point ([`Derivatives`]).
 const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
 
-/// Value of `CLOSE` for fits with derivatives at each lane's own point, which recognise a known minimum at any EDM.
-const CLOSE_WITH_DERIVATIVES: f64 = 0.4;
-
 /// The working memory of one thread for fits that share one [`FitKind`].
 pub(super) struct DescentMemory {
     pub(super) group: Group,
@@ -79,19 +76,14 @@ impl KnownMinimum {
     /// Returns whether the descent in lane `l` is expected to end in this minimum: the value and the point
     /// that its next step predicts agree with those of the minimum.
     fn awaits(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
-        // With the derivatives of its own point, a step predicts the end well from far away.
-        let (recognisable, close) = match group.derivatives {
-            Some(_) => (f64::INFINITY, CLOSE_WITH_DERIVATIVES),
-            None => (RECOGNISABLE, CLOSE),
-        };
         let predicted = lane.value - lane.edm;
-        if lane.edm > recognisable || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
+        if lane.edm > RECOGNISABLE || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
             return false;
         }
         kind.metric.free.iter().all(|&p| {
             let i = p * WIDTH + l;
             let scale = kind.width[p].unwrap_or(self.theta[p].abs());
-            (group.theta[i] + group.direction[i] - self.theta[p]).abs() <= close * scale.max(CLOSE)
+            (group.theta[i] + group.direction[i] - self.theta[p]).abs() <= CLOSE * scale.max(CLOSE)
         })
     }
 }

@@ -18,6 +18,7 @@ mod flips;
 mod group;
 mod jacobian;
 pub(crate) mod metric;
+mod own_metric;
 mod scratch;
 mod search;
 mod single_moves;

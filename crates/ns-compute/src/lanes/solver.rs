@@ -5,6 +5,7 @@ use super::derivatives::Derivatives;
 use super::evaluate::{add_product, at, put};
 use super::group::Group;
 use super::metric::Metric;
+use super::own_metric;
 use crate::shared_constants::FEWEST;
 use crate::simd::{MulAdd, Vector, isa_fn};
 
@@ -12,20 +13,20 @@ use crate::simd::{MulAdd, Vector, isa_fn};
 /// and `K` and the three classes of parameters.
 #[derive(Debug)]
 pub(super) struct Solver {
-    n_bins: usize,
+    pub(super) n_bins: usize,
     /// Square roots of the weights of the bins.
     root: Vec<f64>,
     /// Inverse constraint curvature of local parameters; 0 where a lane holds the parameter at a bound.
     local: Vec<f64>,
     /// Inverse constraint curvature of dual parameters; 0 where a lane holds the parameter at a bound.
-    dual: Vec<f64>,
+    pub(super) dual: Vec<f64>,
     /// Working memory over the dual parameters.
-    scaled: Vec<f64>,
+    pub(super) scaled: Vec<f64>,
     /// Derivatives of the expected yields by the local parameters.
     reaction: Vec<f64>,
     /// Cholesky factor `L` of `M`, lower triangle row by row, with inverse diagonal elements. Only the
     /// diagonal if there are no dual parameters.
-    lower: Vec<f64>,
+    pub(super) lower: Vec<f64>,
     /// Whether there are no dual parameters, so that `M` is diagonal.
     diagonal: bool,
     /// `L^-1 W^(1/2) J` of every primal parameter.
@@ -36,17 +37,14 @@ pub(super) struct Solver {
     /// 1 where a lane moves the primal parameter; 0 where it holds the parameter at a bound.
     moves: Vec<f64>,
     /// Working memory over the bins.
-    bins: Vec<f64>,
+    pub(super) bins: Vec<f64>,
     /// Working memory over the primal parameters.
     right: Vec<f64>,
 }
 
-/// Smallest curvature by a dual parameter in the metric, as a fraction of that of its constraint.
-const LEAST_STIFFNESS: f64 = 0.2;
-
 /// Returns the position of row `i` in a packed lower triangle.
 #[inline(always)]
-fn row(i: usize) -> usize {
+pub(super) fn row(i: usize) -> usize {
     i * (i + 1) / 2
 }
 
@@ -116,7 +114,7 @@ fn factor_body<M: MulAdd>(metric: &Metric, group: &Group, solver: &mut Solver) {
         }
     } else {
         match &group.derivatives {
-            Some(derivatives) => fill_own::<M>(metric, held, derivatives, solver),
+            Some(derivatives) => own_metric::fill::<M>(metric, held, derivatives, solver),
             None => fill::<M>(metric, held, solver),
         }
         scale_by_weights::<M>(solver);
@@ -149,61 +147,6 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
             }
         }
     }
-}
-
-/// Computes `J D^-1 J'` over the dual parameters from the Jacobian of each lane, for the matrix `M`. `D` includes the
-/// second derivatives of the expected yields, as far as it stays positive.
-#[inline(always)]
-fn fill_own<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Derivatives, solver: &mut Solver) {
-    let splat = M::V8::splat;
-    let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
-    let n_bins = solver.n_bins;
-    for (i, (&p, &inverse)) in metric.dual.iter().zip(&metric.dual_inverse).enumerate() {
-        let stiffness = splat(1.0 / inverse);
-        let least = splat(LEAST_STIFFNESS / inverse);
-        let sum = stiffness.add(at(&derivatives.second, p));
-        let inverse = one.div(sum.below(least, least, sum));
-        let inverse = half.below(at(held, p), zero, inverse);
-        put(&mut solver.dual, i, inverse);
-    }
-    for j in 0..n_bins {
-        let own = derivatives.row(j);
-        for (i, &p) in metric.dual.iter().enumerate() {
-            let scaled = at::<M::V8>(own, p).mul(at(&solver.dual, i));
-            put(&mut solver.scaled, i, scaled);
-        }
-        let mut k = 0;
-        while k <= j {
-            k += if j + 1 - k >= 4 {
-                products::<M, 4>(metric, derivatives, j, k, solver)
-            } else {
-                products::<M, 1>(metric, derivatives, j, k, solver)
-            };
-        }
-    }
-}
-
-/// Computes the elements `(j, k..k + N)` of `J D^-1 J'`; returns `N`.
-#[inline(always)]
-fn products<M: MulAdd, const N: usize>(
-    metric: &Metric,
-    derivatives: &Derivatives,
-    j: usize,
-    k: usize,
-    solver: &mut Solver,
-) -> usize {
-    let rows: [&[f64]; N] = std::array::from_fn(|v| derivatives.row(k + v));
-    let mut sums = [M::V8::splat(0.0); N];
-    for (i, &p) in metric.dual.iter().enumerate() {
-        let scaled: M::V8 = at(&solver.scaled, i);
-        for v in 0..N {
-            sums[v] = scaled.mul_add(at(rows[v], p), sums[v]);
-        }
-    }
-    for (v, sum) in sums.into_iter().enumerate() {
-        put(&mut solver.lower, row(j) + k + v, sum);
-    }
-    N
 }
 
 /// Multiplies `J D^-1 J'` by the roots of the weights from both sides, and completes the diagonal of `M`.
@@ -381,7 +324,7 @@ fn solve_body<M: MulAdd>(
     }
     for b in 0..n_bins {
         if let Some(own) = derivatives {
-            let sum = over_dual::<M>(metric, own.row(b), to);
+            let sum = own_metric::over_dual::<M>(metric, own.row(b), to);
             let sum = sum.add(at(&solver.bins, b));
             put(&mut solver.bins, b, sum);
         }
@@ -418,7 +361,7 @@ fn solve_body<M: MulAdd>(
         put(to, local.param, y.sub(at::<M::V8>(&solver.reaction, i).mul(back)));
     }
     if let Some(own) = derivatives {
-        move_back::<M>(metric, own, solver, to);
+        own_metric::move_back::<M>(metric, own, solver, to);
         return;
     }
     for (i, &p) in metric.dual.iter().enumerate() {
@@ -434,40 +377,5 @@ fn solve_body<M: MulAdd>(
         }
         let y: M::V8 = at(to, p);
         put(to, p, y.sub(even.add(odd).mul(at(&solver.dual, i))));
-    }
-}
-
-/// Returns `sum_p row_p x_p` over the dual parameters, from four partial sums.
-#[inline(always)]
-fn over_dual<M: MulAdd>(metric: &Metric, row: &[f64], x: &[f64]) -> M::V8 {
-    let mut sums = [M::V8::splat(0.0); 4];
-    let mut fours = metric.dual.chunks_exact(4);
-    for four in fours.by_ref() {
-        for (sum, &p) in sums.iter_mut().zip(four) {
-            *sum = at::<M::V8>(row, p).mul_add(at(x, p), *sum);
-        }
-    }
-    for &p in fours.remainder() {
-        sums[0] = at::<M::V8>(row, p).mul_add(at(x, p), sums[0]);
-    }
-    sums[0].add(sums[1]).add(sums[2].add(sums[3]))
-}
-
-/// Subtracts `D^-1 J' bins` from the dual parameters of `to`.
-#[inline(always)]
-fn move_back<M: MulAdd>(metric: &Metric, derivatives: &Derivatives, solver: &mut Solver, to: &mut [f64]) {
-    for i in 0..metric.dual.len() {
-        put(&mut solver.scaled, i, M::V8::splat(0.0));
-    }
-    for b in 0..solver.n_bins {
-        let (row, back): (_, M::V8) = (derivatives.row(b), at(&solver.bins, b));
-        for (i, &p) in metric.dual.iter().enumerate() {
-            add_product(&mut solver.scaled, i, at(row, p), back);
-        }
-    }
-    for (i, &p) in metric.dual.iter().enumerate() {
-        let sum: M::V8 = at(&solver.scaled, i);
-        let y: M::V8 = at(to, p);
-        put(to, p, y.sub(sum.mul(at(&solver.dual, i))));
     }
 }

@@ -12,6 +12,7 @@ mod finish;
 mod flat;
 mod memory;
 mod neighbour;
+mod not_finite;
 mod search;
 mod step;
 mod worker;

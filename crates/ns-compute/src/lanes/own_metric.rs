@@ -1,0 +1,105 @@
+//! The parts of the metric of each lane that come from the derivatives at its own point (see [`Derivatives`]).
+
+use super::derivatives::Derivatives;
+use super::evaluate::{add_product, at, put};
+use super::metric::Metric;
+use super::solver::{Solver, row};
+use crate::simd::{MulAdd, Vector};
+
+/// Smallest curvature by a dual parameter in the metric, as a fraction of that of its constraint.
+const LEAST_STIFFNESS: f64 = 0.2;
+
+/// Computes `J D^-1 J'` over the dual parameters from the Jacobian of each lane, for the matrix `M`. `D` includes the
+/// second derivatives of the expected yields, as far as it stays positive.
+#[inline(always)]
+pub(super) fn fill<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Derivatives, solver: &mut Solver) {
+    let splat = M::V8::splat;
+    let (zero, one, half) = (splat(0.0), splat(1.0), splat(0.5));
+    let n_bins = solver.n_bins;
+    for (i, (&p, &inverse)) in metric.dual.iter().zip(&metric.dual_inverse).enumerate() {
+        let stiffness = splat(1.0 / inverse);
+        let least = splat(LEAST_STIFFNESS / inverse);
+        let sum = stiffness.add(at(&derivatives.second, p));
+        let inverse = one.div(sum.below(least, least, sum));
+        let inverse = half.below(at(held, p), zero, inverse);
+        put(&mut solver.dual, i, inverse);
+    }
+    for j in 0..n_bins {
+        let own = derivatives.row(j);
+        for (i, &p) in metric.dual.iter().enumerate() {
+            let scaled = at::<M::V8>(own, p).mul(at(&solver.dual, i));
+            put(&mut solver.scaled, i, scaled);
+        }
+        let mut k = 0;
+        while k <= j {
+            k += if j + 1 - k >= 4 {
+                products::<M, 4>(metric, derivatives, j, k, solver)
+            } else {
+                products::<M, 1>(metric, derivatives, j, k, solver)
+            };
+        }
+    }
+}
+
+/// Computes the elements `(j, k..k + N)` of `J D^-1 J'`; returns `N`.
+#[inline(always)]
+fn products<M: MulAdd, const N: usize>(
+    metric: &Metric,
+    derivatives: &Derivatives,
+    j: usize,
+    k: usize,
+    solver: &mut Solver,
+) -> usize {
+    let rows: [&[f64]; N] = std::array::from_fn(|v| derivatives.row(k + v));
+    let mut sums = [M::V8::splat(0.0); N];
+    for (i, &p) in metric.dual.iter().enumerate() {
+        let scaled: M::V8 = at(&solver.scaled, i);
+        for v in 0..N {
+            sums[v] = scaled.mul_add(at(rows[v], p), sums[v]);
+        }
+    }
+    for (v, sum) in sums.into_iter().enumerate() {
+        put(&mut solver.lower, row(j) + k + v, sum);
+    }
+    N
+}
+
+/// Returns `sum_p row_p x_p` over the dual parameters, from four partial sums.
+#[inline(always)]
+pub(super) fn over_dual<M: MulAdd>(metric: &Metric, row: &[f64], x: &[f64]) -> M::V8 {
+    let mut sums = [M::V8::splat(0.0); 4];
+    let mut fours = metric.dual.chunks_exact(4);
+    for four in fours.by_ref() {
+        for (sum, &p) in sums.iter_mut().zip(four) {
+            *sum = at::<M::V8>(row, p).mul_add(at(x, p), *sum);
+        }
+    }
+    for &p in fours.remainder() {
+        sums[0] = at::<M::V8>(row, p).mul_add(at(x, p), sums[0]);
+    }
+    sums[0].add(sums[1]).add(sums[2].add(sums[3]))
+}
+
+/// Subtracts `D^-1 J' bins` from the dual parameters of `to`.
+#[inline(always)]
+pub(super) fn move_back<M: MulAdd>(
+    metric: &Metric,
+    derivatives: &Derivatives,
+    solver: &mut Solver,
+    to: &mut [f64],
+) {
+    for i in 0..metric.dual.len() {
+        put(&mut solver.scaled, i, M::V8::splat(0.0));
+    }
+    for b in 0..solver.n_bins {
+        let (row, back): (_, M::V8) = (derivatives.row(b), at(&solver.bins, b));
+        for (i, &p) in metric.dual.iter().enumerate() {
+            add_product(&mut solver.scaled, i, at(row, p), back);
+        }
+    }
+    for (i, &p) in metric.dual.iter().enumerate() {
+        let sum: M::V8 = at(&solver.scaled, i);
+        let y: M::V8 = at(to, p);
+        put(to, p, y.sub(sum.mul(at(&solver.dual, i))));
+    }
+}
