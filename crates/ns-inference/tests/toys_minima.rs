@@ -116,10 +116,9 @@ fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_noth
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let options = HypotestToysOptions::default();
     let test = ToyTest::prepare(&model, session.as_ref(), 1.0, &options, Control::default()).unwrap();
-    for (hypothesis, toys) in [
-        (Hypothesis::Background, &[9644, 10560, 13404, 13542, 14732, 15069, 15570][..]),
-        (Hypothesis::Signal, &[11749]),
-    ] {
+    for (hypothesis, toys) in
+        [(Hypothesis::Background, &[9644, 13404, 13542, 15570][..]), (Hypothesis::Signal, &[11749])]
+    {
         for &toy in toys {
             let toy_range = toy..toy + 1;
             let mut rows: Vec<ToyRow> = Vec::new();

@@ -3,7 +3,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::arrays::{N_ARRAYS, N_EXTRA, N_OFFSETS};
+use super::arrays::{N_EXTRA, N_OFFSETS};
 #[cfg(test)]
 use super::declare::Declaration;
 use super::declare::{Element, Field, structures};
