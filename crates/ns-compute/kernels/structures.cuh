@@ -1,4 +1,4 @@
-// What kernels and host share. Made from src/device/layout.rs (src/device/header.rs says how): do not edit.
+// What kernels and host share. Made from src/device/{arrays,layout}.rs (src/device/header.rs says how): do not edit.
 #pragma once
 #include "block.cuh"
 

@@ -84,10 +84,8 @@ impl Starts {
             others: own().chain(scattered(0..SCATTERED.0)).collect(),
         };
         if kind.plan.policy.strongly_nonlinear {
-            // The scattered points would find one minimum in ten thousand fits of 1Lbb that the other starting points
-            // of strongly nonlinear models miss.
-            starts.second.truncate(2);
-            starts.first.append(&mut starts.second);
+            // The first two are those with all asymmetric parameters moved.
+            starts.first.extend(starts.second.drain(..2));
             for start in starts.first.iter_mut().chain(&mut starts.second).chain(&mut starts.others) {
                 make_possible(kind, common.point, start, scratch);
             }
