@@ -6,8 +6,8 @@ use ns_core::{Device, EvaluationRequest, Execution, FitOutcome, FitTask, Outcome
 use super::CpuSession;
 use super::work_unit::TOYS_PER_UNIT;
 use crate::curvature::Curvature;
-use crate::lanes::WIDTH;
 use crate::lanes::metric::MOST_DUAL_BINS;
+use crate::lanes::{WIDTH, derivatives};
 use crate::optimise::DENSE_LIMIT;
 use crate::plan::Plan;
 
@@ -40,6 +40,8 @@ impl Held {
             25 * n + 4 * terms + 3 * cells + 4 * bins + Curvature::numbers(&plan.structure.layout) + wide;
         let dual = bins.min(MOST_DUAL_BINS);
         let eight = WIDTH * (26 * n + terms + 2 * cells + 6 * bins + dual * dual / 2 + plan.n_aux());
+        // One at the trial points and one at the accepted points.
+        let eight = eight + 2 * derivatives::numbers(plan);
         let toys = TOYS_PER_UNIT as usize * (bins + plan.n_aux());
         Self {
             plan: plan.numbers.hist_slope.len() + plan.numbers.hist_curve.len() + 10 * terms + cells,

@@ -17,6 +17,14 @@ use crate::terms::{per_bin, scale};
 /// lanes then fit into the cache.
 const MOST_ELEMENTS: usize = 8_000;
 
+/// Returns the number of elements of one [`Derivatives`] of a model; 0 if its fits do not use derivatives at each
+/// lane's point.
+pub(crate) fn numbers(plan: &Plan) -> usize {
+    let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
+    let used = plan.policy.strongly_nonlinear && n.saturating_mul(n_bins) <= MOST_ELEMENTS;
+    if used { (n * n_bins + n) * WIDTH } else { 0 }
+}
+
 /// Derivatives of the expected yields in every lane.
 #[derive(Debug)]
 pub(super) struct Derivatives {
@@ -32,9 +40,7 @@ pub(super) struct Derivatives {
 impl Derivatives {
     /// Allocates the derivatives if the metric of a model uses them.
     pub(super) fn new(plan: &Plan, metric: &Metric) -> Option<Self> {
-        let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
-        let used = plan.policy.strongly_nonlinear && !metric.dual.is_empty() && n * n_bins <= MOST_ELEMENTS;
-        used.then(|| Self::zero(plan))
+        (numbers(plan) > 0 && !metric.dual.is_empty()).then(|| Self::zero(plan))
     }
 
     /// Allocates the derivatives of eight lanes, all zero.
@@ -107,16 +113,10 @@ fn of_block<M: MulAdd>(
     }
     eight_by_eight!(block, b => of_bins(plan, block, b, scratch, to));
     for i in block.norm.0..block.norm.1 {
-        let p = norm_param(plan, block, i);
+        let p = plan.norm_param(block, i);
         let term = plan.structure.norm_of_block[i] as usize;
         add_product(&mut to.second, p, total, at(&scratch.relative_second, term));
     }
-}
-
-/// Returns the parameter of normsys term `i` of a block.
-#[inline(always)]
-fn norm_param(plan: &Plan, block: &Block, i: usize) -> usize {
-    plan.structure.block_params[block.params.0 + plan.structure.norm_slot[i] as usize] as usize
 }
 
 /// Adds the derivatives of `N` bins from bin `b` on by the parameters of histosys and normsys; returns `N`.
@@ -161,7 +161,7 @@ fn of_bins<M: MulAdd, const N: usize>(
         }
     }
     for i in block.norm.0..block.norm.1 {
-        let p = norm_param(plan, block, i);
+        let p = plan.norm_param(block, i);
         let ratio: M::V8 = at(&scratch.ratio, plan.structure.norm_of_block[i] as usize);
         for v in 0..N {
             add_product(rows[v], p, ratio, yields[v]);

@@ -103,11 +103,7 @@ fn add_block(
     out: &mut Jacobian,
 ) {
     let (templates, factors) = (plan.templates(block), plan.scale_factors(block));
-    let norms = || {
-        (block.norm.0..block.norm.1).map(|i| {
-            plan.structure.block_params[block.params.0 + plan.structure.norm_slot[i] as usize] as usize
-        })
-    };
+    let norms = || (block.norm.0..block.norm.1).map(|i| plan.norm_param(block, i));
     // Positions in the first bin of the block; those in the other bins follow.
     places.clear();
     let params = templates.iter().map(|&p| p as usize).chain(norms());

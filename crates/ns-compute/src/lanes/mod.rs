@@ -9,7 +9,7 @@
 //!
 //! Lanes are independent: the results of a toy depend on its own data alone, to the last bit.
 
-mod derivatives;
+pub(crate) mod derivatives;
 mod descend;
 pub(crate) mod directions;
 mod evaluate;

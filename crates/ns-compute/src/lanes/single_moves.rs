@@ -71,8 +71,7 @@ impl SingleMoves {
                 add(p as usize, Some(i), None);
             }
             for i in block.norm.0..block.norm.1 {
-                let p = structure.block_params[block.params.0 + structure.norm_slot[i] as usize] as usize;
-                add(p, None, Some(structure.norm_of_block[i] as usize));
+                add(plan.norm_param(block, i), None, Some(structure.norm_of_block[i] as usize));
             }
         }
         for moves in &mut all {

@@ -83,6 +83,12 @@ impl Plan {
         &self.structure.binwise_first[block.binwise.0..block.binwise.1]
     }
 
+    /// Returns the parameter of a normsys term of a block; `i` lies in the range `Block::norm`.
+    #[inline(always)]
+    pub(crate) fn norm_param(&self, block: &Block, i: usize) -> usize {
+        self.structure.block_params[block.params.0 + self.structure.norm_slot[i] as usize] as usize
+    }
+
     /// Returns the parameters of the histosys templates of a block.
     #[inline(always)]
     pub(crate) fn templates(&self, block: &Block) -> &[u32] {
