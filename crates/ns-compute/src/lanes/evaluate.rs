@@ -144,7 +144,7 @@ fn norms<M: MulAdd, const SECOND: bool>(plan: &Plan, theta: &[f64], scratch: &mu
             if far {
                 let (hi, lo) = (splat(plan.numbers.norm_rate_hi[i]), splat(plan.numbers.norm_rate_lo[i]));
                 let rate = alpha.below(zero, lo, hi);
-                let beyond = if normsys.beyond.is_exponential() {
+                let beyond = if normsys.beyond.adds_exponents() {
                     // The exponents of all factors of a block add up, so that it needs a single exponential.
                     let sum: M::V8 = at(&scratch.exponent, block);
                     put(&mut scratch.exponent, block, size.below(inside, sum, size.mul_add(rate, sum)));

@@ -28,7 +28,7 @@ pub(super) struct Scratch {
     pub(super) block_scale: Vec<f64>,
     /// Nominal yield plus additive variations of each cell.
     pub(super) additive: Vec<f64>,
-    /// Product of the per-bin factors of each cell.
+    /// Product of the per-bin factors of each cell, which is one bin of one sample.
     pub(super) binwise: Vec<f64>,
     /// Expected yield of each bin.
     pub(super) lambda: Vec<f64>,

@@ -16,8 +16,8 @@ pub(super) struct FurtherStarts<'a> {
     pub(super) directions: &'a [Direction],
     /// Free parameters that are asymmetric enough for a second minimum.
     pub(super) nonlinear: &'a [usize],
-    /// The same parameters, for changes of single signs.
-    pub(super) flips: &'a Flips,
+    /// Changes of single signs of these parameters; `None` unless the model is strongly nonlinear.
+    pub(super) flips: Option<&'a Flips>,
 }
 
 impl FurtherStarts<'_> {
@@ -37,6 +37,9 @@ impl FurtherStarts<'_> {
     /// further points, and from the mirror image unless it did before. In strongly nonlinear models, descents
     /// finally start from the lowest minimum with the sign of a single parameter changed.
     ///
+    /// In strongly nonlinear models, toys whose first descent fell without end come first: they start from all points
+    /// that fits of such toys share.
+    ///
     /// Far from the point at which the metric was computed, a descent may get below the known minimum and run
     /// out of steps before it is certified. Returns the lowest such point of each toy, or `None` if there is
     /// none.
@@ -50,8 +53,8 @@ impl FurtherStarts<'_> {
         let several_minima = ends.iter().map(|end| end.iterations > LONG).collect();
         let unfinished = ends.iter().map(|_| None).collect();
         let mut search = Search { kind, jobs, ends, unfinished, several_minima };
-        let fallen: Vec<usize> = (0..jobs.len()).filter(|&i| search.ends[i].has_fallen()).collect();
         if kind.plan.policy.strongly_nonlinear {
+            let fallen: Vec<usize> = (0..jobs.len()).filter(|&i| search.ends[i].has_fallen()).collect();
             search.rescue(&self.starts.others, &fallen, memory);
         }
         let converged = search.converged();
@@ -66,8 +69,8 @@ impl FurtherStarts<'_> {
             search.from(&starts, memory);
             open.retain(|&i| search.several_minima[i]);
         }
-        if kind.plan.policy.strongly_nonlinear {
-            search.flip(self.flips, converged, memory);
+        if let Some(flips) = self.flips {
+            search.flip(flips, converged, memory);
         }
         search.lower()
     }

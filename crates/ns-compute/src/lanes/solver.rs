@@ -149,7 +149,8 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     }
 }
 
-/// Multiplies `J D^-1 J'` by the roots of the weights from both sides, and completes the diagonal of `M`.
+/// Computes `M = 1 + W^(1/2) J D^-1 J' W^(1/2)` from `J D^-1 J'`. `W` holds the weights of the bins, and `bins` what
+/// the local parameters add to the diagonal.
 #[inline(always)]
 fn scale_by_weights<M: MulAdd>(solver: &mut Solver) {
     let one = M::V8::splat(1.0);

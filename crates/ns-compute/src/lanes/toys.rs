@@ -24,8 +24,8 @@ pub(crate) struct ToyFitter {
     bounds: Bounds,
     /// Free parameters that are asymmetric enough for a second minimum.
     nonlinear: Vec<usize>,
-    /// The same parameters, for changes of single signs.
-    flips: Flips,
+    /// Changes of single signs of these parameters; `None` unless the model is strongly nonlinear.
+    flips: Option<Flips>,
     /// Starting points that all toys share.
     starts: Starts,
     /// Directions in which normsys effects add up. Further descents start from the minimum of each fit, moved
@@ -52,7 +52,7 @@ pub(crate) struct Toy<'a> {
 
 /// Result of a toy's fit in a SIMD lane.
 pub(crate) enum ToyEnd {
-    /// A certified minimum.
+    /// A certified minimum, or a fit whose `-ln L` falls without end from all starting points.
     Fitted(FitOutcome),
     /// The scalar optimiser should continue.
     Left {
@@ -118,7 +118,7 @@ impl ToyFitter {
         let mut fitter = Self {
             metric,
             bounds,
-            flips: Flips::new(plan, &nonlinear),
+            flips: plan.policy.strongly_nonlinear.then(|| Flips::new(plan, &nonlinear)),
             nonlinear,
             width,
             starts: Starts::default(),
@@ -177,7 +177,7 @@ impl ToyFitter {
         let mut ends = descend(&kind, &jobs, &mut memory);
         let lower = if self.is_nonlinear() {
             let (starts, directions, nonlinear) = (&self.starts, &self.directions[..], &self.nonlinear[..]);
-            let further = FurtherStarts { starts, directions, nonlinear, flips: &self.flips };
+            let further = FurtherStarts { starts, directions, nonlinear, flips: self.flips.as_ref() };
             further.find_lower(&kind, &jobs, &mut ends, &mut memory)
         } else {
             ends.iter().map(|_| None).collect()

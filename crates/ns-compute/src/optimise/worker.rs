@@ -77,9 +77,9 @@ pub(crate) struct Worker {
     pub(crate) memory: Memory,
     /// `slope` before the last step.
     pub(crate) last_slope: Vec<f64>,
-    /// Expected yields that a curved step aims at.
+    /// Target expected yields of a second-order step (see `curved_step`).
     pub(crate) goal: Vec<f64>,
-    /// Point on a step at which the linear model of a curved step is measured.
+    /// Point on a step at which the linear model of a second-order step is compared with the yields.
     pub(crate) along: Vec<f64>,
     pub(crate) n_evaluations: usize,
 }

@@ -86,7 +86,8 @@ impl Layout {
         Self::build(structure, incidence, usize::MAX, false)
     }
 
-    /// Returns the layout that eliminates local parameters first; all others are dense, without a border.
+    /// Returns the layout that eliminates local parameters first. The remaining parameters form one dense block, and
+    /// none of them is in a border block.
     pub(super) fn wide(structure: &Structure, incidence: &Incidence) -> Self {
         Self::build(structure, incidence, usize::MAX, true)
     }

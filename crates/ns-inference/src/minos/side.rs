@@ -51,8 +51,8 @@ pub(crate) enum End {
 pub(crate) struct Side {
     /// Rise of `twice_nll` that is searched for.
     level: f64,
-    /// Largest distance that may be probed: that of the parameter's bound, or of the outer one of two given
-    /// probes. It may be infinite.
+    /// Largest distance from the best fit that may be probed: the distance to the parameter's bound or, if two
+    /// probes are given, to the farther one. It may be infinite.
     limit: f64,
     /// Farthest probe with a rise below the level; the minimum itself at first.
     inner: Probe,

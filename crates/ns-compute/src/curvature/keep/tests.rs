@@ -1,4 +1,4 @@
-//! Compares kept factors with the dense inverse of the whole Hessian.
+//! Compares results from a stored factorisation of the Hessian with those from the dense inverse.
 
 use ns_core::{Execution, FactoredHessian};
 

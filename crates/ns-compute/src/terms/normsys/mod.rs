@@ -63,7 +63,7 @@ impl Normsys {
     /// exponent.
     #[inline(always)]
     pub(crate) fn is_exponential(&self) -> bool {
-        self.inside == 0.0 && matches!(self.beyond, Beyond::Exponential)
+        self.inside == 0.0 && self.beyond.adds_exponents()
     }
 
     /// Returns whether the slope of an asymmetric effect jumps at 0.
@@ -96,9 +96,9 @@ impl Beyond {
         }
     }
 
-    /// Returns whether the factors of one sample add up in the exponent.
+    /// Returns whether the logarithms of several such factors add up.
     #[inline(always)]
-    pub(crate) fn is_exponential(self) -> bool {
+    pub(crate) fn adds_exponents(self) -> bool {
         matches!(self, Self::Exponential)
     }
 
