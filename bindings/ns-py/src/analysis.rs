@@ -159,16 +159,18 @@ pub(crate) struct Common<'a, 'py> {
     pub(crate) asimov: Option<&'a Bound<'py, PyAny>>,
     pub(crate) fixed: Option<&'a Bound<'py, PyDict>>,
     pub(crate) init: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) search: &'a str,
     pub(crate) progress: Option<&'a Bound<'py, PyAny>>,
 }
 
 impl Common<'_, '_> {
-    /// Returns the options of all fits: data, fixed parameters and starting point.
+    /// Returns the options of all fits: data, fixed parameters, starting point and search.
     ///
     /// # Errors
     /// `ValueError` or `TypeError` for a wrong argument, such as data of a length that the model does not have.
     pub(crate) fn fit_options(&self, model: &Model) -> PyResult<FitOptions> {
-        let wanted = options::data(FitOptions::default(), &model.inner, self.data, self.asimov)?;
+        let wanted = FitOptions::default().search(options::search(self.search)?);
+        let wanted = options::data(wanted, &model.inner, self.data, self.asimov)?;
         options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
     }
 

@@ -72,9 +72,9 @@ pub(crate) fn fit_batch(
     if batch.is_none() {
         return Err(PyValueError::new_err("datasets must have two dimensions, one row per data set"));
     }
-    let common = Common { device, threads, data: None, asimov: None, fixed, init, progress };
+    let common = Common { device, threads, data: None, asimov: None, fixed, init, search, progress };
     let wanted = common.fit_options(model)?;
-    let wanted = wanted.search(options::search(search)?).covariance(covariance).uncertainties(uncertainties);
+    let wanted = wanted.covariance(covariance).uncertainties(uncertainties);
     let bounds = crate::bounds::bounds(&model.inner, bounds)?;
     let fits = batch.map_or(1, |n| n as u64);
     let (batch, ran) = common.ran(py, model, Work::Batch { fits }, |core, session, control| {

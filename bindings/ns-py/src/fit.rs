@@ -50,8 +50,8 @@ pub(crate) fn fit(
     let started = Instant::now();
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress: None };
-    let mut wanted = common.fit_options(model)?.search(options::search(search)?).crossings(crossings);
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress: None };
+    let mut wanted = common.fit_options(model)?.crossings(crossings);
     wanted = wanted.covariance(covariance).uncertainties(uncertainties);
     for name in minos.map(load::Names::list).into_iter().flatten() {
         wanted = wanted.minos(name);

@@ -60,11 +60,11 @@ pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
 ///
 /// `model` is a `Model`, or a path or dictionary for `load_workspace`. `test_stat` is "qtilde" (upper
 /// limits where the signal cannot be negative), "q" (upper limits) or "q0" (discovery; tests 0, and
-/// `clsb` is its p-value). `data`, `asimov`, `fixed` and `init` are those of `fit`; `progress` is True
+/// `clsb` is its p-value). `data`, `asimov`, `fixed`, `init` and `search` are those of `fit`; `progress` is True
 /// or a function of (done, total).
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, test_stat = "qtilde", device = "auto", data = None, asimov = None, fixed = None,
-                    init = None, threads = 0, progress = None))]
+                    init = None, search = "standard", threads = 0, progress = None))]
 pub(crate) fn hypotest(
     py: Python<'_>,
     #[pyo3(from_py_with = tested)] mu: f64,
@@ -75,12 +75,13 @@ pub(crate) fn hypotest(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
+    search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<HypotestResult> {
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = HypotestOptions::default().fit(common.fit_options(model)?).statistic(statistic(test_stat)?);
     let record = common.run(
         py,
@@ -95,7 +96,7 @@ pub(crate) fn hypotest(
 /// Tests the absence of a signal. Finds the p-value `p0` and its significance `z`, observed and expected for
 /// a signal of strength 1. The arguments are those of `hypotest`.
 #[pyfunction]
-#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, threads = 0,
+#[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0,
                     progress = None))]
 pub(crate) fn significance(
     py: Python<'_>,
@@ -105,12 +106,13 @@ pub(crate) fn significance(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
+    search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<SignificanceResult> {
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = common.fit_options(model)?;
     let record = common.run(
         py,
@@ -127,7 +129,7 @@ pub(crate) fn significance(
 /// the best fit with `seed`. The other arguments are those of `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, toys = None, seed = 0, device = "auto", data = None, asimov = None, fixed = None,
-                    init = None, threads = 0, progress = None))]
+                    init = None, search = "standard", threads = 0, progress = None))]
 pub(crate) fn goodness_of_fit(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -138,12 +140,13 @@ pub(crate) fn goodness_of_fit(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
+    search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<GoodnessResult>> {
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = common.fit_options(model)?;
     let parts = ns_inference::GoodnessResult::parts;
     match toys {

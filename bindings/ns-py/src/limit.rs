@@ -151,7 +151,7 @@ fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
 #[pyfunction]
 #[pyo3(signature = (model, *, cl = None, test_stat = "qtilde", expected_only = false, observed_only = false,
                     scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None,
-                    fixed = None, init = None, threads = 0, progress = None, alpha = None))]
+                    fixed = None, init = None, search = "standard", threads = 0, progress = None, alpha = None))]
 pub(crate) fn upper_limit<'py>(
     py: Python<'py>,
     model: &Bound<'_, PyAny>,
@@ -167,6 +167,7 @@ pub(crate) fn upper_limit<'py>(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
+    search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
     alpha: Option<f64>,
@@ -178,7 +179,7 @@ pub(crate) fn upper_limit<'py>(
     let grid = scan_values.map(|object| Rows::read("scan_values", object)).transpose()?;
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     if let Some(n_toys) = toys {
         if expected_only || grid.is_some() {
             return Err(PyValueError::new_err(

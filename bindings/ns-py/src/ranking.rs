@@ -156,11 +156,11 @@ impl RankingResult {
 /// moved by its width. `prefit=True` adds pre-fit impacts. `top` is the number of parameters to keep, those
 /// with the largest impacts. `groups` maps names to lists of parameter names or patterns (`*`, `?`).
 ///
-/// `data`, `asimov`, `fixed` and `init` are those of `fit`. `progress` is True for a line on standard error,
+/// `data`, `asimov`, `fixed`, `init` and `search` are those of `fit`. `progress` is True for a line on standard error,
 /// or a function of `(done, total)`. Ctrl-C stops the ranking and raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, impact = None, *, prefit = false, top = None, groups = None, param = None, device = "auto",
-                    threads = 0, data = None, asimov = None, fixed = None, init = None, progress = None))]
+                    threads = 0, data = None, asimov = None, fixed = None, init = None, search = "standard", progress = None))]
 pub(crate) fn ranking(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -175,11 +175,12 @@ pub(crate) fn ranking(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
+    search: &str,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RankingResult> {
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let mut wanted = RankingOptions::default()
         .fit(common.fit_options(model)?)
         .impacts(definitions(impact)?)

@@ -281,8 +281,8 @@ pub(crate) fn profile_scan(
 ) -> PyResult<ScanResult> {
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress };
-    let wanted = common.fit_options(model)?.search(options::search(search)?);
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
+    let wanted = common.fit_options(model)?;
     let mut question = ScanOptions::new(axis("mu_values", param, mu_values, points)?).intervals(intervals);
     question = match (param2, mu2_values) {
         (Some(name), values) => question.second(axis("mu2_values", Some(name), values, points2)?),

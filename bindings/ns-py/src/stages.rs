@@ -141,7 +141,7 @@ impl ToyTest {
 /// `hypotest_toys`.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
-                    data = None, asimov = None, fixed = None, init = None, threads = 0))]
+                    data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0))]
 pub(crate) fn toys_prepare(
     py: Python<'_>,
     #[pyo3(from_py_with = tested)] mu: f64,
@@ -155,11 +155,12 @@ pub(crate) fn toys_prepare(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
+    search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<ToyTest> {
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress: None };
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress: None };
     let options = HypotestToysOptions::default()
         .fit(common.fit_options(model)?)
         .statistic(statistic(test_stat)?)

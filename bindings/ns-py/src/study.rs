@@ -23,7 +23,7 @@ result_class! {
     /// The result of a study of fits to toys. Attributes are the keys of `nextstat toys`'s JSON; `parameters`
     /// has one dictionary per parameter.
     FitToysResult {
-        parameters n_toys n_failed n_nonconverged n_error seed shard toys_per_s converged warnings
+        parameters n_toys n_failed n_nonconverged n_error seed search shard toys_per_s converged warnings
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -
 /// toys.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, n_toys = 1000, seed = 0, *, parameters = None, shard = None, device = "auto",
-                    data = None, asimov = None, fixed = None, init = None, threads = 0, progress = None))]
+                    data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0, progress = None))]
 pub(crate) fn fit_toys(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -67,12 +67,13 @@ pub(crate) fn fit_toys(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
+    search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<FitToysResult>> {
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = FitToysOptions::default()
         .fit(common.fit_options(model)?)
         .point(point(&model.inner, params)?)

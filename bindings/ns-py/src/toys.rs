@@ -16,7 +16,7 @@ result_class! {
     /// stands for a number that does not exist, and `warnings` says why.
     HypotestToysResult {
         param mu_test test_stat cls clsb clb cls_error clsb_error clb_error cls_upper cls_failed_low
-        cls_failed_high q_obs mu_hat n_toys n_nonconverged n_error seed shard toys_per_s expected_set
+        cls_failed_high q_obs mu_hat n_toys n_nonconverged n_error seed search shard toys_per_s expected_set
         converged warnings
     }
 }
@@ -26,7 +26,7 @@ result_class! {
     /// JSON; `points` has every value tested.
     ToyLimitResult {
         param cl test_stat observed observed_error expected expected_error nsigma_order observed_asymptotic
-        mu_hat n_evaluations n_toys seed points toys_per_s converged warnings
+        mu_hat n_evaluations n_toys seed search points toys_per_s converged warnings
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn work(options: &HypotestToysOptions) -> Work {
 /// raises `KeyboardInterrupt`, whose attribute `result` is the result from the toys that were finished.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
-                    device = "auto", data = None, asimov = None, fixed = None, init = None, threads = 0,
+                    device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0,
                     progress = None))]
 pub(crate) fn hypotest_toys(
     py: Python<'_>,
@@ -65,12 +65,13 @@ pub(crate) fn hypotest_toys(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
+    search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<HypotestToysResult>> {
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress };
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = HypotestToysOptions::default()
         .fit(common.fit_options(model)?)
         .statistic(statistic(test_stat)?)

@@ -67,13 +67,13 @@ result_class! {
 /// with the data.
 ///
 /// By default the model is fitted, and the events are predicted at the best fit with uncertainties from its
-/// covariance; `data`, `asimov`, `fixed` and `init` are those of `fit`. With `prefit=True` the events are
+/// covariance; `data`, `asimov`, `fixed`, `init` and `search` are those of `fit`. With `prefit=True` the events are
 /// predicted at the initial parameters with uncertainties from the widths of the constraints; free parameters
 /// without a constraint contribute nothing. `params` is another point: "bestfit", "init", a `FitResult`, whose
 /// covariance gives the uncertainties, all values in order, or some by name (the others at their initial
 /// values). For given values the uncertainties come from the widths of the constraints.
 #[pyfunction]
-#[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None,
+#[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard",
                     threads = 0))]
 pub(crate) fn yields(
     py: Python<'_>,
@@ -85,11 +85,12 @@ pub(crate) fn yields(
     asimov: Option<&Bound<'_, PyAny>>,
     fixed: Option<&Bound<'_, PyDict>>,
     init: Option<&Bound<'_, PyAny>>,
+    search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<YieldsResult> {
     let model = load::model(py, model)?;
     let model = model.get();
-    let common = Common { device, threads, data, asimov, fixed, init, progress: None };
+    let common = Common { device, threads, data, asimov, fixed, init, search, progress: None };
     let options = common.fit_options(model)?;
     let place = YieldPoint::of(py, &model.inner, params, prefit)?;
     let mut drawn = None;

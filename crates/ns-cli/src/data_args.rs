@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ns_core::Model;
+use ns_core::{Model, Search};
 use ns_inference::{FitData, FitOptions};
 
 use crate::args::{ExecutionArgs, OutputArgs, real};
@@ -25,6 +25,10 @@ pub(crate) struct DataArgs {
     /// the result of an earlier fit
     #[arg(long, value_name = "FILE")]
     init: Option<PathBuf>,
+    /// Effort of the search for the global minimum: local (one starting point), standard, or thorough (more
+    /// starting points); it also holds for the fits of toys
+    #[arg(long, value_name = "HOW", default_value = "standard", value_parser = search)]
+    search: Search,
 }
 
 /// Flags that all analyses have in common: what is fitted, on which device, and where the result is written.
@@ -36,6 +40,11 @@ pub(crate) struct RunArgs {
     pub(crate) execution: ExecutionArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// Parses the value of `--search`.
+fn search(text: &str) -> Result<Search, String> {
+    text.parse()
 }
 
 /// Parses `NAME=V`.
@@ -53,7 +62,7 @@ impl DataArgs {
     /// # Errors
     /// If `--fix` gives a parameter two values, or the file of `--init` cannot be read.
     pub(crate) fn options(&self, model: &Model) -> Result<FitOptions, CliError> {
-        let mut options = FitOptions::default();
+        let mut options = FitOptions::default().search(self.search);
         if let Some(poi) = self.asimov {
             options = options.data(FitData::Asimov { poi });
         }

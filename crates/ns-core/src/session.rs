@@ -29,7 +29,7 @@ pub enum Start {
 pub enum Search {
     /// One descent from the start point, for fits that start near the minimum of a similar fit. If the model
     /// can have several minima, toys drawn by the session also descend from further points, which are the
-    /// same for all toys.
+    /// same for all toys, unless the request wants a single descent ([`FitRequest::single_descent`]).
     Local,
     /// The default of a single fit: also descents from other points, for example from the opposite sign of
     /// pulled parameters with an asymmetric effect, and from the other side of kinks.
@@ -89,6 +89,9 @@ pub struct FitRequest {
     pub bounds: Vec<(usize, (f64, f64))>,
     /// The effort of the search for the global minimum.
     pub search: Search,
+    /// Whether toys drawn by the session descend from the starting point alone. Otherwise they also descend
+    /// from further points if the model can have several minima ([`Search::Local`]).
+    pub single_descent: bool,
     /// Inverse Hessian of a similar fit, with which the descent begins. It saves iterations and does not
     /// change what counts as a minimum; a device may ignore it.
     pub metric: Option<InverseHessian>,

@@ -182,6 +182,7 @@ impl Refits<'_> {
                         start: Start::At(Arc::clone(start)),
                         search: Search::Local,
                         metric: None,
+                        single_descent: false,
                         only_if: None,
                         ..request.clone()
                     })

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use ns_core::{Control, Execution, Model, Observer, Session};
+use ns_core::{Control, Execution, Model, Observer, Search, Session};
 use ns_inference::toys::{
     FitToyRow, FitToysOptions, FitToysTest, GeneratingPoint, HypotestToysOptions, Hypothesis, Shard, Summary,
     ToyRow, ToyStatus, ToyTest, hypotest_toys,
@@ -277,4 +277,31 @@ fn rows_of_a_study_have_the_same_bits_however_they_are_run() {
     ));
     let held = FitOptions::default().fix("mu", 1.0);
     assert!(says(prepare(options.clone().fit(held)), "nothing to study"));
+}
+
+/// Fits of toys with a thorough search end nowhere above those of the standard search, and these nowhere above those
+/// of a single descent. In a strongly nonlinear model each finds minima that the one before misses.
+#[test]
+fn the_search_of_toys_is_the_one_asked_for() {
+    let model = load("strongly_bent.json");
+    let session = open(&model, 2);
+    let nll = |search: Search, n_toys: u64| -> Vec<Option<f64>> {
+        let options =
+            FitToysOptions::default().fit(FitOptions::default().search(search)).n_toys(n_toys).seed(2);
+        let test = FitToysTest::prepare(&model, session.as_ref(), &options, Control::default()).unwrap();
+        assert_eq!(test.header().origin.search, search.name());
+        let mut rows: Vec<FitToyRow> = Vec::new();
+        let run = test.run(&test.ranges(), Control::default(), &mut rows).unwrap();
+        assert_eq!(run.n_rows, n_toys);
+        rows.iter().map(|r| r.nll.filter(|_| r.status == ToyStatus::Converged)).collect()
+    };
+    let count = |low: &[Option<f64>], high: &[Option<f64>], lower: fn(f64, f64) -> bool| {
+        low.iter().zip(high).filter(|pair| matches!(pair, (Some(a), Some(b)) if lower(*a, *b))).count()
+    };
+    let (local, standard) = (nll(Search::Local, 200), nll(Search::Standard, 200));
+    let thorough = nll(Search::Thorough, 8);
+    let below = |a: f64, b: f64| a < b - 1e-6;
+    assert!(count(&standard, &local, below) > 0, "the standard search finds lower minima");
+    assert_eq!(count(&local, &standard, below), 0);
+    assert_eq!(count(&standard, &thorough, below), 0);
 }

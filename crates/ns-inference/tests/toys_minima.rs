@@ -60,6 +60,7 @@ fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u6
                     start: Start::At(elsewhere(&model, point, key, toy, start)),
                     search: Search::Local,
                     metric: None,
+                    single_descent: false,
                     only_if: None,
                     ..request.clone()
                 });
@@ -140,6 +141,7 @@ fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_noth
                 start,
                 search: Search::Local,
                 metric: None,
+                single_descent: false,
                 only_if: None,
                 ..task.fits[0].clone()
             };

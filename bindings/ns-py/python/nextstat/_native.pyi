@@ -264,6 +264,8 @@ class HypotestToysResult:
     @property
     def seed(self) -> int: ...
     @property
+    def search(self) -> str: ...
+    @property
     def shard(self) -> str: ...
     @property
     def toys_per_s(self) -> float | None: ...
@@ -319,6 +321,8 @@ class ToyLimitResult:
     @property
     def seed(self) -> int: ...
     @property
+    def search(self) -> str: ...
+    @property
     def points(self) -> list[dict[str, Any]]: ...
     @property
     def toys_per_s(self) -> float | None: ...
@@ -357,6 +361,8 @@ class FitToysResult:
     def n_error(self) -> int: ...
     @property
     def seed(self) -> int: ...
+    @property
+    def search(self) -> str: ...
     @property
     def shard(self) -> str: ...
     @property
@@ -930,6 +936,7 @@ def hypotest(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> HypotestResult: ...
@@ -949,6 +956,7 @@ def upper_limit(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     alpha: float | None = None,
@@ -967,6 +975,7 @@ def upper_limit(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
     alpha: float | None = None,
@@ -985,6 +994,7 @@ def hypotest_toys(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> HypotestToysResult: ...
@@ -1001,6 +1011,7 @@ def fit_toys(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> FitToysResult: ...
@@ -1017,6 +1028,7 @@ def toys_prepare(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
     threads: int = 0,
 ) -> ToyTest: ...
 def toys_from_header(
@@ -1037,6 +1049,7 @@ def significance(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> SignificanceResult: ...
@@ -1050,6 +1063,7 @@ def goodness_of_fit(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> GoodnessResult: ...
@@ -1063,6 +1077,7 @@ def yields(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
     threads: int = 0,
 ) -> YieldsResult: ...
 def fit_batch(
@@ -1112,6 +1127,7 @@ def ranking(
     asimov: bool | float | None = None,
     fixed: dict[str, float] | None = None,
     init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> RankingResult: ...
 def devices() -> list[DeviceInfo]: ...

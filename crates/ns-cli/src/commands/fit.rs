@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use ns_core::{Control, Model, Search};
+use ns_core::{Control, Model};
 use ns_inference::report::{Report, RunInfo};
 use ns_inference::{FitOptions, Opened, Work, fit, open_session_for, picture, postfit_yields, prefit_yields};
 use ns_translate::pyhf::file_of;
@@ -35,10 +35,6 @@ pub(crate) struct FitArgs {
     /// Write the covariance matrix to a JSON file (above 500 parameters it is not in the result)
     #[arg(long, help_heading = "Fit", value_name = "FILE")]
     covariance: Option<PathBuf>,
-    /// Effort of the search for the global minimum: local (one starting point), standard, or thorough (more
-    /// starting points)
-    #[arg(long, help_heading = "Fit", value_name = "HOW", default_value = "standard", value_parser = search)]
-    search: Search,
     #[command(flatten)]
     execution: ExecutionArgs,
     #[command(flatten)]
@@ -65,11 +61,6 @@ const PULLS: &str = "--plot";
 const CORRELATION: &str = "--plot-correlation";
 const PREFIT: &str = "--plot-prefit";
 const POSTFIT: &str = "--plot-postfit";
-
-/// Parses the value of `--search`.
-fn search(text: &str) -> Result<Search, String> {
-    text.parse()
-}
 
 /// Parses the value of `--plot-threshold`, the size of a correlation.
 fn threshold(text: &str) -> Result<f64, String> {
@@ -167,7 +158,7 @@ fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
 fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, CliError> {
     let covariance =
         args.covariance.is_some() || plots.wanted(CORRELATION) || model.parameters.len() <= COVARIANCE_LIMIT;
-    let mut options = args.data.options(model)?.search(args.search).covariance(covariance);
+    let mut options = args.data.options(model)?.covariance(covariance);
     for name in load::parameters(&args.minos, model) {
         options = options.minos(name);
     }

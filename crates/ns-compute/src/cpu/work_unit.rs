@@ -11,7 +11,7 @@ use ns_core::{
 
 use super::{CpuSession, put, take};
 use crate::eval::Dataset;
-use crate::lanes::{Toy, ToyEnd, ToyFitter, WIDTH};
+use crate::lanes::{Further, Toy, ToyEnd, ToyFitter, WIDTH};
 use crate::optimise::{Worker, fit};
 use crate::task::{FitDomain, needed, start_of};
 
@@ -154,8 +154,12 @@ impl CpuSession {
             };
             domain.place(request, &mut point);
             let parts = (domain.lower, domain.upper, domain.fixed.as_slice());
-            let apart = matches!(request.start, Start::Earlier(_) | Start::Along(..));
-            ToyFitter::new(self.level, plan, &point, &aux, parts, apart, any_code, &mut worker.scratch)
+            let further = match request.start {
+                _ if request.single_descent => Further::None,
+                Start::Earlier(_) | Start::Along(..) => Further::AndPoint,
+                Start::Init | Start::At(_) => Further::Shared,
+            };
+            ToyFitter::new(self.level, plan, &point, &aux, parts, further, any_code, &mut worker.scratch)
         });
         let fitters = fitters.collect();
         put(&self.workers, worker);

@@ -18,7 +18,7 @@ use super::partition::{DeliverOutcomes, TaskKind, TasksDone, in_parts};
 use super::prepared::{Prepared, RecentCache, is_of};
 use super::{layout, shape, upload};
 use crate::cpu::{CpuSession, Pool, put, take};
-use crate::lanes::ToyFitter;
+use crate::lanes::{Further, ToyFitter};
 use crate::optimise::Worker;
 use crate::task::{FitDomain, check_task, parts_of};
 
@@ -116,7 +116,7 @@ impl GpuSession {
             &plan.structure.table.init,
             &self.cpu.observed.aux,
             (domain.lower, domain.upper, &domain.fixed),
-            false,
+            Further::Shared,
             true,
             &mut worker.scratch,
         );
@@ -129,9 +129,10 @@ impl GpuSession {
     }
 
     /// Returns whether a fit on the device also starts from the further starting points of its kind, if there
-    /// are any. In models with kinks it does so only if the request asks for a search, as on the CPU.
+    /// are any. In models with kinks it does so only if the request asks for a search, as on the CPU; in no model if it asks
+    /// for a single descent.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
-        !self.cpu.plan.structure.has_kinks || request.search != Search::Local
+        !request.single_descent && (!self.cpu.plan.structure.has_kinks || request.search != Search::Local)
     }
 
     /// Places the arrays of a fit of this size, or only those of an evaluation if `whole_fit` is false.

@@ -17,7 +17,7 @@ use super::batch::LaunchResults;
 use super::layout;
 use crate::cpu::CpuSession;
 use crate::eval::Dataset;
-use crate::lanes::{Toy, ToyFitter, suit_lanes};
+use crate::lanes::{Toy, ToyFitter};
 use crate::optimise::{Worker, fit};
 use crate::shared_constants::CONVERGED;
 use crate::task::{FitDomain, needed, start_of};
@@ -233,7 +233,7 @@ impl<'a> Settling<'a> {
         if let Some(fitter) = self.fitters.get(index).and_then(Option::as_ref) {
             let Some(found) = converged else {
                 // The toy is fitted as in a CPU session.
-                return if suit_lanes(&self.cpu.plan) {
+                return if fitter.suits_lanes(&self.cpu.plan) {
                     self.in_lanes(request, fitter, start(), data, worker, wanted)
                 } else {
                     self.cpu.run_fit(request, start(), data, wanted, self.control, worker, true)

@@ -20,14 +20,26 @@ use crate::plan::Plan;
 use crate::shared_constants::FEWEST;
 use crate::terms::gaussian;
 
-/// Number of multiplications per search direction above which fits in SIMD lanes do not pay.
-const MOST_WORK: usize = 400_000;
+/// The largest metric with which fits of toys pay on a device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MetricLimits {
+    /// Largest number of multiplications per search direction.
+    work: usize,
+    /// Largest number of elements of the Jacobian.
+    elements: usize,
+}
 
-/// Largest number of bins of a model with dual parameters: more need more than [`MOST_WORK`].
+impl MetricLimits {
+    /// In SIMD lanes: with more elements the state of eight lanes does not fit into the cache.
+    pub(crate) const LANES: Self = Self { work: 400_000, elements: 400_000 };
+    /// On a GPU. Above them the scalar optimiser is faster, because it uses the block structure of the
+    /// Hessian, and a thread block does not.
+    pub(crate) const GPU: Self = Self { work: 16_000_000, elements: 4_000_000 };
+}
+
+/// Largest number of bins of a model with dual parameters that is fitted in SIMD lanes: more need more work than
+/// [`MetricLimits::LANES`].
 pub(crate) const MOST_DUAL_BINS: usize = 134;
-
-/// Number of elements of the Jacobian above which the state of eight lanes does not fit into the cache.
-const MOST_ELEMENTS: usize = 400_000;
 
 /// A constrained parameter that acts on one bin.
 #[derive(Debug, Clone)]
@@ -64,18 +76,21 @@ pub(crate) struct Metric {
     pub(crate) primal_stiffness: Vec<f64>,
     /// Rows of the Jacobian for the primal parameters.
     pub(crate) primal_rows: Vec<f64>,
+    /// Number of multiplications per search direction.
+    work: usize,
 }
 
 impl Metric {
     /// Classifies the parameters that are not `fixed` as local, dual or primal, from the Jacobian at `theta`
-    /// and the expected auxiliary data `aux`. Returns `None` if the model does not suit SIMD lanes: it is too
-    /// large, a derivative is not finite, or an unconstrained parameter has no effect at `theta`.
+    /// and the expected auxiliary data `aux`. Returns `None` if the model is too large for `limits`, a
+    /// derivative is not finite, or an unconstrained parameter has no effect at `theta`.
     pub(crate) fn new(
         plan: &Plan,
         theta: &[f64],
         aux: &[f64],
         fixed: &[bool],
         jacobian: &Jacobian,
+        limits: MetricLimits,
     ) -> Option<Self> {
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
         let mut stiffness = vec![0.0; n];
@@ -98,6 +113,7 @@ impl Metric {
             primal: Vec::new(),
             primal_stiffness: Vec::new(),
             primal_rows: Vec::new(),
+            work: 0,
         };
         let mut others = Vec::new();
         for &p in &metric.free {
@@ -120,7 +136,8 @@ impl Metric {
         let square = n_bins.saturating_mul(n_bins);
         let dual_work = square.saturating_mul(n_bins + 3 * loose) / 6 + 2 * n_bins * all;
         let primal_work = all * all * (3 * n_bins + all) / 6 + 2 * n_bins * all;
-        if dual_work.min(primal_work) > MOST_WORK || n_bins * all > MOST_ELEMENTS {
+        metric.work = dual_work.min(primal_work);
+        if !metric.is_within(limits, n_bins * all) {
             return None;
         }
         for &(p, constrained) in &others {
@@ -143,6 +160,15 @@ impl Metric {
             }
         }
         Some(metric)
+    }
+
+    /// Returns whether SIMD lanes suit a metric that [`Metric::new`] made for a device with larger limits.
+    pub(crate) fn suits_lanes(&self) -> bool {
+        self.is_within(MetricLimits::LANES, self.dual_rows.len() + self.primal_rows.len())
+    }
+
+    fn is_within(&self, limits: MetricLimits, elements: usize) -> bool {
+        self.work <= limits.work && elements <= limits.elements
     }
 }
 

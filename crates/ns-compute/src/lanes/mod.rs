@@ -31,9 +31,7 @@ mod toys;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use jacobian::{Jacobian, jacobian};
-#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-pub(crate) use toys::suit_lanes;
-pub(crate) use toys::{Toy, ToyEnd, ToyFitter};
+pub(crate) use toys::{Further, Toy, ToyEnd, ToyFitter};
 
 /// Number of fits that are made at the same time, one per lane of a SIMD vector.
 pub(crate) const WIDTH: usize = 8;

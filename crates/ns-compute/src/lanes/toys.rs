@@ -11,7 +11,7 @@ use super::directions::{Direction, directions};
 use super::flips::Flips;
 use super::group::Bounds;
 use super::jacobian::{has_ridge, jacobian};
-use super::metric::Metric;
+use super::metric::{Metric, MetricLimits};
 use super::search::FurtherStarts;
 use super::starts::{CommonPoint, Starts};
 use crate::eval::Scratch;
@@ -41,6 +41,17 @@ pub(crate) struct ToyFitter {
     spare: Mutex<Vec<DescentMemory>>,
 }
 
+/// Points from which the fits of toys descend, besides their own starting points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Further {
+    /// None.
+    None,
+    /// Those that all toys share.
+    Shared,
+    /// These, and the point around which the toys scatter, because the first descents start elsewhere.
+    AndPoint,
+}
+
 /// Data and starting point of a toy.
 pub(crate) struct Toy<'a> {
     pub(crate) main: &'a [f64],
@@ -65,7 +76,7 @@ pub(crate) enum ToyEnd {
 
 /// Returns whether fits in SIMD lanes support the interpolation codes of a model. They do not support kinks
 /// and exponential interpolation.
-pub(crate) fn suit_lanes(plan: &Plan) -> bool {
+fn suit_lanes(plan: &Plan) -> bool {
     let smooth = !plan.structure.histosys.has_kink() || plan.numbers.hist_curve.is_empty();
     let exponential = !plan.structure.normsys.is_smooth_at_zero() && !plan.structure.norm_runs.is_empty();
     !plan.structure.has_kinks && smooth && !exponential
@@ -73,12 +84,12 @@ pub(crate) fn suit_lanes(plan: &Plan) -> bool {
 
 impl ToyFitter {
     /// Prepares fits with the parameters `fixed` fixed and the others between `lower` and `upper`, for toys
-    /// that scatter around the data expected at `point`, whose auxiliary part is `aux`. `apart` says that the
-    /// first descents start elsewhere, so that `point` becomes a further starting point.
+    /// that scatter around the data expected at `point`, whose auxiliary part is `aux`. `further` says from which
+    /// further points fits also descend if the model can have several minima.
     ///
     /// Returns `None` if SIMD lanes do not suit the fits: kinks, exponential interpolation, a model that is
-    /// too large, or a free factor without effect. GPU sessions set `any_code`: then kinks and exponential
-    /// interpolation are accepted, and fits also start from mirror images of the minimum.
+    /// too large, or a free factor without effect. GPU sessions set `any_code`: then kinks, exponential
+    /// interpolation and larger models are accepted, and fits also start from mirror images of the minimum.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
         level: Level,
@@ -86,7 +97,7 @@ impl ToyFitter {
         point: &[f64],
         aux: &[f64],
         (lower, upper, fixed): (Vec<f64>, Vec<f64>, &[bool]),
-        apart: bool,
+        further: Further,
         any_code: bool,
         scratch: &mut Scratch,
     ) -> Option<Self> {
@@ -94,11 +105,13 @@ impl ToyFitter {
             return None;
         }
         let rows = jacobian(level, plan, point, scratch);
-        let metric = Metric::new(plan, point, aux, fixed, &rows)?;
+        let limits = if any_code { MetricLimits::GPU } else { MetricLimits::LANES };
+        let metric = Metric::new(plan, point, aux, fixed, &rows, limits)?;
         let ridge = any_code && has_ridge(level, plan, point, fixed, &rows, scratch);
         let mut barrier = vec![false; plan.n_parameters()];
         let flipped = if plan.structure.has_kinks { &plan.policy.asymmetric } else { &plan.policy.nonlinear };
-        let nonlinear: Vec<usize> = metric.free.iter().copied().filter(|&p| flipped[p]).collect();
+        let searches = further != Further::None;
+        let nonlinear: Vec<usize> = metric.free.iter().copied().filter(|&p| searches && flipped[p]).collect();
         let mut width = vec![None; plan.n_parameters()];
         for (p, _, w) in plan.gaussian() {
             width[p] = Some(1.0 / w);
@@ -109,7 +122,7 @@ impl ToyFitter {
         }
         let bounds = Bounds { lower, upper, barrier };
         // After `jacobian`, `scratch` holds the expected yields at `point`.
-        let directions = if plan.structure.has_kinks {
+        let directions = if plan.structure.has_kinks || !searches {
             Vec::new()
         } else {
             directions(plan, &scratch.lambda, &metric.free, &width)
@@ -141,11 +154,18 @@ impl ToyFitter {
             let mut memory = DescentMemory::new(plan, &fitter.metric);
             let (nonlinear, directions) = (&fitter.nonlinear, &fitter.directions);
             let kind = fitter.kind(level, plan, None);
+            let apart = further == Further::AndPoint;
             let starts = Starts::new(&kind, &common, nonlinear, directions, apart, &mut memory, scratch);
             fitter.starts = starts;
             fitter.spare = Mutex::new(vec![memory]);
         }
         Some(fitter)
+    }
+
+    /// Returns whether [`Self::run`] can make the fits, if they were prepared for a GPU.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(crate) fn suits_lanes(&self, plan: &Plan) -> bool {
+        suit_lanes(plan) && self.metric.suits_lanes()
     }
 
     /// Returns whether there can be several minima.

@@ -156,6 +156,7 @@ impl FitOptions {
             released: Vec::new(),
             bounds: others,
             search: self.search,
+            single_descent: false,
             metric: None,
             only_if: None,
         })

@@ -172,9 +172,15 @@ pub(super) fn free_request(
 }
 
 /// Builds the request of the free fit of toys drawn at `point`, without a covariance to start with.
+///
+/// With [`Search::Standard`] toys of smooth models descend in SIMD lanes or on the GPU, also from further points if
+/// the model can have several minima. [`Search::Local`] leaves out these further points, and
+/// [`Search::Thorough`] makes the scalar optimiser's search for every toy.
 fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
-    let (start, search) = (Start::At(Arc::from(point)), analysis.nearby_search());
-    FitRequest { start, search, metric: None, ..analysis.base.clone() }
+    let (start, asked) = (Start::At(Arc::from(point)), analysis.base.search);
+    let search = if asked == Search::Thorough { asked } else { analysis.nearby_search() };
+    let single_descent = asked == Search::Local;
+    FitRequest { start, search, single_descent, metric: None, ..analysis.base.clone() }
 }
 
 /// Builds the request of the parent fit: the fit to the data expected at `point`, whose covariance the fits

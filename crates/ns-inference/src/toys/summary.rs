@@ -187,6 +187,7 @@ impl Summary {
             n_nonconverged: self.counts.map(|c| c.n_nonconverged),
             n_error: self.counts.map(|c| c.n_error),
             seed: header.origin.seed,
+            search: header.origin.search.clone(),
             shard: header.origin.shard.to_string(),
             toys_per_s: self.wall_s.filter(|s| *s > 0.0).map(|s| (b.n + sb.n) as f64 / s),
             expected_set,

@@ -326,6 +326,7 @@ impl Work<'_> {
             n_evaluations: self.tested.len(),
             n_toys: self.options.n_toys,
             seed: self.options.seed,
+            search: self.options.fit.search.name().to_owned(),
             points: self.tested.into_iter().map(|t| t.point).collect(),
             toys_per_s: (self.wall_s > 0.0).then(|| self.n_toys as f64 / self.wall_s),
             converged: self.converged,

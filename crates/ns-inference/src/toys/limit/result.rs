@@ -61,6 +61,8 @@ pub struct ToyLimitResult {
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
+    /// Effort of the search for the global minimum in the fits of toys: "local", "standard" or "thorough".
+    pub search: String,
     /// Tested values with their p-values, in ascending order.
     pub points: Vec<ToyLimitPoint>,
     /// Number of toys of both hypotheses per second of wall time.

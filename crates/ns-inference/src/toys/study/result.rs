@@ -54,6 +54,8 @@ pub struct FitToysResult {
     pub n_error: u64,
     /// Seed of the random numbers.
     pub seed: u64,
+    /// Effort of the search for the global minimum in the fits of toys: "local", "standard" or "thorough".
+    pub search: String,
     /// Part of the run to which these toys belong, as in `1/1`.
     pub shard: String,
     /// Number of toys per second of wall time; `None` for toys read from files.

@@ -131,6 +131,7 @@ impl FitToysSummary {
             n_nonconverged: self.n_nonconverged,
             n_error: self.n_error,
             seed: self.header.origin.seed,
+            search: self.header.origin.search.clone(),
             shard: self.header.origin.shard.to_string(),
             toys_per_s: self.wall_s.filter(|s| *s > 0.0).map(|s| self.n as f64 / s),
             converged: n_failed == 0,
