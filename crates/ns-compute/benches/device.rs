@@ -13,7 +13,6 @@
 //! refit new values of the fixed parameters, every run of toys a new seed and new means.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +26,9 @@ use ns_core::{
     FitRequest, FitTask, InverseHessian, Model, OutcomeParts, Search, Session, SessionError, Start,
     TaskOutcome,
 };
-use ns_translate::pyhf::{ModelOptions, Workspace};
+
+mod models;
+use models::Wiggle;
 
 /// Number of points of one evaluation.
 const N_POINTS: usize = 1000;
@@ -36,65 +37,13 @@ const N_TOYS: u64 = 1000;
 /// Number of toys for each of the two hypotheses, for a model whose toys are quick to fit.
 const N_QUICK_TOYS: u64 = 10_000;
 
-/// A sequence of numbers in [-1, 1] that do not repeat, made from the fractions of multiples of the golden
-/// ratio.
-#[derive(Default)]
-struct Wiggle(u64);
-
-impl Wiggle {
-    fn next(&mut self) -> f64 {
-        self.0 += 1;
-        2.0 * (self.0 as f64 * 0.618_033_988_749_894_9).fract() - 1.0
-    }
-}
-
-/// Returns a model of `n_channels` channels with `n_bins` bins each. Every bin has a background with its own
-/// Poisson-constrained gamma (shapesys), and a signal; all signals share the strength `mu`.
-/// `benches/peers/make_synthetic.py gammas` writes the same model.
-fn gammas(n_channels: usize, n_bins: usize) -> Model {
-    let (mut channels, mut observations) = (Vec::new(), Vec::new());
-    for c in 0..n_channels {
-        let bins = || (0..n_bins).map(|b| b as f64);
-        let signal: Vec<f64> = (0..n_bins).map(|b| 1.5 + 0.25 * ((b + c) % 4) as f64).collect();
-        let background: Vec<f64> = bins().map(|b| 40.0 + 0.5 * b + 0.2 * (c % 7) as f64).collect();
-        let widths = vec![6.0; n_bins];
-        let shifts = [3.0, -2.0, 5.0, -4.0, 0.0];
-        let observed: Vec<f64> = background
-            .iter()
-            .zip(shifts.iter().cycle().skip(3 * c % 5))
-            .map(|(yields, shift)| (yields + shift).round())
-            .collect();
-        channels.push(format!(
-            r#"{{"name": "region{c}", "samples": [
-                {{"name": "signal", "data": {signal:?},
-                  "modifiers": [{{"name": "mu", "type": "normfactor", "data": null}}]}},
-                {{"name": "background", "data": {background:?},
-                  "modifiers": [{{"name": "gamma{c}", "type": "shapesys", "data": {widths:?}}}]}}]}}"#
-        ));
-        observations.push(format!(r#"{{"name": "region{c}", "data": {observed:?}}}"#));
-    }
-    let text = format!(
-        r#"{{"channels": [{}], "observations": [{}], "version": "1.0.0",
-            "measurements": [{{"name": "gammas", "config": {{"poi": "mu", "parameters": []}}}}]}}"#,
-        channels.join(", "),
-        observations.join(", ")
-    );
-    Workspace::from_slice(text.as_bytes()).unwrap().model(&ModelOptions::default()).unwrap()
-}
-
 /// Returns the models to measure, each with its name and its number of toys per hypothesis.
 fn models() -> Vec<(&'static str, Model, u64)> {
-    let mut found = vec![("gammas_50x4", gammas(50, 4), N_QUICK_TOYS)];
-    match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
-        Some(reference) => {
-            found.extend([("tHu", "tHu.json"), ("tttt", "tttt_prod.json")].map(|(name, file)| {
-                let path = Path::new(&reference).join("workspaces").join(file);
-                let workspace = Workspace::from_path(path).unwrap();
-                (name, workspace.model(&ModelOptions::default()).unwrap(), N_TOYS)
-            }));
-        }
-        None => eprintln!("NEXTSTAT_REFERENCE_DIR is not set: the published workspaces are LEFT OUT"),
-    }
+    let mut found = vec![
+        ("gammas_50x4", models::gammas(50, 4), N_QUICK_TOYS),
+        ("systematics_250x1000", models::systematics(250, 20, 50), N_TOYS),
+    ];
+    found.extend(models::published().into_iter().map(|(name, model)| (name, model, N_TOYS)));
     found
 }
 

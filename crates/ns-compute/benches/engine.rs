@@ -8,7 +8,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use criterion::measurement::WallTime;
@@ -19,6 +19,9 @@ use ns_core::{
     OutcomeParts, Search, Session, TaskOutcome,
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
+
+mod models;
+use models::Wiggle;
 
 /// Number of points that are prepared together. Their evaluations are timed together, between two readings of
 /// the clock.
@@ -32,50 +35,23 @@ const GRADIENT: EvaluationRequest = EvaluationRequest { gradient: true, ..VALUE 
 /// Request for the Hessian of `-ln L`.
 const HESSIAN: EvaluationRequest = EvaluationRequest { nll: false, hessian: true, ..VALUE };
 
-/// A sequence of numbers in [-1, 1] that do not repeat, made from the fractions of multiples of the golden
-/// ratio.
-struct Wiggle(u64);
-
-impl Wiggle {
-    fn next(&mut self) -> f64 {
-        self.0 += 1;
-        2.0 * (self.0 as f64 * 0.618_033_988_749_894_9).fract() - 1.0
-    }
-
-    /// Returns `from` with every element changed by up to 0.1 % of its value.
-    fn scaled(&mut self, from: &[f64]) -> Vec<f64> {
-        from.iter().map(|x| x * (1.0 + 1e-3 * self.next())).collect()
-    }
-
-    /// Returns `from` with every element changed by up to 0.001.
-    fn shifted(&mut self, from: &[f64]) -> Vec<f64> {
-        from.iter().map(|x| x + 1e-3 * self.next()).collect()
-    }
-}
-
-/// Returns the workspaces to measure, each with its name and path.
-fn workspaces() -> Vec<(&'static str, PathBuf)> {
+/// Returns the models to measure, each with its name.
+fn all_models() -> Vec<(&'static str, Model)> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let read = |path: &Path| Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
     let mut found: Vec<_> = [
         ("simple_workspace", "simple_workspace.json"),
         ("all_modifiers", "all_modifiers.json"),
         ("many_bins", "many_bins.json"),
     ]
-    .map(|(name, file)| (name, fixtures.join(file)))
+    .map(|(name, file)| (name, read(&fixtures.join(file))))
     .into();
-    match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
-        Some(reference) => found.extend(
-            [("tHu", "tHu.json"), ("tttt", "tttt_prod.json"), ("1Lbb", "1Lbb_C1N2_700_400.json")]
-                .map(|(name, file)| (name, Path::new(&reference).join("workspaces").join(file))),
-        ),
-        None => eprintln!("NEXTSTAT_REFERENCE_DIR is not set: the published workspaces are LEFT OUT"),
+    found.push(("systematics_250x1000", models::systematics(250, 20, 50)));
+    found.extend(models::published());
+    if let Some(reference) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
+        found.push(("1Lbb", read(&Path::new(&reference).join("workspaces/1Lbb_C1N2_700_400.json"))));
     }
     found
-}
-
-fn model(path: &Path) -> Model {
-    let text = std::fs::read(path).unwrap();
-    Workspace::from_slice(&text).unwrap().model(&ModelOptions::default()).unwrap()
 }
 
 fn single_thread() -> Execution {
@@ -96,7 +72,7 @@ fn fit(session: &CpuSession, data: Data, search: Search, wanted: OutcomeParts) -
 }
 
 fn compile(group: &mut BenchmarkGroup<'_, WallTime>, model: &Model) {
-    let mut wiggle = Wiggle(0);
+    let mut wiggle = Wiggle::default();
     let execution = single_thread();
     let mut fresh = || {
         let mut model = model.clone();
@@ -114,7 +90,7 @@ fn compile(group: &mut BenchmarkGroup<'_, WallTime>, model: &Model) {
 
 fn evaluate(group: &mut BenchmarkGroup<'_, WallTime>, session: &CpuSession) {
     let init = &session.parameters().init;
-    let mut wiggle = Wiggle(0);
+    let mut wiggle = Wiggle::default();
     // A Hessian may take megabytes, so only one Hessian is kept at a time.
     for (name, request, batch) in [
         ("value", VALUE, BATCH),
@@ -132,7 +108,7 @@ fn evaluate(group: &mut BenchmarkGroup<'_, WallTime>, session: &CpuSession) {
 }
 
 fn fits(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, model: &Model, session: &CpuSession) {
-    let mut wiggle = Wiggle(0);
+    let mut wiggle = Wiggle::default();
     let everything = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
     for (what, search, wanted) in [
         ("fit_local", Search::Local, OutcomeParts::default()),
@@ -151,8 +127,7 @@ fn fits(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, model: &Model, ses
 }
 
 fn engine(c: &mut Criterion) {
-    for (name, path) in workspaces() {
-        let model = model(&path);
+    for (name, model) in all_models() {
         let session = CpuSession::open(&model, &single_thread()).unwrap();
         let mut group = c.benchmark_group(name);
         group.sample_size(20).warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3));
