@@ -67,6 +67,12 @@ impl Pool {
         Ok(Self::known(helpers, Some(&new)).unwrap_or(new))
     }
 
+    /// Returns how many threads work together, the calling thread included.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(crate) fn threads(&self) -> usize {
+        self.helpers + 1
+    }
+
     /// Returns the pool of `helpers` threads that sessions already use. If there is none, adds `new` to the
     /// list and returns `None`.
     fn known(helpers: usize, new: Option<&Arc<Self>>) -> Option<Arc<Self>> {

@@ -356,7 +356,7 @@ impl GpuSession {
             }
             TaskOutcome { fits }
         };
-        let made = self.settle_all(places.len(), &again, 0, &|_| ());
+        let made = self.settle_all(places.len(), &|range| range.map(again).collect(), 0, &|_| ());
         for (&(i, k), mut made) in places.iter().zip(made) {
             let to = outcomes.get_mut(i).and_then(|task| task.fits.get_mut(k));
             if let (Some(to), Some(fit)) = (to, made.fits.pop()) {

@@ -17,7 +17,7 @@ use super::batch::LaunchResults;
 use super::layout;
 use crate::cpu::CpuSession;
 use crate::eval::Dataset;
-use crate::lanes::{Toy, ToyFitter};
+use crate::lanes::{Toy, ToyFitter, suit_lanes};
 use crate::optimise::{Worker, fit};
 use crate::shared_constants::CONVERGED;
 use crate::task::{FitDomain, needed, start_of};
@@ -109,6 +109,31 @@ impl<'a> ReturnedFit<'a> {
 /// Function that calls its argument with a worker (the working memory of a thread).
 pub(super) type LendWorker<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
 
+/// The data sets of a task whose outcomes are wanted, by their number among these data sets.
+pub(super) struct DataSets<'s, 'a> {
+    /// Returns the index of the first fit of a data set in the results of the device.
+    pub(super) first: &'s dyn Fn(usize) -> usize,
+    /// Returns `-ln L` of the saturated model; if it is `None`, the device's value is used.
+    pub(super) saturated: &'s dyn Fn(usize) -> Option<f64>,
+    /// Returns the data. Called only if the CPU needs them.
+    pub(super) data: &'s dyn Fn(usize) -> Cow<'a, Dataset>,
+}
+
+/// A data set whose fits are being finished.
+#[derive(Default)]
+struct UnderWay<'a> {
+    /// The outcomes so far.
+    fits: Vec<Result<FitOutcome, FitFailure>>,
+    /// Indices of the requests for which the CPU replaces the device's result.
+    changed: Vec<usize>,
+    /// Whether the present request depends on one of these.
+    depends: bool,
+    /// Number of fits that the device certified and the CPU did not change.
+    own: u64,
+    /// The data, once the CPU needs them.
+    data: Option<Cow<'a, Dataset>>,
+}
+
 /// Inputs that are needed to finish a task, besides the results of the device.
 pub(super) struct Settling<'a> {
     pub(super) cpu: &'a CpuSession,
@@ -149,64 +174,89 @@ impl<'a> Settling<'a> {
         !self.computes_uncertainties() && requests.all(|(k, request)| converged(k) || needless(request))
     }
 
-    /// Returns the outcome of a task, and makes on the CPU the fits that the device did not complete. `first`
-    /// is the index of the task's first fit in `results`. `saturated` is `-ln L` of the saturated model; if
-    /// it is `None`, the device's value is used. `data` returns the data, and is only called if the CPU needs
-    /// them.
-    pub(super) fn task(
+    /// Returns the outcomes of `count` data sets of the task, and makes on the CPU the fits that the device did not
+    /// complete. Fits that the CPU makes in SIMD lanes are made together, which takes a fraction of the time that they
+    /// take one by one. No outcome depends on the others.
+    pub(super) fn tasks(
         &self,
         results: &LaunchResults<'_>,
-        first: usize,
-        saturated: Option<f64>,
-        data: &dyn Fn() -> Cow<'a, Dataset>,
+        count: usize,
+        set: &DataSets<'_, 'a>,
         worker: &mut LendWorker<'_>,
-    ) -> TaskOutcome {
+    ) -> Vec<TaskOutcome> {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
-        let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(self.task.fits.len());
-        // Indices of the requests for which the CPU replaces the device's result.
-        let mut changed: Vec<usize> = Vec::new();
-        let mut own = 0;
+        let mut all: Vec<UnderWay<'_>> = (0..count).map(|_| UnderWay::default()).collect();
         for (k, request) in self.task.fits.iter().enumerate() {
-            let returned = results.fit(first + k, n, bins);
-            let status = returned.as_ref().map_or(1, |a| a.outcome.status);
-            let depends = changed.iter().any(|&e| depends_on(request, e));
-            let searched = self.fitters.is_empty() && self.to_search(request) != Search::Local;
-            let finished = !(searched || self.computes_uncertainties());
+            let mut in_lanes: Vec<usize> = Vec::new();
+            for (i, under_way) in all.iter_mut().enumerate() {
+                let returned = results.fit((set.first)(i) + k, n, bins);
+                let fit = match self.known(k, request, returned.as_ref(), &|| (set.saturated)(i), under_way) {
+                    Some(fit) => fit,
+                    None => {
+                        let data = under_way.data.get_or_insert_with(|| (set.data)(i));
+                        let usable = returned.filter(|a| !under_way.depends && a.outcome.usable != 0);
+                        let certified = usable.as_ref().is_some_and(|a| a.outcome.status == CONVERGED);
+                        if !certified && self.lanes(k).is_some() {
+                            in_lanes.push(i);
+                            Err(FitFailure::Cancelled)
+                        } else {
+                            let mut result = Err(FitFailure::Cancelled);
+                            let fits = &under_way.fits;
+                            worker(&mut |worker| {
+                                result = self.finish(k, request, usable.as_ref(), data, worker, fits);
+                            });
+                            result
+                        }
+                    }
+                };
+                under_way.fits.push(fit);
+            }
+            if let Some(fitter) = self.lanes(k).filter(|_| !in_lanes.is_empty()) {
+                worker(&mut |worker| self.make_in_lanes(k, request, fitter, &in_lanes, &mut all, worker));
+            }
+            for (i, under_way) in all.iter_mut().enumerate() {
+                let theirs = results.fit((set.first)(i) + k, n, bins);
+                let theirs = theirs.filter(|a| a.outcome.status == CONVERGED).map(|a| a.parameters);
+                let fit = under_way.fits.get(k).and_then(|fit| fit.as_ref().ok());
+                under_way.own += u64::from(theirs.is_some() && fit.map(|fit| &fit.parameters[..]) == theirs);
+            }
+        }
+        self.own.fetch_add(all.iter().map(|under_way| under_way.own).sum(), Ordering::Relaxed);
+        all.into_iter().map(|under_way| TaskOutcome { fits: under_way.fits }).collect()
+    }
+
+    /// Returns the outcome of a fit if there is nothing to compute: it is finished on the device, is not needed, or the
+    /// caller has cancelled the work. Otherwise returns `None`, after noting in `under_way` what the CPU changes.
+    fn known(
+        &self,
+        k: usize,
+        request: &FitRequest,
+        returned: Option<&ReturnedFit<'a>>,
+        saturated: &dyn Fn() -> Option<f64>,
+        under_way: &mut UnderWay<'_>,
+    ) -> Option<Result<FitOutcome, FitFailure>> {
+        under_way.depends = under_way.changed.iter().any(|&e| depends_on(request, e));
+        let searched = self.fitters.is_empty() && self.to_search(request) != Search::Local;
+        let certified = returned.filter(|a| a.outcome.status == CONVERGED);
+        if self.control.is_cancelled() {
+            return Some(Err(FitFailure::Cancelled));
+        }
+        if !needed(request, &under_way.fits) {
+            return Some(Err(FitFailure::NotNeeded));
+        }
+        let finished = !(searched || self.computes_uncertainties() || under_way.depends);
+        if let Some(found) = certified.filter(|_| finished) {
             let domain = || match self.domains.get(k) {
                 Some(domain) => Cow::Borrowed(domain),
                 None => Cow::Owned(FitDomain::new(self.cpu.table(), request)),
             };
-            let fit = match returned {
-                _ if self.control.is_cancelled() => Err(FitFailure::Cancelled),
-                _ if !needed(request, &fits) => Err(FitFailure::NotNeeded),
-                Some(returned) if status == CONVERGED && finished && !depends => {
-                    own += 1;
-                    Ok(returned.describe(
-                        &domain,
-                        &self.cpu.plan.structure.kinked,
-                        saturated.unwrap_or(returned.outcome.saturated),
-                    ))
-                }
-                returned => {
-                    if searched || status != CONVERGED || depends {
-                        changed.push(k);
-                    }
-                    let theirs = returned.as_ref().filter(|_| status == CONVERGED).map(|a| a.parameters);
-                    let returned = returned.filter(|a| !depends && a.outcome.usable != 0);
-                    let data = data();
-                    let mut result = Err(FitFailure::Cancelled);
-                    let wanted = if self.apart { OutcomeParts::default() } else { self.wanted };
-                    worker(&mut |worker| {
-                        result = self.finish(k, request, returned.as_ref(), &data, worker, wanted, &fits);
-                    });
-                    own += u64::from(result.as_ref().is_ok_and(|fit| theirs == Some(&fit.parameters[..])));
-                    result
-                }
-            };
-            fits.push(fit);
+            let saturated = saturated().unwrap_or(found.outcome.saturated);
+            return Some(Ok(found.describe(&domain, &self.cpu.plan.structure.kinked, saturated)));
         }
-        self.own.fetch_add(own, Ordering::Relaxed);
-        TaskOutcome { fits }
+        if searched || certified.is_none() || under_way.depends {
+            under_way.changed.push(k);
+        }
+        None
     }
 
     /// Returns the search for further minima that the CPU makes after a fit of given data. In models with
@@ -225,25 +275,19 @@ impl<'a> Settling<'a> {
         returned: Option<&ReturnedFit<'_>>,
         data: &Dataset,
         worker: &mut Worker,
-        wanted: OutcomeParts,
         fits: &[Result<FitOutcome, FitFailure>],
     ) -> Result<FitOutcome, FitFailure> {
+        let wanted = self.wanted_now();
         let start = || start_of(self.cpu.table(), &self.task.fits, index, fits);
         let converged = returned.filter(|a| a.outcome.status == CONVERGED);
-        if let Some(fitter) = self.fitters.get(index).and_then(Option::as_ref) {
-            let Some(found) = converged else {
-                // The toy is fitted as in a CPU session.
-                return if fitter.suits_lanes(&self.cpu.plan) {
-                    self.in_lanes(request, fitter, start(), data, worker, wanted)
-                } else {
-                    self.cpu.run_fit(request, start(), data, wanted, self.control, worker, true)
-                };
-            };
-            return self.cpu.again(request, found.parameters, &[], data, wanted, self.control, worker);
-        }
         let Some(converged) = converged else {
-            return self.cpu.run_fit(request, start(), data, wanted, self.control, worker, false);
+            // A toy is fitted as in a CPU session.
+            let toy = !self.fitters.is_empty();
+            return self.cpu.run_fit(request, start(), data, wanted, self.control, worker, toy);
         };
+        if !self.fitters.is_empty() {
+            return self.cpu.again(request, converged.parameters, &[], data, wanted, self.control, worker);
+        }
         let problem = self.cpu.problem(FitDomain::new(self.cpu.table(), request), data, false, self.control);
         let effort = self.to_search(request);
         let further = match effort {
@@ -257,26 +301,59 @@ impl<'a> Settling<'a> {
         Ok(outcome)
     }
 
-    /// Fits a toy whose fit the device did not complete, in SIMD lanes as a CPU session does.
-    fn in_lanes(
+    /// Makes the fits of request `k` to the toys `chosen` of `all` in SIMD lanes, as a CPU session does. The device did not
+    /// complete them.
+    fn make_in_lanes(
         &self,
+        k: usize,
         request: &FitRequest,
         fitter: &ToyFitter,
-        start: Vec<f64>,
-        data: &Dataset,
+        chosen: &[usize],
+        all: &mut [UnderWay<'_>],
         worker: &mut Worker,
-        wanted: OutcomeParts,
-    ) -> Result<FitOutcome, FitFailure> {
-        let cpu = self.cpu;
-        let start = FitDomain::new(cpu.table(), request).begin(request, start);
-        let saturated = data.saturated_main + data.saturated_constraint;
-        let toy = Toy { main: &data.main, aux: &data.aux, start: &start, saturated };
-        let end = fitter.run(cpu.level, &cpu.plan, &[toy], self.control.cancel).pop();
-        let Some(end) = end.filter(|_| !self.control.is_cancelled()) else {
-            return Err(FitFailure::Cancelled);
-        };
-        let start = || start.clone();
-        cpu.settle_end(request, fitter, end, &start, data, wanted, self.control, worker)
+    ) {
+        let (cpu, domain) = (self.cpu, FitDomain::new(self.cpu.table(), request));
+        let starts: Vec<Vec<f64>> = chosen
+            .iter()
+            .map(|&i| domain.begin(request, start_of(cpu.table(), &self.task.fits, k, &all[i].fits)))
+            .collect();
+        let sets: Vec<&Dataset> = chosen.iter().filter_map(|&i| all[i].data.as_deref()).collect();
+        let toys: Vec<Toy<'_>> = sets
+            .iter()
+            .zip(&starts)
+            .map(|(data, start)| Toy {
+                main: &data.main,
+                aux: &data.aux,
+                start,
+                saturated: data.saturated_main + data.saturated_constraint,
+            })
+            .collect();
+        let ends = fitter.run(cpu.level, &cpu.plan, &toys, self.control.cancel);
+        if self.control.is_cancelled() {
+            return;
+        }
+        let fits: Vec<_> = ends
+            .into_iter()
+            .zip(sets.iter().zip(&starts))
+            .map(|(end, (data, start))| {
+                let start = || start.clone();
+                cpu.settle_end(request, fitter, end, &start, data, self.wanted_now(), self.control, worker)
+            })
+            .collect();
+        for (&i, fit) in chosen.iter().zip(fits) {
+            all[i].fits[k] = fit;
+        }
+    }
+
+    /// Returns the inputs of the fits of request `k` in SIMD lanes; `None` if lanes do not suit them.
+    fn lanes(&self, k: usize) -> Option<&'a ToyFitter> {
+        let fitter = self.fitters.get(k).and_then(Option::as_ref);
+        fitter.filter(|_| suit_lanes(&self.cpu.plan))
+    }
+
+    /// Returns what the CPU computes with each fit.
+    fn wanted_now(&self) -> OutcomeParts {
+        if self.apart { OutcomeParts::default() } else { self.wanted }
     }
 }
 

@@ -23,7 +23,7 @@ use super::layout::{self, DrawLaunch};
 use super::offset::Offset;
 use super::prepared::{Prepared, Shared};
 use super::session::GpuSession;
-use super::settle::Settling;
+use super::settle::{DataSets, Settling};
 use super::shape;
 use crate::eval::Dataset;
 
@@ -229,13 +229,16 @@ impl<'a> Batch<'a> {
             fitters: &current.shared.fitters,
             own: &own,
         };
-        let settled = |results: &LaunchResults<'_>, i: usize| {
-            let place = i * task.fits.len();
-            let saturated = results.outcomes.get(place).map(|outcome| outcome.saturated + constant);
-            let data = || Cow::Owned(current.data(session, toys.start + i as u64));
-            settling.task(results, place, saturated, &data, &mut |work| session.lend(work))
+        // Returns the outcomes of the toys with these indices in the chunk.
+        let settled = |results: &LaunchResults<'_>, which: &[usize]| {
+            let first = |k: usize| which[k] * task.fits.len();
+            let sets = DataSets {
+                first: &first,
+                saturated: &|k| results.outcomes.get(first(k)).map(|outcome| outcome.saturated + constant),
+                data: &|k| Cow::Owned(current.data(session, toys.start + which[k] as u64)),
+            };
+            settling.tasks(results, which.len(), &sets, &mut |work| session.lend(work))
         };
-        let one = |i: usize| settled(&results, i);
         // Toys for which the CPU has to compute are finished first, all together, so that no piece waits for
         // its slowest toy.
         let count = (toys.end - toys.start) as usize;
@@ -243,15 +246,13 @@ impl<'a> Batch<'a> {
         let mut long: Vec<usize> = (0..count).filter(is_long).collect();
         let none = || TaskOutcome { fits: Vec::new() };
         let checking = Checking::new(session, results, samples);
-        let mut made = session.settle_all(
-            long.len(),
-            &|k| long.get(k).map_or_else(none, |&i| one(i)),
-            checking.len(),
-            &|i| checking.check(i),
-        );
+        let some = |places: Range<usize>| settled(&results, &long[places]);
+        let mut made = session.settle_together(long.len(), &some, checking.len(), &|i| checking.check(i));
         if !checking.end(own.swap(0, Ordering::Relaxed))? {
             long = (0..count).collect();
-            made = session.settle_all(count, &|i| settled(&LaunchResults::default(), i), 0, &|_| ());
+            let nothing = LaunchResults::default();
+            let some = |places: Range<usize>| settled(&nothing, &long[places]);
+            made = session.settle_together(count, &some, 0, &|_| ());
         }
         let mut made = long.iter().copied().zip(made).peekable();
         let per_toy = Launcher::bytes_per_fit(&session.plan) * task.fits.len().max(1);
@@ -261,9 +262,14 @@ impl<'a> Batch<'a> {
         };
         for from in (0..count).step_by(piece) {
             let to = count.min(from + piece);
-            let later =
-                |i: usize| if long.binary_search(&(from + i)).is_ok() { none() } else { one(from + i) };
-            let mut outcomes = session.settle_short(to - from, &later);
+            let is_made = |i: usize| long.binary_search(&(from + i)).is_ok();
+            let others = |places: Range<usize>| {
+                let which: Vec<usize> = places.clone().filter(|&i| !is_made(i)).map(|i| from + i).collect();
+                let mut outcomes = settled(&results, &which).into_iter();
+                let place = |i: usize| if is_made(i) { none() } else { outcomes.next().unwrap_or_else(none) };
+                places.map(place).collect()
+            };
+            let mut outcomes = session.settle_short(to - from, &others);
             while let Some((i, outcome)) = made.next_if(|(i, _)| *i < to) {
                 if let Some(place) = outcomes.get_mut(i - from) {
                     *place = outcome;

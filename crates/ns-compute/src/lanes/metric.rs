@@ -20,26 +20,14 @@ use crate::plan::Plan;
 use crate::shared_constants::FEWEST;
 use crate::terms::gaussian;
 
-/// The largest metric with which fits of toys pay on a device.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MetricLimits {
-    /// Largest number of multiplications per search direction.
-    work: usize,
-    /// Largest number of elements of the Jacobian.
-    elements: usize,
-}
+/// Number of multiplications per search direction above which fits in SIMD lanes do not pay.
+const MOST_WORK: usize = 400_000;
 
-impl MetricLimits {
-    /// In SIMD lanes: with more elements the state of eight lanes does not fit into the cache.
-    pub(crate) const LANES: Self = Self { work: 400_000, elements: 400_000 };
-    /// On a GPU. Above them the scalar optimiser is faster, because it uses the block structure of the
-    /// Hessian, and a thread block does not.
-    pub(crate) const GPU: Self = Self { work: 16_000_000, elements: 4_000_000 };
-}
-
-/// Largest number of bins of a model with dual parameters that is fitted in SIMD lanes: more need more work than
-/// [`MetricLimits::LANES`].
+/// Largest number of bins of a model with dual parameters: more need more than [`MOST_WORK`].
 pub(crate) const MOST_DUAL_BINS: usize = 134;
+
+/// Number of elements of the Jacobian above which the state of eight lanes does not fit into the cache.
+const MOST_ELEMENTS: usize = 400_000;
 
 /// A constrained parameter that acts on one bin.
 #[derive(Debug, Clone)]
@@ -76,21 +64,18 @@ pub(crate) struct Metric {
     pub(crate) primal_stiffness: Vec<f64>,
     /// Rows of the Jacobian for the primal parameters.
     pub(crate) primal_rows: Vec<f64>,
-    /// Number of multiplications per search direction.
-    work: usize,
 }
 
 impl Metric {
     /// Classifies the parameters that are not `fixed` as local, dual or primal, from the Jacobian at `theta`
-    /// and the expected auxiliary data `aux`. Returns `None` if the model is too large for `limits`, a
-    /// derivative is not finite, or an unconstrained parameter has no effect at `theta`.
+    /// and the expected auxiliary data `aux`. Returns `None` if the model does not suit SIMD lanes: it is too
+    /// large, a derivative is not finite, or an unconstrained parameter has no effect at `theta`.
     pub(crate) fn new(
         plan: &Plan,
         theta: &[f64],
         aux: &[f64],
         fixed: &[bool],
         jacobian: &Jacobian,
-        limits: MetricLimits,
     ) -> Option<Self> {
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
         let mut stiffness = vec![0.0; n];
@@ -113,7 +98,6 @@ impl Metric {
             primal: Vec::new(),
             primal_stiffness: Vec::new(),
             primal_rows: Vec::new(),
-            work: 0,
         };
         let mut others = Vec::new();
         for &p in &metric.free {
@@ -132,12 +116,8 @@ impl Metric {
             }
         }
         let loose = others.iter().filter(|(_, constrained)| !constrained).count();
-        let all = others.len();
-        let square = n_bins.saturating_mul(n_bins);
-        let dual_work = square.saturating_mul(n_bins + 3 * loose) / 6 + 2 * n_bins * all;
-        let primal_work = all * all * (3 * n_bins + all) / 6 + 2 * n_bins * all;
-        metric.work = dual_work.min(primal_work);
-        if !metric.is_within(limits, n_bins * all) {
+        let (dual_work, primal_work) = work(n_bins, others.len(), loose);
+        if !is_small(n_bins, others.len(), loose) {
             return None;
         }
         for &(p, constrained) in &others {
@@ -161,15 +141,32 @@ impl Metric {
         }
         Some(metric)
     }
+}
 
-    /// Returns whether SIMD lanes suit a metric that [`Metric::new`] made for a device with larger limits.
-    pub(crate) fn suits_lanes(&self) -> bool {
-        self.is_within(MetricLimits::LANES, self.dual_rows.len() + self.primal_rows.len())
-    }
+/// Returns the number of multiplications per search direction for `all` parameters that are not local, `loose` of which
+/// have no constraint: if the constrained ones are dual, and if they are primal.
+fn work(n_bins: usize, all: usize, loose: usize) -> (usize, usize) {
+    let square = n_bins.saturating_mul(n_bins);
+    let dual = square.saturating_mul(n_bins + 3 * loose) / 6 + 2 * n_bins * all;
+    let primal = all.saturating_mul(all).saturating_mul(3 * n_bins + all) / 6 + 2 * n_bins * all;
+    (dual, primal)
+}
 
-    fn is_within(&self, limits: MetricLimits, elements: usize) -> bool {
-        self.work <= limits.work && elements <= limits.elements
-    }
+fn is_small(n_bins: usize, all: usize, loose: usize) -> bool {
+    let (dual, primal) = work(n_bins, all, loose);
+    dual.min(primal) <= MOST_WORK && n_bins * all <= MOST_ELEMENTS
+}
+
+/// Returns whether [`Metric::new`] refuses every fit of the model's free parameters because it is too large.
+pub(crate) fn is_too_large(plan: &Plan) -> bool {
+    let mut constrained = vec![false; plan.n_parameters()];
+    plan.gaussian().for_each(|(p, _, _)| constrained[p] = true);
+    plan.poisson().for_each(|(p, _, _)| constrained[p] = true);
+    let factors = pure_factors(plan);
+    let free = |p: &usize| !plan.structure.table.fixed[*p];
+    let others = (0..plan.n_parameters()).filter(free).filter(|&p| !(factors[p] && constrained[p]));
+    let (all, loose) = others.fold((0, 0), |(all, loose), p| (all + 1, loose + usize::from(!constrained[p])));
+    !is_small(plan.n_bins(), all, loose)
 }
 
 /// Returns which parameters are per-bin factors and nothing else.

@@ -31,6 +31,9 @@ mod toys;
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use jacobian::{Jacobian, jacobian};
+pub(crate) use metric::is_too_large;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use toys::suit_lanes;
 pub(crate) use toys::{Further, Toy, ToyEnd, ToyFitter};
 
 /// Number of fits that are made at the same time, one per lane of a SIMD vector.

@@ -14,7 +14,7 @@ use super::factor_starts::factor_starts;
 use super::flips::Flips;
 use super::group::Bounds;
 use super::jacobian::jacobian;
-use super::metric::{Metric, MetricLimits};
+use super::metric::Metric;
 use super::scratch::Scratch;
 use super::starts::CommonPoint;
 use crate::CpuSession;
@@ -163,7 +163,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
                     matches!(parameter.constraint, Constraint::None) && rows.row(p).all(|(_, x)| x == 0.0)
                 })
                 .collect();
-            let Some(metric) = Metric::new(plan, &start, aux, &fixed, &rows, MetricLimits::LANES) else {
+            let Some(metric) = Metric::new(plan, &start, aux, &fixed, &rows) else {
                 continue;
             };
             let mut barrier = vec![false; start.len()];
@@ -270,8 +270,7 @@ fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemo
         let mut single = crate::eval::Scratch::new(plan);
         let rows = jacobian(level, plan, &start, &mut single);
         let fixed = vec![false; start.len()];
-        let metric =
-            Metric::new(plan, &start, &model.observed.aux, &fixed, &rows, MetricLimits::LANES).unwrap();
+        let metric = Metric::new(plan, &start, &model.observed.aux, &fixed, &rows).unwrap();
         let bounds = Bounds {
             lower: model.parameters.iter().map(|p| p.bounds.0).collect(),
             upper: model.parameters.iter().map(|p| p.bounds.1).collect(),

@@ -11,7 +11,7 @@ use super::directions::{Direction, directions};
 use super::flips::Flips;
 use super::group::Bounds;
 use super::jacobian::{has_ridge, jacobian};
-use super::metric::{Metric, MetricLimits};
+use super::metric::Metric;
 use super::search::FurtherStarts;
 use super::starts::{CommonPoint, Starts};
 use crate::eval::Scratch;
@@ -76,7 +76,7 @@ pub(crate) enum ToyEnd {
 
 /// Returns whether fits in SIMD lanes support the interpolation codes of a model. They do not support kinks
 /// and exponential interpolation.
-fn suit_lanes(plan: &Plan) -> bool {
+pub(crate) fn suit_lanes(plan: &Plan) -> bool {
     let smooth = !plan.structure.histosys.has_kink() || plan.numbers.hist_curve.is_empty();
     let exponential = !plan.structure.normsys.is_smooth_at_zero() && !plan.structure.norm_runs.is_empty();
     !plan.structure.has_kinks && smooth && !exponential
@@ -88,8 +88,8 @@ impl ToyFitter {
     /// further points fits also descend if the model can have several minima.
     ///
     /// Returns `None` if SIMD lanes do not suit the fits: kinks, exponential interpolation, a model that is
-    /// too large, or a free factor without effect. GPU sessions set `any_code`: then kinks, exponential
-    /// interpolation and larger models are accepted, and fits also start from mirror images of the minimum.
+    /// too large, or a free factor without effect. GPU sessions set `any_code`: then kinks and exponential
+    /// interpolation are accepted, and fits also start from mirror images of the minimum.
     #[expect(clippy::too_many_arguments, reason = "what fits share comes from many places")]
     pub(crate) fn new(
         level: Level,
@@ -105,8 +105,7 @@ impl ToyFitter {
             return None;
         }
         let rows = jacobian(level, plan, point, scratch);
-        let limits = if any_code { MetricLimits::GPU } else { MetricLimits::LANES };
-        let metric = Metric::new(plan, point, aux, fixed, &rows, limits)?;
+        let metric = Metric::new(plan, point, aux, fixed, &rows)?;
         let ridge = any_code && has_ridge(level, plan, point, fixed, &rows, scratch);
         let mut barrier = vec![false; plan.n_parameters()];
         let flipped = if plan.structure.has_kinks { &plan.policy.asymmetric } else { &plan.policy.nonlinear };
@@ -160,12 +159,6 @@ impl ToyFitter {
             fitter.spare = Mutex::new(vec![memory]);
         }
         Some(fitter)
-    }
-
-    /// Returns whether [`Self::run`] can make the fits, if they were prepared for a GPU.
-    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-    pub(crate) fn suits_lanes(&self, plan: &Plan) -> bool {
-        suit_lanes(plan) && self.metric.suits_lanes()
     }
 
     /// Returns whether there can be several minima.
