@@ -39,6 +39,33 @@ impl Difference {
     }
 }
 
+/// Why a device leaves fits to the CPU. Displayed as a clause that follows "the CPU made the fits, because".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeftToCpu {
+    /// The matrices of a fit are too large for a thread block.
+    Large,
+    /// A free parameter has no effect at the point where the fits start, or a derivative there is not finite.
+    WithoutEffect,
+    /// An effect is the same in both directions, so that a descent may begin on a ridge between two minima.
+    Ridge,
+    /// A fit sets a parameter free that the model fixes.
+    Released,
+}
+
+impl std::fmt::Display for LeftToCpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Large => "the model has too many bins and parameters for a thread block of the GPU",
+            Self::WithoutEffect => "a free parameter has no effect where the fits start",
+            Self::Ridge => {
+                "an effect is the same in both directions, so that a fit may start on a ridge between two minima"
+            }
+            Self::Released => "a fit sets a parameter free that the model fixes",
+        })
+    }
+}
+
 /// Differences between a device and the CPU. The CPU evaluates some of the device's fits again, in double
 /// precision, at the parameters that the device returned.
 #[derive(Debug, Clone, Copy, PartialEq)]

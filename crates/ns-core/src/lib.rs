@@ -21,7 +21,7 @@ mod session;
 mod toys;
 
 pub use binned::BinnedData;
-pub use check::{DeviceCheck, Difference};
+pub use check::{DeviceCheck, Difference, LeftToCpu};
 pub use control::{Control, Observer};
 pub use data::{Data, Drawn, Seen};
 pub use digest::Digest;

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::{Control, Data, Device, DeviceCheck, InverseHessian, SessionError, TaskOutcome, ToySource};
+use crate::{
+    Control, Data, Device, DeviceCheck, InverseHessian, LeftToCpu, SessionError, TaskOutcome, ToySource,
+};
 
 /// The point at which a fit starts.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -277,6 +279,12 @@ pub trait Session: Send + Sync {
     /// same points; `None` if the CPU itself made the fits. If `-ln L` or a gradient differs by more than its
     /// tolerance, the batch ends with [`SessionError::DeviceDisagrees`].
     fn check(&self) -> Option<DeviceCheck> {
+        None
+    }
+
+    /// Returns why the CPU made fits that the device was asked for; `None` if there were no such fits so far.
+    /// Single fits that a device could not finish do not count.
+    fn left_to_cpu(&self) -> Option<LeftToCpu> {
         None
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Exit, CliError> {
             let session = CpuSession::open(model, &Execution { threads: 1, ..Execution::default() })?;
             let choices = explain_device(&session, &execution, &JOBS);
             let threads = execution.resolved_threads();
-            Some(Explained { model: ModelSize::of(session.plan()), threads, choices })
+            Some(Explained { model: ModelSize::of(&session), threads, choices })
         }
         None => None,
     };

@@ -59,7 +59,7 @@ pub(crate) fn gammas(n_channels: usize, n_bins: usize) -> Model {
 
 /// Returns a model with about `n_systematics` nuisance parameters in `n_channels` channels of `n_bins` bins each. Every
 /// channel has a signal and three backgrounds. Every nuisance parameter changes the yields and the shape of one
-/// background in all channels, with asymmetric effects of a few percent. The counts scatter around the expected yields
+/// background in all channels, by a few percent. The counts scatter around the expected yields
 /// by about their square roots.
 pub(crate) fn systematics(n_systematics: usize, n_channels: usize, n_bins: usize) -> Model {
     let (mut channels, mut observations) = (Vec::new(), Vec::new());
@@ -77,13 +77,15 @@ pub(crate) fn systematics(n_systematics: usize, n_channels: usize, n_bins: usize
                 (0..n_bins).map(|b| 60.0 * (-slope * b as f64 / n_bins as f64).exp()).collect();
             total.iter_mut().zip(&nominal).for_each(|(sum, yields)| *sum += yields);
             let modifiers = (0..n_systematics).filter(|k| k % 3 == s).map(|k| {
-                let mut moved = |side: f64| -> Vec<f64> {
-                    let (tilt, size) = (0.02 * wiggle.next(), 0.01 * wiggle.next());
-                    let shape = |b: usize| size + tilt * (2.0 * b as f64 / n_bins as f64 - 1.0);
+                let (tilt, size, rate) = (0.02 * wiggle.next(), 0.01 * wiggle.next(), 0.02 * wiggle.next());
+                let shape = |b: usize| size + tilt * (2.0 * b as f64 / n_bins as f64 - 1.0);
+                let moved = |side: f64| -> Vec<f64> {
                     nominal.iter().enumerate().map(|(b, x)| x * (1.0 + side * shape(b))).collect()
                 };
-                let (hi, lo) = (moved(1.0), moved(-1.0));
-                let (up, down) = (1.02 + 0.01 * wiggle.next(), 0.98 + 0.01 * wiggle.next());
+                // Down differs from up by a tenth.
+                let (up, down) = (1.0, -1.0 + 0.1 * wiggle.next());
+                let (hi, lo) = (moved(up), moved(down));
+                let (up, down) = (1.0 + up * rate, 1.0 + down * rate);
                 format!(
                     r#"{{"name": "alpha{k}", "type": "histosys", "data": {{"hi_data": {hi:?}, "lo_data": {lo:?}}}}},
                        {{"name": "alpha{k}", "type": "normsys", "data": {{"hi": {up}, "lo": {down}}}}}"#

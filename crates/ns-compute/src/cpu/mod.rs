@@ -129,6 +129,13 @@ impl CpuSession {
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
+
+    /// Returns whether the model is too large for fits in SIMD lanes and on GPUs
+    /// ([`ns_core::LeftToCpu::Large`]). The scalar optimiser of the CPU makes such fits.
+    #[must_use]
+    pub fn is_too_large_for_gpus(&self) -> bool {
+        crate::lanes::is_too_large(&self.plan)
+    }
 }
 
 /// Takes an unused worker from `shelf`, or allocates one. A poisoned lock only means that another thread

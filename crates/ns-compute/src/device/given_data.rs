@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use ns_core::{BinnedData, Control, FitTask, OutcomeParts, Seen, SessionError, TaskOutcome};
+use ns_core::{BinnedData, Control, FitTask, LeftToCpu, OutcomeParts, Seen, SessionError, TaskOutcome};
 
 use super::backend::{Backend, Buffer};
 use super::batch::{LaunchResults, Launcher};
@@ -15,7 +16,7 @@ use super::covariance::Fitted;
 use super::input::Input;
 use super::layout;
 use super::session::{GpuSession, MOST_GIVEN};
-use super::settle::Settling;
+use super::settle::{DataSets, Settling};
 use super::shape;
 use crate::eval::Dataset;
 use crate::task::FitDomain;
@@ -98,7 +99,18 @@ impl GpuSession {
         control: Control<'_>,
     ) -> Result<Option<Vec<TaskOutcome>>, SessionError> {
         let released = tasks.iter().flat_map(|task| &task.fits).any(|request| !request.released.is_empty());
-        let Some(kind) = self.given_kind.as_ref().filter(|_| !released) else { return Ok(None) };
+        let kind = match &self.given_kind {
+            Ok(_) if released => Err(LeftToCpu::Released),
+            Ok(kind) => Ok(kind),
+            Err(why) => Err(*why),
+        };
+        let kind = match kind {
+            Ok(kind) => kind,
+            Err(why) => {
+                self.note_left(why);
+                return Ok(None);
+            }
+        };
         let (table, plan) = (self.cpu.table(), &self.cpu.plan);
         let sets = Sets::new(&self.cpu.observed, tasks);
         // Returns the data of a task with `-ln L` of their saturated model. The data were checked before.
@@ -134,17 +146,23 @@ impl GpuSession {
         let settle = |results: &LaunchResults<'_>, i: usize| {
             let (task, data) = (&tasks[i], data_of(i));
             let saturated = data.saturated_main + data.saturated_constraint;
-            Settling { cpu: &self.cpu, task, domains: &[], wanted, apart, control, fitters: &[], own: &own }
-                .task(results, firsts[i], Some(saturated), &|| Cow::Borrowed(data), &mut |work| {
-                    self.lend(work)
-                })
+            let sets = DataSets {
+                first: &|_| firsts[i],
+                saturated: &|_| Some(saturated),
+                data: &|_| Cow::Borrowed(data),
+            };
+            let own = &own;
+            let settling =
+                Settling { cpu: &self.cpu, task, domains: &[], wanted, apart, control, fitters: &[], own };
+            settling.tasks(results, 1, &sets, &mut |work| self.lend(work))
         };
         let checking = Checking::new(self, results, &samples);
-        let one = |i: usize| settle(&results, i);
-        let mut outcomes = self.settle_all(tasks.len(), &one, checking.len(), &|i| checking.check(i));
+        let some = |tasks: Range<usize>| tasks.flat_map(|i| settle(&results, i)).collect();
+        let mut outcomes = self.settle_all(tasks.len(), &some, checking.len(), &|i| checking.check(i));
         if !checking.end(own.load(Ordering::Relaxed))? {
-            let one = |i: usize| settle(&LaunchResults::default(), i);
-            outcomes = self.settle_all(tasks.len(), &one, 0, &|_| ());
+            let none = LaunchResults::default();
+            let some = |tasks: Range<usize>| tasks.flat_map(|i| settle(&none, i)).collect();
+            outcomes = self.settle_all(tasks.len(), &some, 0, &|_| ());
         }
         self.put_slot(slot);
         if let Some(placement) = placement {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use ns_core::{
-    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, Model,
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, LeftToCpu, Model,
     OutcomeParts, ParameterTable, Precision, Session, SessionError, Sink, ToySource,
 };
 
@@ -253,6 +253,10 @@ impl Session for MultiGpuSession {
             all.merge(&check);
         }
         Some(all)
+    }
+
+    fn left_to_cpu(&self) -> Option<LeftToCpu> {
+        self.gpus.iter().find_map(Session::left_to_cpu)
     }
 }
 

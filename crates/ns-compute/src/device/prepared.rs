@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ns_core::{FitRequest, SessionError, ToySource};
+use ns_core::{FitRequest, LeftToCpu, SessionError, ToySource};
 
 use super::draws;
 use super::fit_kind::{DeviceFitKind, Size};
@@ -116,10 +116,12 @@ impl GpuSession {
     fn share(&self, source: &ToySource, requests: &[FitRequest]) -> Result<Option<Shared>, SessionError> {
         let plan = &self.cpu.plan;
         if requests.iter().any(|request| !request.released.is_empty()) {
+            self.note_left(LeftToCpu::Released);
             return Ok(None);
         }
         let fitters = self.cpu.fitters(source, requests, true);
         if fitters.iter().any(Option::is_none) {
+            self.note_left(self.unsuitable());
             return Ok(None);
         }
         let kinds = fitters

@@ -1,10 +1,12 @@
 //! A compiled model on a GPU.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{
-    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitRequest, FitTask, Model,
-    OutcomeParts, ParameterTable, Precision, Search, Session, SessionError, Sink, TaskOutcome, ToySource,
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitRequest, FitTask,
+    LeftToCpu, Model, OutcomeParts, ParameterTable, Precision, Search, Session, SessionError, Sink,
+    TaskOutcome, ToySource,
 };
 
 use super::arena::{Arena, moved};
@@ -18,7 +20,7 @@ use super::partition::{DeliverOutcomes, TaskKind, TasksDone, in_parts};
 use super::prepared::{Prepared, RecentCache, is_of};
 use super::{layout, shape, upload};
 use crate::cpu::{CpuSession, Pool, put, take};
-use crate::lanes::{Further, ToyFitter};
+use crate::lanes::{Further, ToyFitter, is_too_large};
 use crate::optimise::Worker;
 use crate::task::{FitDomain, check_task, parts_of};
 
@@ -33,6 +35,9 @@ const BLOCKS: usize = 32;
 /// compute.
 const READERS: usize = 8;
 
+/// Function that returns the outcomes of a range of tasks.
+pub(super) type SettleTasks<'a> = dyn Fn(Range<usize>) -> Vec<TaskOutcome> + Sync + 'a;
+
 /// A compiled model on one GPU. It contains a CPU session of the same model, which makes the fits that the
 /// device cannot complete, makes searches for further minima that the device does not make, and checks the
 /// device.
@@ -43,8 +48,8 @@ pub struct GpuSession {
     pub(super) plan: layout::Plan,
     _plan_memory: Buffer,
     pub(super) threads: u32,
-    /// Inputs that all fits of given data share; `None` if these fits are left to the CPU.
-    pub(super) given_kind: Option<DeviceFitKind>,
+    /// Inputs that all fits of given data share, or why these fits are left to the CPU.
+    pub(super) given_kind: Result<DeviceFitKind, LeftToCpu>,
     /// Placement of the arrays for Hessians; `None` if Hessians are left to the CPU.
     pub(super) hessians: Option<HessianPlacement>,
     /// Lanes (streams on the device) that no launch uses now, with their memory.
@@ -54,6 +59,8 @@ pub struct GpuSession {
     /// Cache of the sources of toys.
     sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
+    /// Why the last fits that were left to the CPU were; `None` if there were none.
+    left: Mutex<Option<LeftToCpu>>,
 }
 
 impl GpuSession {
@@ -92,21 +99,22 @@ impl GpuSession {
             plan,
             _plan_memory: memory,
             threads,
-            given_kind: None,
+            given_kind: Err(LeftToCpu::Large),
             hessians,
             slots: Mutex::default(),
             prepared: RecentCache::default(),
             sources: RecentCache::default(),
             check: Mutex::default(),
+            left: Mutex::default(),
         };
         session.given_kind = session.prepare_given_kind()?;
         Ok(session)
     }
 
     /// Prepares the inputs that all fits of given data share. Their metric is computed at the model's initial
-    /// parameter values, so that it does not depend on the batch. Returns `None` if the model does not suit
+    /// parameter values, so that it does not depend on the batch. Returns the reason if the model does not suit
     /// the kernels' metric, or if descents may end on a ridge between two minima.
-    fn prepare_given_kind(&self) -> Result<Option<DeviceFitKind>, SessionError> {
+    fn prepare_given_kind(&self) -> Result<Result<DeviceFitKind, LeftToCpu>, SessionError> {
         let plan = &self.cpu.plan;
         let domain = FitDomain::new(&plan.structure.table, &FitRequest::default());
         let mut worker = take(&self.cpu.workers, plan);
@@ -121,11 +129,22 @@ impl GpuSession {
             &mut worker.scratch,
         );
         put(&self.cpu.workers, worker);
+        let Some(fitter) = fitter else { return Ok(Err(self.unsuitable())) };
         // Fits of given data make no search unless requested, so nothing would lead them away from a ridge.
-        let fitter = fitter.filter(|fitter| !fitter.has_ridge());
-        fitter
-            .map(|fitter| DeviceFitKind::new(&self.backend, &fitter, plan.n_bins(), plan.structure.has_kinks))
-            .transpose()
+        if fitter.has_ridge() {
+            return Ok(Err(LeftToCpu::Ridge));
+        }
+        DeviceFitKind::new(&self.backend, &fitter, plan.n_bins(), plan.structure.has_kinks).map(Ok)
+    }
+
+    /// Returns why the kernels do not suit a model for which there is no [`ToyFitter`].
+    pub(super) fn unsuitable(&self) -> LeftToCpu {
+        if is_too_large(&self.cpu.plan) { LeftToCpu::Large } else { LeftToCpu::WithoutEffect }
+    }
+
+    /// Notes that fits are left to the CPU, for [`Session::left_to_cpu`].
+    pub(super) fn note_left(&self, why: LeftToCpu) {
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
     /// Returns whether a fit on the device also starts from the further starting points of its kind, if there
@@ -174,41 +193,51 @@ impl GpuSession {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// Calls `one` for each of `count` tasks on the threads of the CPU session, and returns the outcomes in
-    /// the order of the tasks. The same threads begin first with the calls of `other` for the numbers 0 to
-    /// `extra - 1`.
+    /// Calls `some` for ranges of `count` tasks on the threads of the CPU session, and returns the outcomes in the order
+    /// of the tasks. The same threads begin first with the calls of `other` for the numbers 0 to `extra - 1`.
     pub(super) fn settle_all(
         &self,
         count: usize,
-        one: &(dyn Fn(usize) -> TaskOutcome + Sync),
+        some: &SettleTasks<'_>,
         extra: usize,
         other: &(dyn Fn(usize) + Sync),
     ) -> Vec<TaskOutcome> {
-        self.settle_on(usize::MAX, count, one, extra, other)
+        // Tasks that the CPU finishes take long, so that even a few of them are spread over the threads.
+        let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
+        self.settle_on(usize::MAX, (count, block), some, extra, other)
     }
 
-    /// Calls `one` for each of `count` tasks, as [`Self::settle_all`] does, but on few threads. It is meant
-    /// for tasks whose outcomes only have to be copied, which takes less time than waking more threads.
-    pub(super) fn settle_short(
+    /// Calls `some` for ranges of `count` toys whose fits the CPU makes, as [`Self::settle_all`] does. Toys of one range
+    /// are fitted together in SIMD lanes, so every thread gets one range, unless there are many toys.
+    pub(super) fn settle_together(
         &self,
         count: usize,
-        one: &(dyn Fn(usize) -> TaskOutcome + Sync),
+        some: &SettleTasks<'_>,
+        extra: usize,
+        other: &(dyn Fn(usize) + Sync),
     ) -> Vec<TaskOutcome> {
-        self.settle_on(READERS, count, one, 0, &|_| ())
+        let threads = self.cpu.pool.as_deref().map_or(1, Pool::threads);
+        let block = count.div_ceil(threads).clamp(1, BLOCK);
+        self.settle_on(usize::MAX, (count, block), some, extra, other)
+    }
+
+    /// Calls `some` for ranges of `count` tasks, as [`Self::settle_all`] does, but on few threads. It is meant
+    /// for tasks whose outcomes only have to be copied, which takes less time than waking more threads.
+    pub(super) fn settle_short(&self, count: usize, some: &SettleTasks<'_>) -> Vec<TaskOutcome> {
+        let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
+        self.settle_on(READERS, (count, block), some, 0, &|_| ())
     }
 
     fn settle_on(
         &self,
         threads: usize,
-        count: usize,
-        one: &(dyn Fn(usize) -> TaskOutcome + Sync),
+        (count, block): (usize, usize),
+        some: &SettleTasks<'_>,
         extra: usize,
         other: &(dyn Fn(usize) + Sync),
     ) -> Vec<TaskOutcome> {
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
         outcomes.resize_with(count, || TaskOutcome { fits: Vec::new() });
-        // Tasks that the CPU finishes take long, so that even a few of them are spread over the threads.
-        let block = if count < BLOCK * BLOCKS { count.div_ceil(BLOCKS).max(1) } else { BLOCK };
         let blocks: Vec<Mutex<&mut [TaskOutcome]>> = outcomes.chunks_mut(block).map(Mutex::new).collect();
         let pieces = extra + blocks.len();
         Pool::each(self.cpu.pool.as_deref(), threads, pieces, &|number| {
@@ -216,8 +245,10 @@ impl GpuSession {
             // No other thread has this block.
             let Some(places) = blocks.get(number) else { return };
             let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
-            for (i, place) in places.iter_mut().enumerate() {
-                *place = one(number * block + i);
+            let first = number * block;
+            let made = some(first..first + places.len());
+            for (place, outcome) in places.iter_mut().zip(made) {
+                *place = outcome;
             }
         });
         drop(blocks);
@@ -325,5 +356,9 @@ impl Session for GpuSession {
 
     fn check(&self) -> Option<DeviceCheck> {
         Some(*self.check.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn left_to_cpu(&self) -> Option<LeftToCpu> {
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

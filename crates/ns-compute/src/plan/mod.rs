@@ -48,6 +48,12 @@ impl Plan {
         self.structure.table.init.len()
     }
 
+    /// Returns whether second minima are common, because asymmetric effects are many and strong.
+    #[must_use]
+    pub fn is_strongly_nonlinear(&self) -> bool {
+        self.policy.strongly_nonlinear
+    }
+
     /// Returns the number of main bins.
     #[must_use]
     pub fn n_bins(&self) -> usize {

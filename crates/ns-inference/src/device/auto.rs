@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use ns_compute::Plan;
-use ns_core::Device;
+use ns_compute::CpuSession;
+use ns_core::{Device, LeftToCpu};
 use serde::Serialize;
 
 use super::costs::{COSTS, Costs, Fit, lanes_per_multiprocessor};
@@ -25,17 +25,24 @@ pub struct ModelSize {
     pub n_bins: usize,
     /// Number of floating-point operations of one evaluation of the likelihood with its gradient.
     pub operations: u64,
+    /// Whether fits of toys search for second minima, which such a model commonly has.
+    pub strongly_nonlinear: bool,
+    /// Whether the model is too large for fits in SIMD lanes and on a GPU.
+    pub large: bool,
 }
 
 impl ModelSize {
     /// Returns the size of a compiled model.
     #[must_use]
-    pub fn of(plan: &Plan) -> Self {
+    pub fn of(session: &CpuSession) -> Self {
+        let plan = session.plan();
         Self {
             n_parameters: plan.n_parameters(),
             n_free: plan.n_free(),
             n_bins: plan.n_bins(),
             operations: plan.operations(),
+            strongly_nonlinear: plan.is_strongly_nonlinear(),
+            large: session.is_too_large_for_gpus(),
         }
     }
 }
@@ -85,6 +92,11 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
+/// Returns how many times longer a toy's fit takes than that of a model of the same size without further minima.
+fn search_factor(costs: &Costs, size: &ModelSize) -> f64 {
+    if size.strongly_nonlinear { costs.several_minima } else { 1.0 }
+}
+
 /// Predicts the time, in seconds, of the fits that the CPU always makes first, even if a GPU makes the
 /// others.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
@@ -98,7 +110,9 @@ fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     let threads = 1.0 + costs.thread_efficiency * (threads.max(1) as f64 - 1.0);
     // Fits of one batch run in parallel; batches run one after another.
     let share = |fits: f64| threads.min((fits / load.batches).max(1.0));
-    let others = load.near * costs.near.seconds(operations) + load.toys * costs.toy.seconds(operations);
+    // The search for further minima is made in SIMD lanes only.
+    let toy = if size.large { costs.toy_alone } else { search_factor(costs, size) };
+    let others = load.near * costs.near.seconds(operations) + load.toys * toy * costs.toy.seconds(operations);
     let first = before(costs, size, load) + load.first * costs.first.seconds(operations) / share(load.first);
     first + others / share(load.near + load.toys)
 }
@@ -109,9 +123,10 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
     let longer = |fit: Fit| fit.operation / costs.toy.operation;
-    let lengths = load.first * longer(costs.first) + load.near * longer(costs.near) + load.toys;
+    let toy = search_factor(costs, size);
+    let lengths = load.first * longer(costs.first) + load.near * longer(costs.near) + load.toys * toy;
     // A batch takes as long as its longest fit.
-    let present = [(load.first, longer(costs.first)), (load.near, longer(costs.near)), (load.toys, 1.0)];
+    let present = [(load.first, longer(costs.first)), (load.near, longer(costs.near)), (load.toys, toy)];
     let length = present.iter().filter(|(n, _)| *n > 0.0).map(|(_, length)| *length).fold(0.0, f64::max);
     let start = if gpu.warm { 0.0 } else { costs.gpu_start };
     let waiting = load.batches * (costs.gpu_launch + costs.gpu_latency * operations * length);
@@ -144,6 +159,13 @@ pub(super) fn weigh(
     found: Result<GpuCandidate, String>,
 ) -> Choice {
     match found {
+        Ok(gpu) if size.large => choice(
+            size,
+            work,
+            threads,
+            None,
+            &format!("and {} would leave it to the CPU: {}", gpu.device, LeftToCpu::Large),
+        ),
         Err(why) => choice(size, work, threads, None, &format!("and there is no GPU: {why}")),
         Ok(gpu) => {
             let gpu_s = on_gpu(&COSTS, size, work, &gpu);
@@ -175,7 +197,14 @@ mod tests {
     use super::*;
 
     fn size(operations: u64) -> ModelSize {
-        ModelSize { n_parameters: 184, n_free: 184, n_bins: 41, operations }
+        ModelSize {
+            n_parameters: 184,
+            n_free: 184,
+            n_bins: 41,
+            operations,
+            strongly_nonlinear: false,
+            large: false,
+        }
     }
 
     fn h200(warm: bool) -> GpuCandidate {

@@ -6,6 +6,8 @@
 //!   `nextstat fit` (`first`), of `nextstat ranking` per refit (`near`) and of `nextstat hypotest-toys` per
 //!   fit (`toy`). Draw each time against the `operations` that `nextstat devices --explain` prints. The
 //!   constants are the offset and the slope of a line through the points.
+//! * `several_minima`, `toy_alone`: the same times of `nextstat hypotest-toys` for strongly nonlinear models and for
+//!   models that are too large for SIMD lanes, divided by what `toy` predicts.
 //! * `gpu_start`: the time of a process that opens a CUDA session and makes one fit, minus the time of the
 //!   same process on the CPU. The driver's cache of compiled code must be empty.
 //! * `gpu_launch`: the time of a batch with one fit of the smallest model, in a session that has made fits
@@ -39,6 +41,10 @@ pub(super) struct Costs {
     pub(super) near: Fit,
     /// Time of the fit of a toy in a batch of toys.
     pub(super) toy: Fit,
+    /// How many times longer a toy's fit takes in a strongly nonlinear model, on the CPU and on a GPU.
+    pub(super) several_minima: f64,
+    /// How many times longer a toy's fit takes in a model that is too large for SIMD lanes.
+    pub(super) toy_alone: f64,
     /// Speed that each further thread adds, relative to the first. It is below 1 because threads share memory
     /// and clock.
     pub(super) thread_efficiency: f64,
@@ -63,6 +69,8 @@ pub(super) const COSTS: Costs = Costs {
     first: Fit { least: 100e-6, operation: 5.5e-9 },
     near: Fit { least: 8e-6, operation: 0.6e-9 },
     toy: Fit { least: 2e-6, operation: 2.0e-9 },
+    several_minima: 14.0,
+    toy_alone: 2.2,
     thread_efficiency: 0.9,
     gpu_start: 0.35,
     gpu_launch: 50e-6,

@@ -82,7 +82,7 @@ pub fn resolve<S>(
 /// Returns the device that `auto` takes for `work`, with the reason, without opening a session on it.
 #[must_use]
 pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Choice {
-    let size = ModelSize::of(cpu.plan());
+    let size = ModelSize::of(cpu);
     auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_gpu)
 }
 
@@ -90,7 +90,7 @@ pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Cho
 /// time even where the CPU finishes before a GPU could start.
 #[must_use]
 pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
-    let size = ModelSize::of(cpu.plan());
+    let size = ModelSize::of(cpu);
     let found = gpu::best_gpu();
     let weigh = |work: &Work| auto::weigh(&size, *work, execution.resolved_threads(), found.clone());
     jobs.iter().map(weigh).collect()

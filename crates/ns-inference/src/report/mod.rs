@@ -70,12 +70,21 @@ impl Table {
     }
 }
 
+/// Adds to `reason` why a GPU left fits to the CPU, if it did.
+fn device_reason(session: &dyn Session, reason: Option<String>) -> Option<String> {
+    let left = session.left_to_cpu().map(|why| format!("the CPU made the fits, because {why}"));
+    match (reason, left) {
+        (Some(reason), Some(left)) => Some(format!("{reason}; {left}")),
+        (reason, left) => reason.or(left),
+    }
+}
+
 /// Device, duration and model of a run: the keys that the JSON of all results has in common.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunInfo {
     /// Name of the device that ran the fits.
     pub device: Option<String>,
-    /// Reason for this device, if `auto` chose it.
+    /// Reason for this device, if `auto` chose it, and why a GPU that was asked for left fits to the CPU.
     pub device_reason: Option<String>,
     /// Comparison of fits made on a GPU with evaluations on the CPU; `None` if the fits were made on the CPU.
     pub gpu_check: Option<GpuCheck>,
@@ -102,7 +111,7 @@ impl RunInfo {
     pub fn on(session: &dyn Session, reason: Option<String>, started: Instant) -> Self {
         Self {
             device: Some(session.device().to_string()),
-            device_reason: reason,
+            device_reason: device_reason(session, reason),
             gpu_check: GpuCheck::of(session),
             wall_s: Some(started.elapsed().as_secs_f64()),
             ..Self::default()

@@ -29,6 +29,10 @@ pub const CUDA_STATISTIC: f64 = 1e-8;
 /// Fraction of toys that must agree with smooth interpolation.
 pub const CUDA_STATISTIC_FRACTION: f64 = 0.9999;
 
+/// Fraction of toys that must agree in strongly nonlinear models, where two searches may end in different
+/// minima.
+pub const CUDA_STATISTIC_NONLINEAR_FRACTION: f64 = 0.98;
+
 /// Tolerance of the test statistic of a toy with piecewise interpolation, where two searches may end in
 /// different minima.
 pub const CUDA_STATISTIC_PIECEWISE: f64 = 1e-6;
@@ -41,7 +45,7 @@ pub const CUDA_IMPACT: f64 = 1e-6;
 pub const CUDA_TOP: f64 = 10.0;
 
 /// All numbers of the contract with their names.
-pub const ALL: [(&str, f64); 13] = [
+pub const ALL: [(&str, f64); 14] = [
     ("CUDA_NLL_ROUNDINGS", CUDA_NLL_ROUNDINGS),
     ("CUDA_NLL_FLOOR", CUDA_NLL_FLOOR),
     ("CUDA_GRADIENT", CUDA_GRADIENT),
@@ -51,6 +55,7 @@ pub const ALL: [(&str, f64); 13] = [
     ("CUDA_COVARIANCE", CUDA_COVARIANCE),
     ("CUDA_STATISTIC", CUDA_STATISTIC),
     ("CUDA_STATISTIC_FRACTION", CUDA_STATISTIC_FRACTION),
+    ("CUDA_STATISTIC_NONLINEAR_FRACTION", CUDA_STATISTIC_NONLINEAR_FRACTION),
     ("CUDA_STATISTIC_PIECEWISE", CUDA_STATISTIC_PIECEWISE),
     ("CUDA_STATISTIC_PIECEWISE_FRACTION", CUDA_STATISTIC_PIECEWISE_FRACTION),
     ("CUDA_IMPACT", CUDA_IMPACT),

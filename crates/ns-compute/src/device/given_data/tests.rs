@@ -3,7 +3,7 @@
 
 use ns_core::{
     BinnedData, Channel, Condition, Constraint, Data, Effect, Execution, FitOutcome, FitRequest,
-    Interpolation, Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
+    Interpolation, LeftToCpu, Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
 };
 
 use super::super::host;
@@ -194,7 +194,33 @@ fn a_ridge_between_two_minima_is_no_minimum() {
             assert!((here[0].nll - there[0].nll).abs() < 1e-9, "{} and {}", here[0].nll, there[0].nll);
             assert!(there[0].parameters[1].abs() > 1.0);
         }
+        assert_eq!((gpu.left_to_cpu(), cpu.left_to_cpu()), (Some(LeftToCpu::Ridge), None));
     }
+}
+
+/// A GPU session says why the CPU made the fits of a model that is too large for the kernels, and before that nothing.
+#[test]
+fn fits_of_a_large_model_are_left_to_the_cpu_with_the_reason() {
+    let (n_alphas, n_bins) = (150, 200);
+    let nominal = vec![100.0; n_bins];
+    let moved = |p: usize, by: f64| -> Vec<f64> {
+        (0..n_bins).map(|b| 100.0 + by * (((b * (p + 3)) % 7) as f64 - 3.0)).collect()
+    };
+    let mut parameters = vec![parameter("mu", 1.0, (0.0, 10.0), Constraint::None)];
+    let mut modifiers = vec![modifier(0, Effect::NormFactor)];
+    for p in 1..=n_alphas {
+        let constraint = Constraint::Gaussian { sigma: 1.0, aux: p - 1 };
+        parameters.push(parameter(&format!("alpha{p}"), 0.0, (-5.0, 5.0), constraint));
+        modifiers.push(modifier(p, Effect::HistoSys { lo: moved(p, -1.0), hi: moved(p, 1.0) }));
+    }
+    let channels = vec![vec![sample(&nominal, modifiers)]];
+    let model = model_of(parameters, channels, vec![103.0; n_bins], vec![0.0; n_alphas]);
+    let gpu = host::open(&model, &Execution::default()).unwrap();
+    assert!(gpu.cpu.is_too_large_for_gpus());
+    assert_eq!(gpu.left_to_cpu(), None);
+    assert!(fits(&gpu, &[FitRequest::default()])[0].converged());
+    assert_eq!(gpu.left_to_cpu(), Some(LeftToCpu::Large));
+    assert_eq!(gpu.check().map(|check| check.n_fits), Some(0));
 }
 
 /// Regression test: at the point of the metric that all fits share, the derivative of the yields by the
