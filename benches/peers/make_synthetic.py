@@ -2,6 +2,9 @@
 """Workspaces of any size, for scaling studies; printed as JSON.
 
     make_synthetic.py gammas CHANNELS BINS      signal over background, one free Poisson gamma per bin
+    make_synthetic.py systematics PARAMETERS CHANNELS BINS
+                                                signal over three backgrounds, each with a third of PARAMETERS
+                                                nuisance parameters that change its yields and its shape
     make_synthetic.py stack COPIES WS.json...   COPIES of each workspace side by side in one likelihood:
                                                 one `mu` for all their POIs, one `lumi`, all else its own
 """
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import pathlib
 import sys
 
@@ -47,6 +51,47 @@ def gammas(n_channels: int, n_bins: int) -> dict:
         "channels": channels,
         "observations": observations,
         "measurements": [{"name": "gammas", "config": {"poi": "mu", "parameters": []}}],
+        "version": "1.0.0",
+    }
+
+
+def systematics(n_systematics: int, n_channels: int, n_bins: int) -> dict:
+    """The model that `systematics` in crates/ns-compute/benches/models makes."""
+    golden, calls = 0.618_033_988_749_894_9, 0
+
+    def wiggle() -> float:
+        nonlocal calls
+        calls += 1
+        return 2.0 * math.fmod(calls * golden, 1.0) - 1.0
+
+    channels, observations = [], []
+    for c in range(n_channels):
+        signal = [5.0 * math.exp(-0.5 * ((b - 0.5 * n_bins) / 4.0) ** 2) for b in range(n_bins)]
+        mu = {"name": "mu", "type": "normfactor", "data": None}
+        samples = [{"name": "signal", "data": signal, "modifiers": [mu]}]
+        total = list(signal)
+        for s in range(3):
+            slope = 0.4 + 0.5 * s + 0.05 * c
+            nominal = [60.0 * math.exp(-slope * b / n_bins) for b in range(n_bins)]
+            total = [t + x for t, x in zip(total, nominal)]
+            modifiers = []
+            for k in range(s, n_systematics, 3):
+                tilt, size, rate = 0.02 * wiggle(), 0.01 * wiggle(), 0.02 * wiggle()
+                shape = [size + tilt * (2.0 * b / n_bins - 1.0) for b in range(n_bins)]
+                up, down = 1.0, -1.0 + 0.1 * wiggle()
+                sides = [[x * (1.0 + side * y) for x, y in zip(nominal, shape)] for side in (up, down)]
+                histosys = {"hi_data": sides[0], "lo_data": sides[1]}
+                normsys = {"hi": 1.0 + up * rate, "lo": 1.0 + down * rate}
+                modifiers.append({"name": f"alpha{k}", "type": "histosys", "data": histosys})
+                modifiers.append({"name": f"alpha{k}", "type": "normsys", "data": normsys})
+            samples.append({"name": f"background{s}", "data": nominal, "modifiers": modifiers})
+        observed = [round(x + math.sqrt(x) * 1.7 * wiggle()) for x in total]
+        channels.append({"name": f"region{c:02}", "samples": samples})
+        observations.append({"name": f"region{c:02}", "data": observed})
+    return {
+        "channels": channels,
+        "observations": observations,
+        "measurements": [{"name": "systematics", "config": {"poi": "mu", "parameters": []}}],
         "version": "1.0.0",
     }
 
@@ -102,12 +147,18 @@ def main() -> None:
     one = kinds.add_parser("gammas")
     one.add_argument("channels", type=int)
     one.add_argument("bins", type=int)
+    three = kinds.add_parser("systematics")
+    three.add_argument("parameters", type=int)
+    three.add_argument("channels", type=int)
+    three.add_argument("bins", type=int)
     two = kinds.add_parser("stack")
     two.add_argument("copies", type=int)
     two.add_argument("workspaces", type=pathlib.Path, nargs="+")
     arguments = parser.parse_args()
     if arguments.kind == "gammas":
         result = gammas(arguments.channels, arguments.bins)
+    elif arguments.kind == "systematics":
+        result = systematics(arguments.parameters, arguments.channels, arguments.bins)
     else:
         loaded = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.workspaces]
         result = stack(arguments.copies, loaded)
