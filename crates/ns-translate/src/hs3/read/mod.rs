@@ -1,0 +1,117 @@
+//! Reads the JSON tree of an HS3 file into a [`Document`], with every problem of its structure.
+
+mod analyses;
+mod data;
+mod distributions;
+mod fields;
+mod functions;
+mod histfactory;
+
+use serde_json::Value;
+
+use crate::pyhf::expect::{self, ValueLocation};
+use crate::pyhf::names::{LONGEST, quoted};
+use crate::pyhf::problem::Report;
+
+use super::document::{Document, Named};
+use fields::Fields;
+
+/// Reads a document. Parts that cannot be read are left out, and reported.
+pub(super) fn read(tree: &Value, report: &mut Report) -> Document {
+    let place = ValueLocation::new("", "The document");
+    let Some(fields) = Fields::of(tree, place, report) else { return Document::default() };
+    let mut document = Document { from_root: metadata(&fields, report), ..Document::default() };
+    // What is in `misc` is not part of the model, but ROOT keeps there which parameters are constant.
+    if let Some(misc) = fields.optional("misc") {
+        document.constants = constants(misc);
+    }
+    let from_root = document.from_root;
+    document.distributions = parts(&fields, "distributions", "Distribution", report, |fields, report| {
+        distributions::read(fields, from_root, report)
+    });
+    document.functions = parts(&fields, "functions", "Function", report, functions::read);
+    document.data = parts(&fields, "data", "Data set", report, data::read);
+    document.likelihoods = parts(&fields, "likelihoods", "Likelihood", report, analyses::likelihood);
+    document.domains = parts(&fields, "domains", "Domain", report, analyses::domain);
+    document.points = parts(&fields, "parameter_points", "Parameter point", report, analyses::point);
+    document.analyses = parts(&fields, "analyses", "Analysis", report, analyses::analysis);
+    fields.finish(report);
+    document
+}
+
+/// Reads the metadata. Returns whether ROOT or pyhs3 wrote the file.
+fn metadata(fields: &Fields<'_>, report: &mut Report) -> bool {
+    let Some(value) = fields.required("metadata", report) else { return false };
+    let place = ValueLocation::new("/metadata", "The metadata");
+    let Some(metadata) = Fields::of(value, place, report) else { return false };
+    if let Some(version) = metadata.text("hs3_version", report) {
+        // 0.1 was written by ROOT 6.26, before HistFactory modifiers named their parameters.
+        if !version.starts_with("0.2") && !version.starts_with("0.3") {
+            report.warn(
+                metadata.path("hs3_version"),
+                format!(
+                    "The file follows version {} of HS3; versions 0.2 and 0.3 are known.",
+                    quoted(version)
+                ),
+                "Check the result, because words may have changed their meaning.",
+            );
+        }
+    }
+    let packages = metadata.optional("packages").and_then(Value::as_array);
+    packages.is_some_and(|packages| {
+        let name = |package: &Value| package.get("name").and_then(Value::as_str).map(str::to_lowercase);
+        packages.iter().filter_map(name).any(|name| name == "root" || name == "pyhs3")
+    })
+}
+
+/// Returns the names that ROOT tags as constant.
+fn constants(misc: &Value) -> Vec<String> {
+    let attributes = misc.pointer("/ROOT_internal/attributes").and_then(Value::as_object);
+    let constant = |value: &Value| {
+        let tags = value.get("tags").and_then(Value::as_array);
+        tags.is_some_and(|tags| tags.iter().any(|tag| tag == "Constant"))
+    };
+    let named = attributes.into_iter().flatten().filter(|(_, value)| constant(value));
+    named.map(|(name, _)| name.clone()).collect()
+}
+
+/// Reads the array of named objects under a key of the document; an absent array is empty.
+fn parts<T>(
+    document: &Fields<'_>,
+    key: &'static str,
+    kind: &str,
+    report: &mut Report,
+    mut read: impl FnMut(&Fields<'_>, &mut Report) -> Option<T>,
+) -> Vec<Named<T>> {
+    if document.optional(key).is_none() {
+        return Vec::new();
+    }
+    let mut named = Vec::new();
+    for (value, place) in document.items(key, "objects", report) {
+        let name = value.get("name").and_then(Value::as_str).unwrap_or_default();
+        let what = if name.is_empty() {
+            format!("A {}", kind.to_lowercase())
+        } else {
+            format!("{kind} {}", quoted(name))
+        };
+        let place = ValueLocation::new(place.path, what);
+        let path = place.path.clone();
+        let Some(fields) = Fields::of(value, place, report) else { continue };
+        let name = fields.text("name", report).map(str::to_owned);
+        let content = read(&fields, report);
+        // Without the content it is not known which keys belong there.
+        if content.is_some() {
+            fields.finish(report);
+        }
+        let (Some(name), Some(content)) = (name, content) else { continue };
+        if name.is_empty() || name.len() > LONGEST {
+            report.error(
+                format!("{path}/name"),
+                format!("The name of {} is empty or longer than {LONGEST} bytes.", expect::lower(kind)),
+                "Give it a shorter name.",
+            );
+        }
+        named.push(Named { name, path, content });
+    }
+    named
+}
