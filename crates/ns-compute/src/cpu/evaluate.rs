@@ -1,6 +1,6 @@
 //! Values, gradients, Hessians and expected data at given points.
 
-use ns_core::{BinnedData, Data, EXPECTED, Evaluation, EvaluationRequest, SessionError};
+use ns_core::{Data, EXPECTED, Evaluation, EvaluationRequest, Observations, SessionError};
 
 use super::{CpuSession, put, take};
 use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
@@ -117,13 +117,13 @@ impl CpuSession {
     }
 
     /// Returns the expected main and auxiliary data at one point.
-    pub(super) fn expected(&self, parameters: &[f64], of: &Data) -> Result<BinnedData, SessionError> {
+    pub(super) fn expected(&self, parameters: &[f64], of: &Data) -> Result<Observations, SessionError> {
         let plan = &self.plan;
         length("parameters", parameters.len(), plan.n_parameters())?;
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let mut main = self.evaluate_points(of, parameters, request)?.expected;
         let aux = main.split_off(plan.n_bins());
-        Ok(BinnedData { main, aux })
+        Ok(Observations::binned(main, aux))
     }
 
     pub(super) fn asimov_data(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use ns_core::{BinnedData, Control, FitTask, OutcomeParts, Seen, SessionError, TaskOutcome};
+use ns_core::{Control, FitTask, Observations, OutcomeParts, Seen, SessionError, TaskOutcome};
 
 use super::backend::{Backend, Buffer};
 use super::batch::{LaunchResults, Launcher};
@@ -26,12 +26,12 @@ struct Sets<'a> {
     observed: &'a Dataset,
     /// Index of each task's data in `own`; `None` for the observed data.
     places: Vec<Option<usize>>,
-    own: Vec<(&'a BinnedData, OnceLock<Dataset>)>,
+    own: Vec<(&'a Observations, OnceLock<Dataset>)>,
 }
 
 impl<'a> Sets<'a> {
     fn new(observed: &'a Dataset, tasks: &'a [FitTask]) -> Self {
-        let mut known: HashMap<*const BinnedData, usize> = HashMap::new();
+        let mut known: HashMap<*const Observations, usize> = HashMap::new();
         let mut own = Vec::new();
         let places = tasks.iter().map(|task| match &task.data.seen {
             Seen::Given(binned) => Some(*known.entry(Arc::as_ptr(binned)).or_insert_with(|| {
@@ -65,7 +65,7 @@ impl<'a> Sets<'a> {
         self.places.get(task).copied().flatten().map_or(0, |place| place + 1)
     }
 
-    fn place(&self, task: usize) -> Option<&(&'a BinnedData, OnceLock<Dataset>)> {
+    fn place(&self, task: usize) -> Option<&(&'a Observations, OnceLock<Dataset>)> {
         self.places.get(task).copied().flatten().and_then(|place| self.own.get(place))
     }
 }
