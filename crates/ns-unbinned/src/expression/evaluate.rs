@@ -3,7 +3,7 @@
 use super::node::{Binary, Expression, Node, Unary};
 
 /// Numbers that differ by at most this many units in the last place of the larger one are almost equal.
-const ALMOST: f64 = 4.0;
+pub(super) const ALMOST: f64 = 4.0;
 
 impl Unary {
     /// Returns the result of the operation.

@@ -20,6 +20,7 @@ mod evaluate;
 mod function;
 mod node;
 mod parse;
+mod tape;
 mod token;
 
 pub use error::{ExpressionError, Mistake};

@@ -125,6 +125,79 @@ fn depth_and_length_are_limited() {
     assert_eq!(error.mistake, Mistake::TooLong { length: LONGEST + 1, limit: LONGEST });
 }
 
+/// Evaluates operations one after another, to compare them with the expression that they were made of.
+fn computed(ops: &[ns_core::Op], x: f64, y: f64) -> f64 {
+    use ns_core::{Op, Value};
+    let truth = |condition: bool| f64::from(u8::from(condition));
+    let mut results: Vec<f64> = Vec::new();
+    for op in ops {
+        let r = |i: usize| results[i];
+        let result = match *op {
+            Op::Number(value) => value,
+            Op::Value(Value::Parameter(0)) => x,
+            Op::Value(_) | Op::Observable(_) => y,
+            Op::Add(a, b) => r(a) + r(b),
+            Op::Sub(a, b) => r(a) - r(b),
+            Op::Mul(a, b) => r(a) * r(b),
+            Op::Div(a, b) => r(a) / r(b),
+            Op::Pow(a, b) => r(a).powf(r(b)),
+            Op::Min(a, b) => r(a).min(r(b)),
+            Op::Max(a, b) => r(a).max(r(b)),
+            Op::Neg(a) => -r(a),
+            Op::Exp(a) => r(a).exp(),
+            Op::Ln(a) => r(a).ln(),
+            Op::Sqrt(a) => r(a).sqrt(),
+            Op::Abs(a) => r(a).abs(),
+            Op::Sin(a) => r(a).sin(),
+            Op::Cos(a) => r(a).cos(),
+            Op::Tan(a) => r(a).tan(),
+            Op::Asin(a) => r(a).asin(),
+            Op::Acos(a) => r(a).acos(),
+            Op::Atan(a) => r(a).atan(),
+            Op::Less(a, b) => truth(r(a) < r(b)),
+            Op::LessEqual(a, b) => truth(r(a) <= r(b)),
+            Op::Equal(a, b) => truth(r(a) == r(b)),
+            Op::NotEqual(a, b) => truth(r(a) != r(b)),
+            Op::And(a, b) => truth(r(a) != 0.0 && r(b) != 0.0),
+            Op::Or(a, b) => truth(r(a) != 0.0 || r(b) != 0.0),
+            Op::Not(a) => truth(r(a) == 0.0),
+            Op::Select(a, b, c) => {
+                if r(a) != 0.0 {
+                    r(b)
+                } else {
+                    r(c)
+                }
+            }
+        };
+        results.push(result);
+    }
+    results[ops.len() - 1]
+}
+
+#[test]
+fn operations_compute_the_expression() {
+    use ns_core::{Op, Tape, Value};
+    for text in [
+        "x*exp(-y/2) + pow(x, y) - log(abs(y)) * sqrt(x)",
+        "ifelse(x > y && !(x == 3), min(x, y), max(x, y))",
+        "x == 0.1*30 ? sin(x) : cos(y)",
+        "x !== y || x <= y",
+        "tan(x) + asin(x/9) + acos(y/9) + atan(x)",
+        "x",
+    ] {
+        let parsed = Expression::parse(text).unwrap();
+        let value = |name: &String| if name == "x" { 3.0 } else { -2.0 };
+        let mut ops = vec![Op::Value(Value::Parameter(0)), Op::Value(Value::Parameter(1))];
+        let operands: Vec<usize> = parsed.names().iter().map(|name| usize::from(name == "y")).collect();
+        let last = parsed.append_to(&mut ops, &operands);
+        ops.truncate(last + 1);
+        let tape = Tape::new(ops).unwrap();
+        let expected = parsed.value(|i| value(&parsed.names()[i]));
+        let found = computed(tape.ops(), 3.0, -2.0);
+        assert!(found == expected || (found.is_nan() && expected.is_nan()), "{text}: {found} {expected}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_is_too_strange(text in "[-+*/^()<>=!&|?:,. a-e0-9x]{0,40}") {
