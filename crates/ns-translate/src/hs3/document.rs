@@ -331,8 +331,11 @@ pub(crate) struct Likelihood {
     /// `center` or `integral`: how a density is compared with bins.
     pub(crate) bins: Option<Placed<String>>,
     /// Fit ranges of observables.
-    pub(crate) ranges: Vec<(String, Placed<Vec<(f64, f64)>>)>,
+    pub(crate) ranges: Vec<FitRanges>,
 }
+
+/// Name of an observable with its fit ranges.
+pub(crate) type FitRanges = (String, Placed<Vec<(f64, f64)>>);
 
 /// The range of one parameter in a domain.
 #[derive(Debug, Clone, PartialEq)]
@@ -361,4 +364,6 @@ pub(crate) struct Analysis {
     pub(crate) interest: Vec<Placed<String>>,
     pub(crate) domains: Vec<Placed<String>>,
     pub(crate) init: Option<Placed<String>>,
+    /// Further terms of the likelihood.
+    pub(crate) auxiliary: Vec<Placed<String>>,
 }

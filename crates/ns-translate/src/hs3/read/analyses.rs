@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::{self, Fields};
-use crate::hs3::document::{Analysis, Arg, DomainAxis, Likelihood, Placed, PointValue};
+use crate::hs3::document::{Analysis, Arg, DomainAxis, FitRanges, Likelihood, Placed, PointValue};
 use crate::pyhf::expect::{self, ValueLocation};
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
@@ -30,7 +30,7 @@ pub(super) fn likelihood(fields: &Fields<'_>, report: &mut Report) -> Option<Lik
 }
 
 /// Reads the fit ranges of observables: `{"x": [[100, 115], [135, 160]]}`.
-fn ranges(fields: &Fields<'_>, report: &mut Report) -> Vec<(String, Placed<Vec<(f64, f64)>>)> {
+fn ranges(fields: &Fields<'_>, report: &mut Report) -> Vec<FitRanges> {
     let Some(value) = fields.optional("nextstat.ranges") else { return Vec::new() };
     let place = fields.location("nextstat.ranges");
     let Some(map) = value.as_object() else {
@@ -132,12 +132,6 @@ pub(super) fn analysis(fields: &Fields<'_>, report: &mut Report) -> Option<Analy
             "Constraints belong into 'aux_distributions' of the likelihood.",
         );
     }
-    if fields.optional("aux_likelihood_terms").is_some() {
-        report.error(
-            fields.path("aux_likelihood_terms"),
-            "Terms of the likelihood cannot stand in an analysis.",
-            "Move their names to 'aux_distributions' of the likelihood.",
-        );
-    }
-    Some(Analysis { likelihood, interest, domains, init })
+    let auxiliary = fields.optional_names("aux_likelihood_terms", report);
+    Some(Analysis { likelihood, interest, domains, init, auxiliary })
 }

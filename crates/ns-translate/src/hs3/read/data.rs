@@ -137,14 +137,14 @@ fn unbinned(fields: &Fields<'_>, report: &mut Report) -> Option<Data> {
     }
     let weights = fields.has("weights").then(|| fields.numbers("weights", report));
     fields.ignore(&["weights"]);
-    if let Some(weights) = &weights {
-        if weights.len() != items.len() {
-            report.error(
-                fields.path("weights"),
-                format!("There are {} weights for {} events.", weights.len(), items.len()),
-                "Write one weight per event.",
-            );
-        }
+    if let Some(weights) = &weights
+        && weights.len() != items.len()
+    {
+        report.error(
+            fields.path("weights"),
+            format!("There are {} weights for {} events.", weights.len(), items.len()),
+            "Write one weight per event.",
+        );
     }
     Some(Data::Unbinned { axes, columns, weights })
 }

@@ -227,14 +227,14 @@ fn histogram(fields: &Fields<'_>, report: &mut Report) -> Option<Distribution> {
 
 /// Reads ROOT's extended density: a density with an expected number of events.
 fn extend_pdf(fields: &Fields<'_>, report: &mut Report) -> Distribution {
-    if let Some(range) = fields.optional("range_name").or_else(|| fields.optional("range")) {
-        if range.as_str() != Some("") {
-            report.error(
-                fields.here(),
-                "An extend_pdf whose rate belongs to a range is not supported.",
-                "Give the expected number of events in the whole range of the data.",
-            );
-        }
+    if let Some(range) = fields.optional("range_name").or_else(|| fields.optional("range"))
+        && range.as_str() != Some("")
+    {
+        report.error(
+            fields.here(),
+            "An extend_pdf whose rate belongs to a range is not supported.",
+            "Give the expected number of events in the whole range of the data.",
+        );
     }
     fields.ignore(&["range_name", "range"]);
     let rate = if fields.has("n") { "n" } else { "rate" };

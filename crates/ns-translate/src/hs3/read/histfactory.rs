@@ -38,15 +38,15 @@ fn sample(
     let fields = Fields::of(value, place, report)?;
     fields.ignore(&["name"]);
     let (mut contents, mut errors) = (Vec::new(), None);
-    if let Some(value) = fields.required("data", report) {
-        if let Some(inner) = Fields::of(value, fields.location("data"), report) {
-            contents = inner.numbers("contents", report);
-            if inner.has("errors") {
-                errors = Some(inner.numbers("errors", report));
-            }
-            inner.ignore(&["errors"]);
-            inner.finish(report);
+    if let Some(value) = fields.required("data", report)
+        && let Some(inner) = Fields::of(value, fields.location("data"), report)
+    {
+        contents = inner.numbers("contents", report);
+        if inner.has("errors") {
+            errors = Some(inner.numbers("errors", report));
         }
+        inner.ignore(&["errors"]);
+        inner.finish(report);
     }
     let modifiers = match fields.optional("modifiers") {
         None => Vec::new(),
