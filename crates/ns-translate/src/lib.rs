@@ -4,3 +4,6 @@
 
 pub mod hs3;
 pub mod pyhf;
+mod source;
+
+pub use source::ModelSource;
