@@ -48,6 +48,8 @@ pub(crate) struct Document {
     pub(crate) from_root: bool,
     /// Names that ROOT marks as constant.
     pub(crate) constants: Vec<String>,
+    /// Names of parts that could not be read, for which the problem is reported.
+    pub(crate) broken: Vec<String>,
 }
 
 /// A distribution: its type with its keys.
@@ -319,7 +321,7 @@ pub(crate) enum Data {
     /// One measured number.
     Point { axes: Vec<Axis>, value: f64 },
     /// A type that is not supported, or whose keys could not be read.
-    Unsupported { kind: String },
+    Unsupported { kind: String, axes: Vec<String> },
 }
 
 /// A likelihood: distributions, each with its data, and further terms.

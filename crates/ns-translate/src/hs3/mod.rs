@@ -12,5 +12,6 @@ mod index;
 mod model;
 mod read;
 mod references;
+mod words;
 
 pub use model::{Hs3, is_hs3};

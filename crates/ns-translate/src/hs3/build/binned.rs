@@ -7,6 +7,7 @@ use ns_core::{Channel, Effect, Modifier, Sample};
 use crate::hs3::check;
 use crate::hs3::document::{self, Data, Distribution, HistFactory, Likelihood, Named, WrittenConstraint};
 use crate::hs3::index::Object;
+use crate::hs3::words::count;
 use crate::pyhf::names::{quoted, show};
 use crate::pyhf::problem::Report;
 
@@ -247,9 +248,10 @@ impl Builder<'_, '_> {
             self.report.error(
                 modifier.path.clone(),
                 format!(
-                    "The modifier {} has {} parameters for {n_bins} bins.",
+                    "The modifier {} has {} for {}.",
                     quoted(&modifier.name),
-                    names.len()
+                    count(names.len(), "parameter", "parameters"),
+                    count(n_bins, "bin", "bins")
                 ),
                 "Name one parameter per bin under 'parameters'.",
             );

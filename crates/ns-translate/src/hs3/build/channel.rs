@@ -53,7 +53,7 @@ impl<'a> Builder<'a, '_> {
             Data::Unbinned { axes, .. } | Data::Binned { axes, .. } => axes,
             Data::Point { axes, value } if axes.is_empty() => return self.constrain(i, Some(*value)),
             Data::Point { axes, .. } => axes,
-            Data::Unsupported { kind } => {
+            Data::Unsupported { kind, .. } => {
                 self.report.error(
                     format!("{}/type", data.path),
                     format!("Data of type {} are not supported.", quoted(kind)),
@@ -97,11 +97,19 @@ impl<'a> Builder<'a, '_> {
             for factor in factors.iter().filter_map(|factor| index.named_distribution(factor)) {
                 self.factors(factor, axes, shapes, terms);
             }
-        } else if self.leaves(Object::Distribution(i)).iter().any(|leaf| axes.contains(leaf.as_str())) {
+        } else if self.is_shape(i, axes) {
             shapes.push(i);
         } else {
             terms.push(i);
         }
+    }
+
+    /// Returns whether a distribution describes the data. That of a histogram does so even if its axes have
+    /// other names.
+    fn is_shape(&mut self, i: usize, axes: &BTreeSet<&str>) -> bool {
+        let content = self.index.document.distributions.get(i).map(|d| &d.content);
+        matches!(content, Some(Distribution::HistFactory(_)))
+            || self.leaves(Object::Distribution(i)).iter().any(|leaf| axes.contains(leaf.as_str()))
     }
 
     /// Builds a channel of events, or of bins that are compared with a density.

@@ -102,6 +102,9 @@ impl Builder<'_, '_> {
     fn likelihood(&mut self, choice: &Choice<'_>) {
         self.collect_axes(&choice.likelihood.content);
         self.declare_groups(&choice.likelihood.content);
+        if self.report.has_errors() {
+            return;
+        }
         let likelihood = &choice.likelihood.content;
         for (name, data) in likelihood.distributions.iter().zip(&likelihood.data) {
             self.channel(name, data, likelihood);

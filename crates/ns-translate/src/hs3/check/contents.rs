@@ -1,6 +1,7 @@
 //! Checks data, histograms and samples: lengths, axes, events outside their axis.
 
 use crate::hs3::document::{Axis, Data, Distribution, Document, Effect, HistFactory};
+use crate::hs3::words::count;
 use crate::pyhf::names::{quoted, show};
 use crate::pyhf::problem::Report;
 
@@ -108,7 +109,11 @@ fn histogram(axes: &[Axis], contents: &[f64], what: &str, path: &str, report: &m
         let expected = if axes.is_empty() { 0 } else { product };
         report.error(
             format!("{path}/contents"),
-            format!("The {what} has {} contents, but its axes have {expected} bins.", contents.len()),
+            format!(
+                "The {what} has {}, but its axes have {}.",
+                count(contents.len(), "content", "contents"),
+                count(expected, "bin", "bins")
+            ),
             "Write one number per bin; the last axis runs fastest.",
         );
     }
@@ -164,13 +169,20 @@ fn events(
         }
         let outside = |x: &f64| *x < min || *x > max;
         if let Some(first) = column.iter().position(outside) {
-            let count = column.iter().filter(|x| outside(x)).count();
+            let n_outside = column.iter().filter(|x| outside(x)).count();
             let value = column.get(first).copied().unwrap_or_default();
             report.error(
                 format!("{path}/entries/{first}"),
                 format!(
-                    "Event {first} of {what} has {name} = {}, outside of its axis from {} to {}; {count} of {} events are outside.",
-                    show(value), show(min), show(max), column.len()
+                    "Event {first} of {what} has {name} = {}, outside of its axis from {} to {}; {} outside.",
+                    show(value),
+                    show(min),
+                    show(max),
+                    if n_outside == 1 {
+                        "no other event is".to_owned()
+                    } else {
+                        format!("{n_outside} of {} events are", column.len())
+                    }
                 ),
                 "Remove these events, or widen the axis.",
             );
@@ -199,8 +211,11 @@ fn samples(channel: &HistFactory, what: &str, path: &str, report: &mut Report) {
                 report.error(
                     place,
                     format!(
-                        "{thing} of sample {} has {actual} numbers, but the channel has {bins} bins.",
-                        quoted(&sample.name)
+                        "{thing} of sample {}: there {} {}, but the channel has {}.",
+                        quoted(&sample.name),
+                        if actual == 1 { "is" } else { "are" },
+                        count(actual, "number", "numbers"),
+                        count(bins, "bin", "bins")
                     ),
                     "Write one number per bin.",
                 );

@@ -39,7 +39,8 @@ pub(super) fn check(index: &Index<'_>, report: &mut Report) {
             // ROOT writes some numbers as text.
             let number =
                 reference.role == Role::Value && reference.name.parse::<f64>().is_ok_and(f64::is_finite);
-            if !known && !number && missing.insert(reference.name.to_owned()) {
+            let broken = document.broken.iter().any(|name| name == reference.name);
+            if !known && !number && !broken && missing.insert(reference.name.to_owned()) {
                 undefined(index, &leaves, reference.name, reference.path, reference.role, report);
             }
         }
@@ -53,10 +54,11 @@ fn leaves(document: &Document) -> BTreeSet<&str> {
     use crate::hs3::document::Data;
     let mut leaves = BTreeSet::new();
     for data in &document.data {
-        if let Data::Unbinned { axes, .. } | Data::Binned { axes, .. } | Data::Point { axes, .. } =
-            &data.content
-        {
-            leaves.extend(axes.iter().map(|axis| axis.name.as_str()));
+        match &data.content {
+            Data::Unbinned { axes, .. } | Data::Binned { axes, .. } | Data::Point { axes, .. } => {
+                leaves.extend(axes.iter().map(|axis| axis.name.as_str()));
+            }
+            Data::Unsupported { axes, .. } => leaves.extend(axes.iter().map(String::as_str)),
         }
     }
     leaves.extend(document.points.iter().flat_map(|p| &p.content).map(|value| value.name.as_str()));
@@ -86,7 +88,7 @@ fn undefined(
 ) {
     let near = match role {
         Role::Value => nearest(name, leaves.iter().copied().chain(index.names())),
-        Role::Distribution => nearest(name, index.names()),
+        Role::Distribution => nearest(name, index.document.distributions.iter().map(|d| d.name.as_str())),
     };
     let kinds = match role {
         Role::Value => "parameter, observable or function",
@@ -95,7 +97,8 @@ fn undefined(
     let remedy = match (near, role) {
         (Some(near), _) => format!("Did you mean {}?", quoted(near)),
         (None, Role::Value) => {
-            "Give the parameter a value in 'parameter_points', or define a function.".to_owned()
+            "Give a parameter a value in 'parameter_points', name an observable as an axis of the data, or define a function."
+                .to_owned()
         }
         (None, Role::Distribution) => "Define it under 'distributions'.".to_owned(),
     };
@@ -222,7 +225,7 @@ fn sections(index: &Index<'_>, report: &mut Report) {
     unique(document.analyses.iter().map(|a| (a.name.as_str(), a.path.as_str())), "analyses", report);
 
     let mut expect = |name: &Placed<String>, known: &[&str], kind: &str, plural: &str| {
-        if known.contains(&name.value.as_str()) {
+        if known.contains(&name.value.as_str()) || document.broken.contains(&name.value) {
             return;
         }
         let near = nearest(&name.value, known.iter().copied());

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::fields::{self, Fields};
 use crate::hs3::document::{Analysis, Arg, DomainAxis, FitRanges, Likelihood, Placed, PointValue};
+use crate::hs3::words::count;
 use crate::pyhf::expect::{self, ValueLocation};
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
@@ -19,7 +20,11 @@ pub(super) fn likelihood(fields: &Fields<'_>, report: &mut Report) -> Option<Lik
     if distributions.len() != data.len() {
         report.error(
             path,
-            format!("There are {} distributions but {} data sets.", distributions.len(), data.len()),
+            format!(
+                "The likelihood has {}, but {}.",
+                count(distributions.len(), "distribution", "distributions"),
+                count(data.len(), "data set", "data sets")
+            ),
             "Name one data set per distribution, in the same order.",
         );
         return None;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::fields::Fields;
 use crate::hs3::document::{Axis, Data};
+use crate::hs3::words::count;
 use crate::pyhf::expect;
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
@@ -26,7 +27,9 @@ pub(super) fn read(fields: &Fields<'_>, report: &mut Report) -> Option<Data> {
         }
         other => {
             fields.ignore_all();
-            Data::Unsupported { kind: other.to_owned() }
+            let axes = fields.optional("axes").and_then(Value::as_array).into_iter().flatten();
+            let name = |axis: &Value| axis.get("name").and_then(Value::as_str).map(str::to_owned);
+            Data::Unsupported { kind: other.to_owned(), axes: axes.filter_map(name).collect() }
         }
     })
 }
@@ -116,7 +119,12 @@ fn unbinned(fields: &Fields<'_>, report: &mut Report) -> Option<Data> {
         if values.len() != axes.len() {
             let (found, expected) = (values.len(), axes.len());
             bad(
-                format!("Event {i} has {found} numbers, but there are {expected} axes."),
+                format!(
+                    "Event {i} has {}, but there {} {}.",
+                    count(found, "number", "numbers"),
+                    if expected == 1 { "is" } else { "are" },
+                    count(expected, "axis", "axes"),
+                ),
                 "Write one number per axis.",
             );
             continue;
@@ -142,7 +150,11 @@ fn unbinned(fields: &Fields<'_>, report: &mut Report) -> Option<Data> {
     {
         report.error(
             fields.path("weights"),
-            format!("There are {} weights for {} events.", weights.len(), items.len()),
+            format!(
+                "There are {} for {}.",
+                count(weights.len(), "weight", "weights"),
+                count(items.len(), "event", "events")
+            ),
             "Write one weight per event.",
         );
     }

@@ -26,15 +26,17 @@ pub(super) fn read(tree: &Value, report: &mut Report) -> Document {
         document.constants = constants(misc);
     }
     let from_root = document.from_root;
-    document.distributions = parts(&fields, "distributions", "Distribution", report, |fields, report| {
+    let mut sections = Sections { document: &fields, broken: Vec::new(), report };
+    document.distributions = sections.parts("distributions", "Distribution", |fields, report| {
         distributions::read(fields, from_root, report)
     });
-    document.functions = parts(&fields, "functions", "Function", report, functions::read);
-    document.data = parts(&fields, "data", "Data set", report, data::read);
-    document.likelihoods = parts(&fields, "likelihoods", "Likelihood", report, analyses::likelihood);
-    document.domains = parts(&fields, "domains", "Domain", report, analyses::domain);
-    document.points = parts(&fields, "parameter_points", "Parameter point", report, analyses::point);
-    document.analyses = parts(&fields, "analyses", "Analysis", report, analyses::analysis);
+    document.functions = sections.parts("functions", "Function", functions::read);
+    document.data = sections.parts("data", "Data set", data::read);
+    document.likelihoods = sections.parts("likelihoods", "Likelihood", analyses::likelihood);
+    document.domains = sections.parts("domains", "Domain", analyses::domain);
+    document.points = sections.parts("parameter_points", "Parameter point", analyses::point);
+    document.analyses = sections.parts("analyses", "Analysis", analyses::analysis);
+    document.broken = sections.broken;
     fields.finish(report);
     document
 }
@@ -75,43 +77,58 @@ fn constants(misc: &Value) -> Vec<String> {
     named.map(|(name, _)| name.clone()).collect()
 }
 
-/// Reads the array of named objects under a key of the document; an absent array is empty.
-fn parts<T>(
-    document: &Fields<'_>,
-    key: &'static str,
-    kind: &str,
-    report: &mut Report,
-    mut read: impl FnMut(&Fields<'_>, &mut Report) -> Option<T>,
-) -> Vec<Named<T>> {
-    if document.optional(key).is_none() {
-        return Vec::new();
-    }
-    let mut named = Vec::new();
-    for (value, place) in document.items(key, "objects", report) {
-        let name = value.get("name").and_then(Value::as_str).unwrap_or_default();
-        let what = if name.is_empty() {
-            format!("A {}", kind.to_lowercase())
-        } else {
-            format!("{kind} {}", quoted(name))
-        };
-        let place = ValueLocation::new(place.path, what);
-        let path = place.path.clone();
-        let Some(fields) = Fields::of(value, place, report) else { continue };
-        let name = fields.text("name", report).map(str::to_owned);
-        let content = read(&fields, report);
-        // Without the content it is not known which keys belong there.
-        if content.is_some() {
-            fields.finish(report);
+/// The sections of the document: arrays of objects with names.
+struct Sections<'a, 'r> {
+    document: &'a Fields<'a>,
+    broken: Vec<String>,
+    report: &'r mut Report,
+}
+
+impl Sections<'_, '_> {
+    /// Reads the objects under a key; an absent section is empty.
+    fn parts<T>(
+        &mut self,
+        key: &'static str,
+        kind: &str,
+        mut read: impl FnMut(&Fields<'_>, &mut Report) -> Option<T>,
+    ) -> Vec<Named<T>> {
+        if self.document.optional(key).is_none() {
+            return Vec::new();
         }
-        let (Some(name), Some(content)) = (name, content) else { continue };
-        if name.is_empty() || name.len() > LONGEST {
-            report.error(
-                format!("{path}/name"),
-                format!("The name of {} is empty or longer than {LONGEST} bytes.", expect::lower(kind)),
-                "Give it a shorter name.",
-            );
+        let report = &mut *self.report;
+        let mut named = Vec::new();
+        for (value, place) in self.document.items(key, "objects", report) {
+            let name = value.get("name").and_then(Value::as_str).unwrap_or_default();
+            let what = match name {
+                "" => format!("A {}", kind.to_lowercase()),
+                name => format!("{kind} {}", quoted(name)),
+            };
+            let place = ValueLocation::new(place.path, what);
+            let path = place.path.clone();
+            let Some(fields) = Fields::of(value, place, report) else { continue };
+            let name = fields.text("name", report).map(str::to_owned);
+            let content = read(&fields, report);
+            // Without the content it is not known which keys belong there.
+            if content.is_some() {
+                fields.finish(report);
+            }
+            let Some(name) = name else { continue };
+            let Some(content) = content else {
+                self.broken.push(name);
+                continue;
+            };
+            if name.is_empty() || name.len() > LONGEST {
+                report.error(
+                    format!("{path}/name"),
+                    format!(
+                        "The name of a {} is empty, or longer than {LONGEST} bytes.",
+                        expect::lower(kind)
+                    ),
+                    "Give it another name.",
+                );
+            }
+            named.push(Named { name, path, content });
         }
-        named.push(Named { name, path, content });
+        named
     }
-    named
 }
