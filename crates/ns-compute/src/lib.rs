@@ -5,6 +5,7 @@ mod curvature;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub mod device;
 mod eval;
+mod events;
 mod lanes;
 mod linalg;
 mod optimise;

@@ -66,6 +66,17 @@ pub enum EventModelError {
         /// What the numbers are.
         what: &'static str,
     },
+    /// A density has no integral that can be computed, for example a histogram that multiplies a density of
+    /// the same observable.
+    #[error(
+        "the density of process '{process}' in event channel '{place}' cannot be normalised; write the product as one expression"
+    )]
+    CannotNormalise {
+        /// Name of the channel.
+        place: String,
+        /// Name of the process.
+        process: String,
+    },
     /// An interpolation code does not exist.
     #[error("function '{place}' has the unknown interpolation code {code}; use 0, 1, 2, 4, 5 or 6")]
     UnknownCode {

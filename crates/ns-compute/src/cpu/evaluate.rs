@@ -102,6 +102,15 @@ impl CpuSession {
         Ok(found)
     }
 
+    /// Returns an error for a model with event channels or penalties, whose data cannot be generated.
+    pub(super) fn refuse_events(&self) -> Result<(), SessionError> {
+        if self.plan.events.is_empty() {
+            return Ok(());
+        }
+        let remedy = "Asimov data and toys are made for binned models; give the data of this model";
+        Err(SessionError::ForeignData { remedy })
+    }
+
     /// Returns the expected auxiliary data: the parameter for Gaussian constraints, `tau` times the parameter
     /// for Poisson constraints.
     fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
@@ -127,8 +136,9 @@ impl CpuSession {
     }
 
     pub(super) fn asimov_data(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.refuse_events()?;
         let expected = self.expected(parameters, of)?;
-        check_data(&self.plan, &expected.main, &expected.aux).map_err(|error| match error {
+        check_data(&self.plan, &expected).map_err(|error| match error {
             SessionError::BadNumber { what: "main data", index, value, .. } => SessionError::BadNumber {
                 what: EXPECTED,
                 index,

@@ -17,8 +17,10 @@ impl CpuSession {
         match &data.seen {
             Seen::Observed => Ok(None),
             Seen::Given(binned) => {
-                check_data(&self.plan, &binned.main, &binned.aux)?;
-                Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux)))
+                check_data(&self.plan, binned)?;
+                // Data without tables of events have the observed events.
+                let events = if binned.events.is_empty() { &self.observed.events } else { &binned.events };
+                Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux, events)))
             }
             Seen::Drawn(_) => Err(SessionError::ForeignData {
                 remedy: "give counts per bin and auxiliary data (toys can be fitted, not evaluated)",

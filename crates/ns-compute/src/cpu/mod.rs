@@ -59,8 +59,8 @@ impl CpuSession {
         } else {
             None
         };
-        check_data(&plan, &model.observed.main, &model.observed.aux)?;
-        let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux);
+        check_data(&plan, &model.observed)?;
+        let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux, &model.observed.events);
         Self {
             plan: Arc::new(plan),
             smooth,
@@ -246,6 +246,9 @@ impl Session for CpuSession {
     fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
         let own = self.dataset(data)?;
         let data = own.as_ref().unwrap_or(&self.observed);
+        if !self.plan.events.is_empty() {
+            return Ok(None);
+        }
         Ok(Some(data.saturated_main + data.saturated_constraint))
     }
 }

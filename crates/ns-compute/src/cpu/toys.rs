@@ -21,6 +21,7 @@ impl CpuSession {
         seed: u64,
         hypothesis: u8,
     ) -> Result<ToySource, SessionError> {
+        self.refuse_events()?;
         let plan = &self.plan;
         let Observations { main, aux, .. } = self.expected(parameters, of)?;
         // Equal Poisson means share one table. They are common in symmetric models and for auxiliary data

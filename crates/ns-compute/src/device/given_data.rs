@@ -103,7 +103,7 @@ impl GpuSession {
         let sets = Sets::new(&self.cpu.observed, tasks);
         // Returns the data of a task with `-ln L` of their saturated model. The data were checked before.
         let data_of = |i: usize| match sets.place(i) {
-            Some((binned, made)) => made.get_or_init(|| Dataset::new(plan, &binned.main, &binned.aux)),
+            Some((binned, made)) => made.get_or_init(|| Dataset::new(plan, &binned.main, &binned.aux, &[])),
             None => sets.observed,
         };
         let mut input = Input::new();

@@ -13,6 +13,8 @@ mod numbers;
 mod policy;
 mod structure;
 
+use crate::events::EventPlan;
+
 pub(crate) use layout::{Component, CurvatureSlot, Layout};
 pub(crate) use nonlinearity::Nonlinearity;
 pub(crate) use numbers::Numbers;
@@ -39,6 +41,8 @@ pub struct Plan {
     pub(crate) structure: Structure,
     pub(crate) numbers: Numbers,
     pub(crate) policy: SearchPolicy,
+    /// Event channels and penalties.
+    pub(crate) events: EventPlan,
 }
 
 impl Plan {

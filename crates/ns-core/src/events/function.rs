@@ -48,7 +48,7 @@ pub struct InterpolationForm {
     pub lo: f64,
     /// The number at `alpha = +1`.
     pub hi: f64,
-    /// Code of the interpolation, numbered as by RooFit's `FlexibleInterpVar`: 0 adds a linear function in
+    /// Code of the interpolation, numbered as by RooFit's `flexibleInterpSingle`: 0 adds a linear function in
     /// two pieces, 1 multiplies by an exponential function in two pieces, 2 adds a parabola that continues
     /// linearly, 4 adds a polynomial of degree 6 that continues linearly, 5 multiplies by a polynomial of
     /// degree 6 that continues exponentially, 6 multiplies by a polynomial of degree 6 that continues
