@@ -10,6 +10,7 @@ mod lanes;
 mod linalg;
 mod optimise;
 mod plan;
+mod pool;
 mod shared_constants;
 mod simd;
 mod stop;

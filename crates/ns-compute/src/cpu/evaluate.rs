@@ -21,6 +21,7 @@ impl CpuSession {
         let data = own.as_ref().unwrap_or(&self.observed);
         let problem = Problem::without_box(plan, self.level, data);
         let mut worker = take(&self.workers, plan);
+        worker.scratch.events.crew = self.crew(true);
         let mut out = Evaluation::default();
         for theta in points.chunks_exact(n) {
             let terms = worker.evaluate(&problem, theta, 0.0);

@@ -7,6 +7,7 @@ use ns_core::EventTable;
 use super::Scratch;
 use crate::events;
 use crate::plan::Plan;
+use crate::shared_constants::BELOW_SATURATED;
 use crate::simd::{Level, MulAdd, isa_fn};
 use crate::terms::gaussian;
 use crate::terms::poisson::{deviance_derivatives, extended, saturated, term};
@@ -51,6 +52,26 @@ impl Dataset {
         }
     }
 
+    /// Returns these data with at most `most` events per table, evenly chosen, whose weights make up for the
+    /// others; `None` if no table has more than four times as many.
+    pub(crate) fn thinned(&self, most: usize) -> Option<Self> {
+        if self.events.iter().all(|table| table.len() <= 4 * most) {
+            return None;
+        }
+        let events = self.events.iter().map(|table| {
+            let step = table.len().div_ceil(most).max(1);
+            let kept = table.len().div_ceil(step).max(1);
+            let factor = table.len() as f64 / kept as f64;
+            let weights: Arc<[f64]> = match &table.weights {
+                Some(weights) => weights.iter().step_by(step).map(|w| factor * w).collect(),
+                None => vec![factor; kept].into(),
+            };
+            let columns = table.columns.iter().map(|column| column.iter().step_by(step).copied().collect());
+            Arc::new(EventTable { columns: columns.collect(), weights: Some(weights) })
+        });
+        Some(Self { events: events.collect(), ..self.clone() })
+    }
+
     /// Computes the constants `saturated_main` and `saturated_constraint` from the data.
     pub(crate) fn saturate(&mut self, plan: &Plan) {
         self.saturated_main = self.main.iter().map(|&n| saturated(n)).sum();
@@ -69,6 +90,9 @@ pub(crate) struct Likelihood {
     /// Sum of the absolute values of the terms as they were computed. Rounding errors are a few times the
     /// machine epsilon times this.
     pub(crate) scale: f64,
+    /// Lowest value that is believed: slightly below that of the saturated model. Minus infinity for events,
+    /// which have no saturated model.
+    pub(crate) least: f64,
 }
 
 impl Likelihood {
@@ -98,6 +122,9 @@ pub(crate) fn likelihood(
         terms.main += own.events;
         terms.constraint += own.penalties;
         terms.scale += own.scale;
+        if plan.events.has_channels() {
+            terms.least = f64::NEG_INFINITY;
+        }
     }
     terms
 }
@@ -156,7 +183,7 @@ fn body<M: MulAdd>(
     if forbidden {
         main = f64::INFINITY;
     }
-    Likelihood { main, constraint, scale }
+    Likelihood { main, constraint, scale, least: BELOW_SATURATED }
 }
 
 /// Returns the sum of the Gaussian terms.

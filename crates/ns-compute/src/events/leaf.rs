@@ -3,6 +3,7 @@
 use ns_core::{Density, Observable, Value};
 
 use super::densities;
+use super::kernels::Kernel;
 use super::program::{Builder, Memory, Program, Slot, Sources, Step};
 use super::table::Locals;
 use crate::simd::Level;
@@ -14,6 +15,7 @@ pub(super) struct Leaf {
     /// Values of the channel that are the density's variables.
     pub(super) variables: Vec<usize>,
     program: Program,
+    kernel: Option<Kernel>,
 }
 
 /// Working memory of one leaf.
@@ -21,6 +23,8 @@ pub(super) struct Leaf {
 pub(super) struct LeafMemory {
     memory: Memory,
     variables: Vec<f64>,
+    /// Components that a kernel writes.
+    columns: Vec<f64>,
 }
 
 /// Gives slots to values: constants stay constants, others become variables of a program.
@@ -51,12 +55,17 @@ impl Leaf {
         let mut values = |b: &mut Builder, value: Value| variables.slot(b, value, locals);
         let result = densities::value(&mut b, density, axes, &mut values)?;
         let program = b.finish(result, variables.locals.len(), &[]);
-        Some(Self { density: density.clone(), variables: variables.locals, program })
+        let kernel = Kernel::new(density, axes).filter(|kernel| kernel.variables() == variables.locals.len());
+        Some(Self { density: density.clone(), variables: variables.locals, program, kernel })
     }
 
     /// Allocates the working memory for blocks of `lanes` events.
     pub(super) fn memory(&self, lanes: usize) -> LeafMemory {
-        LeafMemory { memory: Memory::new(&self.program, lanes), variables: vec![0.0; self.variables.len()] }
+        LeafMemory {
+            memory: if self.kernel.is_some() { Memory::default() } else { Memory::new(&self.program, lanes) },
+            variables: vec![0.0; self.variables.len()],
+            columns: self.kernel.as_ref().map(Kernel::columns).unwrap_or_default(),
+        }
     }
 
     /// Prepares the evaluation of blocks for these values of the channel.
@@ -64,7 +73,9 @@ impl Leaf {
         for (to, &local) in memory.variables.iter_mut().zip(&self.variables) {
             *to = locals[local];
         }
-        self.program.prepare(level, Sources::of(&memory.variables), &mut memory.memory);
+        if self.kernel.is_none() {
+            self.program.prepare(level, Sources::of(&memory.variables), &mut memory.memory);
+        }
     }
 
     /// Evaluates a block of events.
@@ -76,13 +87,16 @@ impl Leaf {
         n: usize,
         memory: &mut LeafMemory,
     ) {
-        self.program.run(level, columns, from, n, &mut memory.memory);
+        match &self.kernel {
+            Some(kernel) => kernel.run(level, &memory.variables, columns, (from, n), &mut memory.columns),
+            None => self.program.run(level, columns, from, n, &mut memory.memory),
+        }
     }
 
     /// Returns the components of the density for the events of the last block, a column of `lanes` numbers
     /// each.
     pub(super) fn result<'a>(&self, memory: &'a LeafMemory) -> &'a [f64] {
-        memory.memory.value(&self.program)
+        if self.kernel.is_some() { &memory.columns } else { memory.memory.value(&self.program) }
     }
 
     /// Returns the variables and pairs of variables whose derivatives can differ from zero.

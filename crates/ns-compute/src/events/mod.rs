@@ -8,10 +8,12 @@
 
 mod chain;
 mod channel;
+mod crew;
 mod densities;
 mod expand;
 mod formula;
 mod integral;
+mod kernels;
 mod leaf;
 mod program;
 mod sources;
@@ -20,4 +22,5 @@ mod sums;
 mod table;
 mod term;
 
+pub(crate) use crew::Crew;
 pub(crate) use term::{EventPlan, EventScratch, evaluate};

@@ -30,7 +30,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    fn new(coordinates: usize) -> Self {
+    pub(super) fn new(coordinates: usize) -> Self {
         let pairs = coordinates * (coordinates + 1) / 2;
         Self {
             gradient: vec![0.0; coordinates],
@@ -82,6 +82,8 @@ pub(super) struct SumMemory {
     /// One column.
     column: Vec<f64>,
     pub(super) sums: Sums,
+    /// Whether the leaves are prepared for the current point.
+    pub(super) prepared: bool,
 }
 
 impl SumMemory {
@@ -97,6 +99,7 @@ impl SumMemory {
             slopes: vec![0.0; plan.coordinates * BLOCK],
             column: column(),
             sums: Sums::new(plan.coordinates),
+            prepared: false,
         }
     }
 
@@ -105,6 +108,7 @@ impl SumMemory {
         for (leaf, memory) in plan.leaves.iter().zip(&mut self.leaves) {
             leaf.prepare(level, locals, memory);
         }
+        self.prepared = true;
     }
 }
 
@@ -155,14 +159,20 @@ fn block_body<M: MulAdd>(
     start: usize,
     memory: &mut SumMemory,
 ) {
-    let SumMemory { leaves, products, others, density, inverse, weights, slopes, column, sums } = memory;
+    let SumMemory { leaves, products, others, density, inverse, weights, slopes, column, sums, .. } = memory;
     density.fill(0.0);
     for (t, (term, others)) in plan.terms.iter().zip(others.iter_mut()).enumerate() {
         let product = &mut products[t * BLOCK..][..BLOCK];
-        product.fill(1.0);
+        if term.leaves.is_empty() {
+            product.fill(1.0);
+        }
         let factor = |leaf: usize| &plan.leaves[leaf].result(&leaves[leaf])[..BLOCK];
         for (j, &leaf) in term.leaves.iter().enumerate() {
-            times(product, factor(leaf));
+            if j == 0 {
+                product.copy_from_slice(factor(leaf));
+            } else {
+                times(product, factor(leaf));
+            }
             if term.leaves.len() > 1 {
                 let other = &mut others[j * BLOCK..][..BLOCK];
                 other.fill(1.0);

@@ -6,10 +6,11 @@ use ns_core::{EventModelError, EventTable, Model, SessionError, Value};
 
 use super::chain::{Derivatives, Inner};
 use super::channel::ChannelPlan;
+use super::crew::{Crew, PieceMemory};
 use super::integral::IntegralMemory;
 use super::program::{Input, Memory, Sources};
 use super::sources::{FormulaPlan, FunctionMemory, Functions, Local};
-use super::sums::{Events, PIECE, SumMemory, Sums, sum_piece};
+use super::sums::{Events, Sums};
 use crate::simd::Level;
 
 /// The event-level part of a compiled model.
@@ -51,6 +52,11 @@ impl EventPlan {
     /// Returns whether there is no term.
     pub(crate) fn is_empty(&self) -> bool {
         self.channels.is_empty() && self.penalties.is_empty()
+    }
+
+    /// Returns whether there are event channels.
+    pub(crate) fn has_channels(&self) -> bool {
+        !self.channels.is_empty()
     }
 
     /// Checks that every event channel has a table with its columns, and that all numbers can be used.
@@ -97,6 +103,27 @@ pub(crate) struct EventScratch {
     pub(crate) terms: Vec<Derivatives>,
     /// Channel and event of the first density that is not positive or not finite.
     pub(crate) bad: Option<(usize, usize)>,
+    /// Threads that share the events; `None` for the calling thread alone.
+    pub(crate) crew: Option<Crew>,
+    last: Last,
+}
+
+/// The point and data of the last evaluation, whose results are used again.
+#[derive(Debug, Clone, Default)]
+struct Last {
+    theta: Vec<f64>,
+    aux: Vec<f64>,
+    tables: Vec<Arc<EventTable>>,
+    values: EventValues,
+}
+
+impl Last {
+    fn is(&self, theta: &[f64], aux: &[f64], tables: &[Arc<EventTable>]) -> bool {
+        self.theta == theta
+            && self.aux == aux
+            && self.tables.len() == tables.len()
+            && self.tables.iter().zip(tables).all(|(a, b)| Arc::ptr_eq(a, b))
+    }
 }
 
 /// Working memory of one channel.
@@ -113,7 +140,7 @@ struct ChannelMemory {
     /// All values of the channel in order: the variables of an amplitude.
     every_local: Vec<usize>,
     sums: Sums,
-    piece: SumMemory,
+    pieces: PieceMemory,
     /// Derivatives by the values of the channel.
     by_local: Derivatives,
 }
@@ -121,7 +148,6 @@ struct ChannelMemory {
 impl ChannelMemory {
     fn new(plan: &ChannelPlan) -> Self {
         let n = plan.locals.len();
-        let piece = SumMemory::new(plan);
         Self {
             locals: vec![0.0; n],
             integrals: vec![0.0; plan.integrals.iter().map(super::integral::Integral::size).sum()],
@@ -130,8 +156,8 @@ impl ChannelMemory {
             amplitudes: plan.terms.iter().map(|term| Memory::new(&term.program, 1)).collect(),
             amplitude_values: vec![0.0; plan.terms.len()],
             every_local: (0..n).collect(),
-            sums: piece.sums.clone(),
-            piece,
+            sums: Sums::new(plan.coordinates),
+            pieces: PieceMemory::default(),
             by_local: Derivatives::new(n),
         }
     }
@@ -146,6 +172,8 @@ impl EventScratch {
             penalties: plan.penalties.iter().map(FormulaPlan::memory).collect(),
             terms: plan.parameters().map(|parameters| Derivatives::new(parameters.len())).collect(),
             bad: None,
+            crew: None,
+            last: Last::default(),
         }
     }
 }
@@ -170,7 +198,10 @@ pub(crate) fn evaluate(
     tables: &[Arc<EventTable>],
     scratch: &mut EventScratch,
 ) -> EventValues {
-    let EventScratch { functions, channels, penalties, terms, bad } = scratch;
+    let EventScratch { functions, channels, penalties, terms, bad, crew, last } = scratch;
+    if last.is(theta, aux, tables) {
+        return last.values;
+    }
     let mut values = EventValues::default();
     *bad = None;
     plan.functions.evaluate(level, theta, functions);
@@ -185,7 +216,7 @@ pub(crate) fn evaluate(
                 None => plan.functions.result(local.function, functions)[0],
             };
         }
-        sum_channel(level, channel, &tables[c], memory);
+        sum_channel(level, channel, &tables[c], memory, crew.as_ref());
         if let Some(event) = memory.sums.bad {
             *bad = bad.or(Some((c, event)));
         }
@@ -213,11 +244,24 @@ pub(crate) fn evaluate(
             }
         }
     }
+    last.theta.clear();
+    last.theta.extend_from_slice(theta);
+    last.aux.clear();
+    last.aux.extend_from_slice(aux);
+    last.tables.clear();
+    last.tables.extend(tables.iter().cloned());
+    last.values = values;
     values
 }
 
 /// Computes integrals, amplitudes and the sums over all events of a channel.
-fn sum_channel(level: Level, plan: &ChannelPlan, table: &EventTable, memory: &mut ChannelMemory) {
+fn sum_channel(
+    level: Level,
+    plan: &ChannelPlan,
+    table: &EventTable,
+    memory: &mut ChannelMemory,
+    crew: Option<&Crew>,
+) {
     let mut offset = 0;
     for (integral, own) in plan.integrals.iter().zip(&mut memory.integral_memories) {
         memory.variables.clear();
@@ -242,15 +286,8 @@ fn sum_channel(level: Level, plan: &ChannelPlan, table: &EventTable, memory: &mu
     }
     let columns: Vec<&[f64]> = table.columns.iter().map(|column| &column[..]).collect();
     let events = Events { columns: &columns, weights: table.weights.as_deref(), count: table.len() };
-    memory.piece.prepare(level, plan, &memory.locals);
-    memory.sums.clear();
-    let mut from = 0;
-    while from < events.count {
-        let to = events.count.min(from + PIECE);
-        sum_piece(level, plan, events, &memory.amplitude_values, (from, to), &mut memory.piece);
-        memory.sums.add(&memory.piece.sums);
-        from = to;
-    }
+    let point = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
+    memory.pieces.sum(level, plan, events, point, crew, &mut memory.sums);
 }
 
 /// Turns derivatives by the coordinates of a channel into those by its parameters.
