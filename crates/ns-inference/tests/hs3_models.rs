@@ -1,8 +1,10 @@
 //! Values of small HS3 models, compared with formulae that are written out and integrated here.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
-use ns_core::{Data, EvaluationRequest, Execution, Model};
-use ns_inference::open_session;
+use std::path::PathBuf;
+
+use ns_core::{Control, Data, EvaluationRequest, Execution, Model};
+use ns_inference::{FitOptions, FitResult, fit, open_session};
 use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 use serde_json::{Value, json};
@@ -256,4 +258,26 @@ fn counts_and_numbers_are_data_too() {
         2.0 * nu - 20.0 * nu.ln() + p[1] - 4.0 * p[1].ln() + 0.5 * ((p[1] - 3.5) / 2.0).powi(2)
     };
     same(&model, &["mu", "b"], &[&[1.0, 4.0], &[0.4, 6.0], &[2.0, 2.5]], formula);
+}
+
+#[test]
+fn both_dialects_give_the_same_fit() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/hs3");
+    let result = |name: &str| -> FitResult {
+        let text = std::fs::read(folder.join(name)).unwrap();
+        let model = ModelSource::from_slice(&text).and_then(|source| source.model(&ModelOptions::default()));
+        let model = model.unwrap();
+        let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+        fit(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap()
+    };
+    let (text, root) = (result("mixed.hs3.json"), result("mixed_root.hs3.json"));
+    assert!(text.converged && root.converged);
+    assert!((text.twice_nll - root.twice_nll).abs() < 1e-8);
+    for name in ["mu", "eff", "n_bkg", "mass", "k_top", "g_0", "g_1"] {
+        let (a, b) = (text.uncertainty(name).unwrap(), root.uncertainty(name).unwrap());
+        assert!((a / b - 1.0).abs() < 1e-7, "{name}: {a} and {b}");
+        assert!((text.value(name).unwrap() - root.value(name).unwrap()).abs() < 1e-6 * a, "{name}");
+    }
+    // ROOT's slope has the other sign.
+    assert!((text.value("slope").unwrap() + root.value("minus_slope").unwrap()).abs() < 1e-8);
 }
