@@ -6,6 +6,7 @@
 //! variables of the leaves. Integrals, rates and coefficients enter once per evaluation, through the
 //! amplitudes; the chain rule (`chain`) leads to the parameters.
 
+mod block;
 mod chain;
 mod channel;
 mod crew;

@@ -46,6 +46,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Returns whether the model has event channels or penalties, which are evaluated on the CPU alone.
+    #[must_use]
+    pub fn has_event_terms(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Returns the number of parameters.
     #[must_use]
     pub fn n_parameters(&self) -> usize {

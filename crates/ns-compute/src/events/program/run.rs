@@ -103,11 +103,6 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    #[inline(always)]
-    fn at(&self, slot: Slot, component: usize) -> &[f64] {
-        &self.earlier[(slot * self.size + component) * self.lanes..][..self.n]
-    }
-
     /// Sets a component of the result from the same component of two operands.
     #[inline(always)]
     fn both(&mut self, c: usize, a: Slot, b: Slot, f: impl Fn(f64, f64) -> f64) {
@@ -187,9 +182,11 @@ fn run_body<M: MulAdd>(
             Step::Equal(a, b) => place.both(0, a, b, |x, y| if x == y { 1.0 } else { 0.0 }),
             Step::Select(condition, a, b) => {
                 for c in active.columns(d) {
+                    let choice = slice(place.earlier, condition, 0, &place);
+                    let (yes, no) = (slice(place.earlier, a, c, &place), slice(place.earlier, b, c, &place));
+                    let out = &mut place.out[c * lanes..][..n];
                     for i in 0..n {
-                        let from = if place.at(condition, 0)[i] != 0.0 { a } else { b };
-                        place.out[c * lanes + i] = place.at(from, c)[i];
+                        out[i] = if choice[i] != 0.0 { yes[i] } else { no[i] };
                     }
                 }
             }
@@ -218,9 +215,7 @@ fn input(input: Input<'_>, d: usize, place: &mut Place<'_>) {
 fn product<M: MulAdd>(program: &Program, slot: Slot, a: Slot, b: Slot, place: &mut Place<'_>) {
     let (d, lanes, n) = (program.variables, place.lanes, place.n);
     let active = &program.active[slot];
-    for i in 0..n {
-        place.out[i] = place.at(a, 0)[i] * place.at(b, 0)[i];
-    }
+    place.both(0, a, b, |x, y| x * y);
     for &v in &active.first {
         let (x, y) = (slice(place.earlier, a, 0, place), slice(place.earlier, b, 0, place));
         let (dx, dy) = (slice(place.earlier, a, 1 + v, place), slice(place.earlier, b, 1 + v, place));
