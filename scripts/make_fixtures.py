@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the project's own small workspaces into tests/fixtures.
+"""Writes the project's own small workspaces and HS3 models into tests/fixtures.
 
 Plain Python 3, no dependencies, and the same bytes on every run:
 
@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import pathlib
+import random
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests" / "fixtures"
@@ -590,6 +591,118 @@ def strongly_bent():
     return workspace(channels, observations, [measurement("m", "mu", *parameters)])
 
 
+# --- HS3 models ----------------------------------------------------------------------------
+
+
+def hs3_events():
+    """A peak at 125 over a falling background between 100 and 160."""
+    draw = random.Random(7)
+    peak = [round(draw.gauss(125.0, 2.0), 3) for _ in range(60)]
+    rest = [round(100.0 - 25.0 * math.log(1.0 - draw.random() * (1.0 - math.exp(-60.0 / 25.0))), 3) for _ in range(240)]
+    return [[x] for x in peak + rest]
+
+
+def hs3_domain(name, ranges):
+    axes = [{"name": key, "min": low, "max": high} for key, (low, high) in ranges.items()]
+    return {"name": name, "type": "product_domain", "axes": axes}
+
+
+HS3_RANGES = {
+    "mu": (0, 10),
+    "eff": (-5, 5),
+    "n_bkg": (0, 2000),
+    "mass": (120, 130),
+    "slope": (0, 0.2),
+    "k_top": (0, 5),
+    "g_0": (1e-10, 10),
+    "g_1": (1e-10, 10),
+}
+HS3_VALUES = {"mu": 1, "eff": 0, "n_bkg": 250, "mass": 125, "slope": 0.03, "k_top": 1, "g_0": 1, "g_1": 1}
+
+
+def hs3_mixed():
+    """Events and counts with a common nuisance parameter, in the words of the HS3 text."""
+    counts = [{"name": "region", "edges": [0, 1, 3]}]
+    mass = [{"name": "m", "min": 100, "max": 160}]
+    samples = [
+        {
+            "name": "top",
+            "data": {"contents": [80, 45], "errors": [4, 3]},
+            "modifiers": [
+                {"name": "k_top", "type": "normfactor", "parameter": "k_top"},
+                {"name": "stat", "type": "staterror", "parameters": ["g_0", "g_1"], "constraint": "Gauss"},
+            ],
+        },
+        {
+            "name": "signal",
+            "data": {"contents": [5, 12]},
+            "modifiers": [
+                {"name": "mu", "type": "normfactor", "parameter": "mu"},
+                {"name": "eff", "type": "normsys", "parameter": "eff", "constraint": "eff_term", "data": {"hi": 1.1, "lo": 0.92}},
+            ],
+        },
+    ]
+    return {
+        "metadata": {"hs3_version": "0.2.9", "description": "events and counts with a common nuisance parameter"},
+        "distributions": [
+            {"name": "peak", "type": "gaussian_dist", "x": "m", "mean": "mass", "sigma": 2},
+            {"name": "falling", "type": "exponential_dist", "x": "m", "c": "slope"},
+            {"name": "events", "type": "mixture_dist", "summands": ["peak", "falling"], "coefficients": ["n_sig", "n_bkg"], "extended": True},
+            {"name": "counts", "type": "histfactory_dist", "axes": counts, "samples": samples},
+            {"name": "eff_term", "type": "gaussian_dist", "x": "eff", "mean": 0, "sigma": 1},
+        ],
+        "functions": [{"name": "n_sig", "type": "generic_function", "expression": "50*mu*1.1^eff"}],
+        "data": [
+            {"name": "seen_events", "type": "unbinned", "axes": mass, "entries": hs3_events()},
+            {"name": "seen_counts", "type": "binned", "axes": counts, "contents": [88, 60]},
+        ],
+        "likelihoods": [
+            {"name": "all", "distributions": ["events", "counts"], "data": ["seen_events", "seen_counts"], "aux_distributions": ["eff_term"]}
+        ],
+        "domains": [hs3_domain("ranges", HS3_RANGES)],
+        "parameter_points": [{"name": "start", "parameters": [{"name": k, "value": v} for k, v in HS3_VALUES.items()]}],
+        "analyses": [{"name": "search", "likelihood": "all", "parameters_of_interest": ["mu"], "domain": "ranges", "init": "start"}],
+    }
+
+
+def hs3_mixed_root():
+    """The same model in ROOT's words, with an analysis of Asimov data before that of the observed data."""
+    model = hs3_mixed()
+    named = {part["name"]: part for key in ("distributions", "data") for part in model[key]}
+    model["metadata"] = {"hs3_version": "0.2", "packages": [{"name": "ROOT", "version": "6.40.00"}]}
+    named["falling"]["c"] = "minus_slope_exponential_inverted"
+    named["events"].update(name="events_shape")
+    named["eff_term"].update(mean="nom_eff", sigma=1.0)
+    model["distributions"].append({"name": "events", "type": "product_dist", "factors": ["events_shape", "eff_term"]})
+    for sample in named["counts"]["samples"]:
+        for modifier in sample["modifiers"]:
+            if modifier["type"] == "normsys":
+                modifier.update(constraint_name=modifier.pop("constraint"), interpolation=5)
+            elif modifier["type"] == "staterror":
+                modifier["constraint_type"] = modifier.pop("constraint")
+    model["functions"].append({"name": "minus_slope_exponential_inverted", "type": "generic_function", "expression": "-minus_slope"})
+    named["seen_events"]["axes"][0]["value"] = 125.0
+    asimov = {**named["seen_counts"], "name": "asimovData_counts", "contents": [85, 57]}
+    model["data"].append(asimov)
+    pairs = {"distributions": ["events", "counts"], "data": ["seen_events", "seen_counts"]}
+    model["likelihoods"] = [
+        {"name": "asimovData", **pairs, "data": ["seen_events", "asimovData_counts"]},
+        {"name": "obsData", **pairs},
+    ]
+    ranges = {**HS3_RANGES, "minus_slope": (-0.2, 0), "nom_eff": (-10, 10)}
+    del ranges["slope"]
+    model["domains"] = [hs3_domain("default_domain", ranges)]
+    values = {**HS3_VALUES, "minus_slope": -0.03}
+    del values["slope"]
+    point = [{"name": key, "value": value} for key, value in values.items()]
+    point.append({"name": "nom_eff", "value": 0, "const": True})
+    model["parameter_points"] = [{"name": "default_values", "parameters": point}]
+    interest = {"domains": ["default_domain"], "parameters_of_interest": ["mu"]}
+    model["analyses"] = [{"name": name, "likelihood": name, **interest} for name in ("asimovData", "obsData")]
+    model["misc"] = {"ROOT_internal": {"attributes": {"nom_eff": {"tags": ["Constant"]}}}}
+    return model
+
+
 def fixtures():
     base = background_only()
     points = list(POINTS)
@@ -609,6 +722,8 @@ def fixtures():
         "overrides.json": overrides(),
         "large_counts.json": large_counts(),
         "strongly_bent.json": strongly_bent(),
+        "hs3/mixed.hs3.json": hs3_mixed(),
+        "hs3/mixed_root.hs3.json": hs3_mixed_root(),
     }
 
 
@@ -647,13 +762,15 @@ def main():
     wanted = {name: dumps(document) + "\n" for name, document in fixtures().items()}
     if args.check:
         stale = [name for name, text in wanted.items() if not (args.output / name).is_file() or (args.output / name).read_text() != text]
-        foreign = sorted(path.name for path in args.output.glob("*.json") if path.name not in wanted)
+        present = (path.relative_to(args.output).as_posix() for path in args.output.rglob("*.json"))
+        foreign = sorted(name for name in present if name not in wanted)
         for name in stale:
             print(f"{name} is not what {pathlib.Path(__file__).name} writes", file=sys.stderr)
         for name in foreign:
             print(f"{name} is not made by {pathlib.Path(__file__).name}", file=sys.stderr)
         return 1 if stale or foreign else 0
     for name, text in wanted.items():
+        (args.output / name).parent.mkdir(parents=True, exist_ok=True)
         (args.output / name).write_text(text)
     return 0
 

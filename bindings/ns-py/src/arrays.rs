@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{BinnedData, Model};
+use ns_core::{Model, Observations};
 use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -93,7 +93,7 @@ fn bad(text: String) -> PyErr {
 pub(crate) fn datasets(
     model: &Model,
     object: &Bound<'_, PyAny>,
-) -> PyResult<(Vec<BinnedData>, Option<usize>)> {
+) -> PyResult<(Vec<Observations>, Option<usize>)> {
     let rows = Rows::read("the data", object)?;
     let (bins, aux) = (model.n_bins(), model.observed.aux.len());
     if rows.width != bins && rows.width != bins + aux {
@@ -107,10 +107,10 @@ pub(crate) fn datasets(
     let split = |row: &[f64]| {
         let (main, rest) = row.split_at(bins.min(row.len()));
         let aux = if rows.width == bins { model.observed.aux.clone() } else { rest.to_vec() };
-        BinnedData { main: main.to_vec(), aux }
+        Observations::binned(main.to_vec(), aux)
     };
     let sets = match (rows.width, rows.batch) {
-        (0, n) => vec![BinnedData::default(); n.unwrap_or(1)],
+        (0, n) => vec![Observations::default(); n.unwrap_or(1)],
         (width, _) => rows.values.chunks(width).map(split).collect(),
     };
     Ok((sets, rows.batch))
@@ -120,7 +120,7 @@ pub(crate) fn datasets(
 ///
 /// # Errors
 /// `ValueError` for a wrong length or a batch.
-pub(crate) fn dataset(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Arc<BinnedData>> {
+pub(crate) fn dataset(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Arc<Observations>> {
     let (mut sets, batch) = datasets(model, object)?;
     match (sets.pop(), batch) {
         (Some(set), None) => Ok(Arc::new(set)),

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use ns_core::{Interpolation, UnknownCode};
+use ns_translate::ModelSource;
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError, read_file,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, read_file,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,11 +16,12 @@ use crate::error::workspace_error;
 use crate::model::{Model, Note, Origin};
 use crate::work::released;
 
-/// Reads a pyhf workspace and builds the model of one measurement.
+/// Reads a pyhf workspace or an HS3 file and builds the model of one measurement or analysis.
 ///
 /// `source` is a path or a dictionary. A file may be compressed with gzip (`.json.gz`), or be a member of
 /// an archive, written as `"archive.tar.gz:path/in/archive.json"`. `measurement` is the name of a
-/// measurement, by default the first one. `patch` is a JSON Patch (a list of operations, or a path), a
+/// measurement, by default the first one; `analysis` is that of an analysis of an HS3 file, by default the
+/// only one that has no Asimov data. `patch` is a JSON Patch (a list of operations, or a path), a
 /// member of a patchset (`"patchset.json:name"`), or a list of these; `digest_check=False` applies a
 /// patchset that was made for another workspace. `interp_defaults` is "smooth" (normsys code4, histosys
 /// code4p, as in pyhf) or "piecewise" (code1, code0); `normsys_code` and `histosys_code` set one of the
@@ -32,7 +34,7 @@ use crate::work::released;
 #[pyfunction]
 #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
                     histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
-                    memory = None))]
+                    memory = None, analysis = None))]
 pub(crate) fn load_workspace(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
@@ -46,7 +48,14 @@ pub(crate) fn load_workspace(
     channels: Option<Names>,
     mask: Option<Names>,
     memory: Option<Memory>,
+    analysis: Option<String>,
 ) -> PyResult<Model> {
+    if measurement.is_some() && analysis.is_some() {
+        return Err(PyTypeError::new_err(
+            "give either measurement or analysis: they are two words for one choice",
+        ));
+    }
+    let measurement = measurement.or(analysis);
     let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
     let options = ModelOptions { measurement, interpolation, poi };
     built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory)
@@ -74,7 +83,7 @@ pub(crate) fn built(
     let model = released(py, || {
         let bytes = text.bytes()?;
         let patches = patches.into_iter().map(PatchSource::load).collect::<Result<Vec<Patch>, _>>()?;
-        let workspace = Workspace::from_slice_patched(&bytes, &patches, check)?;
+        let workspace = ModelSource::from_slice_patched(&bytes, &patches, check)?;
         let all = selection.is_everything();
         Origin::new(if all { workspace } else { workspace.select_channels(&selection)? }, options).model()
     })?;
@@ -269,8 +278,9 @@ pub(crate) fn model<'py>(py: Python<'py>, object: &Bound<'py, PyAny>) -> PyResul
     match object.cast::<Model>() {
         Ok(model) => Ok(model.clone()),
         Err(_) => {
-            let model =
-                load_workspace(py, object, None, None, "smooth", None, None, None, true, None, None, None)?;
+            let model = load_workspace(
+                py, object, None, None, "smooth", None, None, None, true, None, None, None, None,
+            )?;
             Bound::new(py, model)
         }
     }

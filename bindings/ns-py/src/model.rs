@@ -8,7 +8,8 @@ use ns_core::{Device, Execution, Interpolation, Model as CoreModel, Session, Ses
 use ns_inference::device::{compiled_session, resolve};
 use ns_inference::report::RunInfo;
 use ns_inference::{CpuSession, Work};
-use ns_translate::pyhf::{ModelOptions, Problem, Severity, Workspace, WorkspaceError};
+use ns_translate::ModelSource;
+use ns_translate::pyhf::{ModelOptions, Problem, Severity, WorkspaceError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -17,7 +18,7 @@ use crate::device::Opened;
 use crate::error::{session_error, workspace_error};
 use crate::work::released;
 
-/// The model of one measurement of a workspace. Arrays are in the order of `parameter_names()`, which is
+/// The model of one measurement of a workspace, or of one analysis of an HS3 file. Arrays are in the order of `parameter_names()`, which is
 /// that of pyhf.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Model {
@@ -37,9 +38,9 @@ pub(crate) struct Model {
     memory: Option<u64>,
 }
 
-/// The workspace and the options that a model was built from.
+/// The workspace or HS3 file and the options that a model was built from.
 pub(crate) struct Origin {
-    workspace: Workspace,
+    workspace: ModelSource,
     options: ModelOptions,
     /// The workspace as text, once it was pickled. All results of the model share this object, so that a pickle
     /// of several of them contains it only once.
@@ -60,7 +61,7 @@ pub(crate) type PickledParts<'py> =
 pub(crate) type Note = (String, String, String);
 
 impl Origin {
-    pub(crate) fn new(workspace: Workspace, options: ModelOptions) -> Self {
+    pub(crate) fn new(workspace: ModelSource, options: ModelOptions) -> Self {
         Self { workspace, options, text: OnceLock::new() }
     }
 
@@ -70,8 +71,8 @@ impl Origin {
         let text = match self.text.get() {
             Some(text) => text.clone_ref(py),
             None => {
-                let text = serde_json::to_vec(&self.workspace)
-                    .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+                let text =
+                    self.workspace.to_json().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
                 let text = PyBytes::new(py, &text).unbind();
                 self.text.get_or_init(|| text).clone_ref(py)
             }
@@ -97,7 +98,7 @@ impl Origin {
         let unknown = |error: UnknownCode| PyValueError::new_err(error.to_string());
         let (normsys, histosys) = (normsys.parse().map_err(unknown)?, histosys.parse().map_err(unknown)?);
         let options = ModelOptions { measurement, interpolation: Interpolation { normsys, histosys }, poi };
-        let workspace = released(py, || Workspace::from_slice(text))?;
+        let workspace = released(py, || ModelSource::from_slice(text))?;
         let warning =
             |(path, message, remedy)| Problem { severity: Severity::Warning, path, message, remedy };
         let notes = notes.into_iter().map(warning).collect();

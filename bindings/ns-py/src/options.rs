@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{BinnedData, Model, Search};
+use ns_core::{Model, Observations, Search};
 use ns_inference::options::Point;
 use ns_inference::{FitData, FitOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -119,7 +119,9 @@ pub(crate) fn restored(kept: &Bound<'_, PyAny>) -> PyResult<FitOptions> {
     let mut options = FitOptions::default().search(search(kept.get_item(3)?.extract()?)?);
     options = match kept.get_item(0)?.extract::<Pickled>()? {
         None => options,
-        Some((Some((main, aux)), _)) => options.data(FitData::Given(Arc::new(BinnedData { main, aux }))),
+        Some((Some((main, aux)), _)) => {
+            options.data(FitData::Given(Arc::new(Observations::binned(main, aux))))
+        }
         Some((None, poi)) => options.data(FitData::Asimov { poi }),
     };
     for (name, value) in kept.get_item(1)?.extract::<Vec<(String, f64)>>()? {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{BinnedData, Data, Execution, Session, SessionError, ToySource};
+use ns_core::{Data, Execution, Observations, Session, SessionError, ToySource};
 use ns_inference::Work;
 use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS, source_of_expectation};
 use numpy::PyArrayDyn;
@@ -100,7 +100,7 @@ pub(crate) enum Origin {
     /// A parameter point, and the number of a hypothesis, which selects the random numbers.
     Point(Vec<f64>, u8),
     /// The expected data.
-    Expectation(Arc<BinnedData>),
+    Expectation(Arc<Observations>),
 }
 
 impl Origin {

@@ -11,12 +11,13 @@ use ns_translate::pyhf::PatchArgument;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
-    /// Workspace file in pyhf's JSON, also compressed, or FILE.tar.gz:MEMBER of an archive; `-` reads
-    /// standard input
+    /// Workspace in pyhf's JSON or HS3 model, also compressed, or FILE.tar.gz:MEMBER of an archive; `-`
+    /// reads standard input
     #[arg(short, long, value_name = "FILE")]
     pub(crate) input: PathBuf,
-    /// Measurement to use [default: the first]
-    #[arg(long, value_name = "NAME")]
+    /// Measurement to use [default: the first], or analysis of an HS3 model [default: the only one that has
+    /// no Asimov data]
+    #[arg(long, visible_alias = "analysis", value_name = "NAME")]
     pub(crate) measurement: Option<String>,
     /// JSON Patch to apply, or a patchset and the name of its patch; `-` reads standard input; repeatable,
     /// applied in order

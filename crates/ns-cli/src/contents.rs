@@ -16,6 +16,9 @@ pub(crate) struct Contents {
     pub(crate) measurements: Option<Vec<String>>,
     pub(crate) poi: Option<String>,
     pub(crate) channels: Option<Vec<ChannelRow>>,
+    /// Channels in which single events are fitted; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) event_channels: Vec<EventChannelRow>,
     pub(crate) samples: Option<Vec<SampleRow>>,
     pub(crate) parameters: Option<Vec<ParameterRow>>,
     pub(crate) modifier_counts: Option<BTreeMap<&'static str, usize>>,
@@ -35,6 +38,18 @@ pub(crate) struct ChannelRow {
     pub(crate) observed: f64,
     pub(crate) nominal: f64,
     pub(crate) samples: Vec<String>,
+}
+
+/// An event channel in the result. `n_events` is the number of events in the fit ranges, and `weight` the sum
+/// of their weights.
+#[derive(Debug, Serialize)]
+pub(crate) struct EventChannelRow {
+    pub(crate) name: String,
+    pub(crate) observables: Vec<String>,
+    pub(crate) n_events: usize,
+    pub(crate) weight: f64,
+    pub(crate) extended: bool,
+    pub(crate) processes: Vec<String>,
 }
 
 /// A sample in the result. `nominal`, the nominal expected number of events, and `n_modifiers` are sums over
@@ -88,6 +103,7 @@ impl Contents {
             measurements: None,
             poi: None,
             channels: None,
+            event_channels: Vec::new(),
             samples: None,
             parameters: None,
             modifier_counts: None,
@@ -108,6 +124,7 @@ impl Contents {
             measurements: Some(measurements),
             poi: model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.clone()),
             channels: Some(channels(model)),
+            event_channels: event_channels(model),
             samples: Some(samples(model)),
             parameters: Some(parameters(model)),
             modifier_counts: Some(modifier_counts(model)),
@@ -123,7 +140,9 @@ impl Contents {
     pub(crate) fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         let mut add = |table: Table| parts.extend([Part::Text(String::new()), Part::Table(table)]);
-        if let Some(rows) = &self.channels {
+        if let Some(rows) =
+            self.channels.as_ref().filter(|rows| !rows.is_empty() || self.event_channels.is_empty())
+        {
             let mut table = Table::new(&["channel", "bins", "observed", "nominal", "samples"], &[1, 2, 3]);
             for row in rows {
                 let (observed, nominal) = (significant(row.observed), significant(row.nominal));
@@ -132,7 +151,25 @@ impl Contents {
             }
             add(table);
         }
-        if let Some(rows) = &self.samples {
+        if !self.event_channels.is_empty() {
+            let mut table = Table::new(
+                &["event channel", "observables", "events", "sum of weights", "processes"],
+                &[2, 3],
+            );
+            for row in &self.event_channels {
+                table.row([
+                    row.name.clone(),
+                    row.observables.join(", "),
+                    row.n_events.to_string(),
+                    significant(row.weight),
+                    row.processes.join(", "),
+                ]);
+            }
+            add(table);
+        }
+        if let Some(rows) =
+            self.samples.as_ref().filter(|rows| !rows.is_empty() || self.event_channels.is_empty())
+        {
             let mut table = Table::new(&["sample", "nominal", "channels", "modifiers"], &[1, 2, 3]);
             for row in rows {
                 let counts = [row.channels.len(), row.n_modifiers].map(|n| n.to_string());
@@ -178,6 +215,19 @@ fn channels(model: &Model) -> Vec<ChannelRow> {
         samples: c.samples.iter().map(|s| s.name.clone()).collect(),
     };
     model.channels.iter().map(row).collect()
+}
+
+fn event_channels(model: &Model) -> Vec<EventChannelRow> {
+    let row =
+        |(channel, table): (&ns_core::EventChannel, &std::sync::Arc<ns_core::EventTable>)| EventChannelRow {
+            name: channel.name.clone(),
+            observables: channel.observables.iter().map(|observable| observable.name.clone()).collect(),
+            n_events: table.len(),
+            weight: table.sum_of_weights(),
+            extended: channel.extended,
+            processes: channel.processes.iter().map(|process| process.name.clone()).collect(),
+        };
+    model.event_channels.iter().zip(&model.observed.events).map(row).collect()
 }
 
 fn samples(model: &Model) -> Vec<SampleRow> {

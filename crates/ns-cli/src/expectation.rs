@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ns_core::{BinnedData, Model};
+use ns_core::{Model, Observations};
 use serde::Deserialize;
 
 use crate::error::CliError;
@@ -30,7 +30,7 @@ struct ChannelTotal {
 /// # Errors
 /// If the file cannot be read or has another form, or its channels or numbers of bins are not those of the
 /// model.
-pub(crate) fn read(path: &Path, model: &Model) -> Result<BinnedData, CliError> {
+pub(crate) fn read(path: &Path, model: &Model) -> Result<Observations, CliError> {
     let usage = |why: String| CliError::Usage(format!("expectation {}: {why}", path.display()));
     let expected = "a list of numbers, one per bin, or the result of nextstat yields";
     let file: ExpectationFile = load::form(path, &usage, expected)?;
@@ -39,7 +39,7 @@ pub(crate) fn read(path: &Path, model: &Model) -> Result<BinnedData, CliError> {
         ExpectationFile::List(mut main) if main.len() == bins || main.len() == bins + aux => {
             let given = main.split_off(bins);
             let aux = if given.is_empty() { model.observed.aux.clone() } else { given };
-            Ok(BinnedData { main, aux })
+            Ok(Observations::binned(main, aux))
         }
         ExpectationFile::List(other) => Err(usage(format!(
             "it has {} numbers, but the model has {bins} bins ({} with auxiliary data)",
@@ -48,7 +48,7 @@ pub(crate) fn read(path: &Path, model: &Model) -> Result<BinnedData, CliError> {
         ))),
         ExpectationFile::Yields { channels } => {
             let main = totals(&channels, model).map_err(usage)?;
-            Ok(BinnedData { main, aux: model.observed.aux.clone() })
+            Ok(Observations::binned(main, model.observed.aux.clone()))
         }
     }
 }

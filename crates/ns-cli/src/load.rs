@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use ns_core::Model;
+use ns_translate::ModelSource;
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, Workspace, WorkspaceError, read_file,
-    read_from,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, read_file, read_from,
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
 
@@ -64,15 +64,15 @@ pub(crate) fn patches(arguments: &[PatchArgument]) -> Result<Vec<Patch>, Workspa
     arguments.iter().map(load).collect()
 }
 
-/// Reads the workspace, applies its patches, and removes the channels that the flags leave out.
+/// Reads the workspace or the HS3 file, applies patches, and removes the channels that the flags leave out.
 ///
 /// # Errors
 /// If the file or a patch cannot be read or is invalid, or a flag names a channel that does not exist.
-pub(crate) fn workspace(args: &ModelArgs) -> Result<Workspace, WorkspaceError> {
+pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError> {
     let text = read(&args.input)?;
     let patches = patches(&args.patch)?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
-    let workspace = Workspace::from_slice_patched(&text, &patches, check)?;
+    let workspace = ModelSource::from_slice_patched(&text, &patches, check)?;
     let selection = ChannelSelection {
         keep: (!args.channels.is_empty()).then(|| names(&args.channels, &workspace.channel_names())),
         mask: names(&args.mask, &workspace.channel_names()),
@@ -118,7 +118,7 @@ pub(crate) fn model(args: &ModelArgs) -> Result<Model, CliError> {
 pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, CliError> {
     let options = ModelOptions { measurement, ..ModelOptions::default() };
     read(input)
-        .and_then(|text| Workspace::from_slice(&text)?.model(&options))
+        .and_then(|text| ModelSource::from_slice(&text)?.model(&options))
         .map_err(|source| CliError::Workspace { origin: shown(input), source })
 }
 

@@ -22,9 +22,8 @@ use criterion::{
 };
 use ns_compute::CpuSession;
 use ns_core::{
-    BinnedData, Condition, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitOutcome,
-    FitRequest, FitTask, InverseHessian, Model, OutcomeParts, Search, Session, SessionError, Start,
-    TaskOutcome,
+    Condition, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitOutcome, FitRequest, FitTask,
+    InverseHessian, Model, Observations, OutcomeParts, Search, Session, SessionError, Start, TaskOutcome,
 };
 
 mod models;
@@ -129,7 +128,7 @@ fn fits(
         let mut wiggle = Wiggle::default();
         let mut task = || {
             let main = model.observed.main.iter().map(|n| n * (1.0 + 1e-3 * wiggle.next())).collect();
-            let data = BinnedData { main, aux: model.observed.aux.clone() }.into();
+            let data = Observations::binned(main, model.observed.aux.clone()).into();
             [FitTask { data, fits: vec![FitRequest::default()] }]
         };
         assert_converged(device, &run(*session, &task(), wanted));

@@ -15,7 +15,7 @@ use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, criterion_group, criterion_main};
 use ns_compute::CpuSession;
 use ns_core::{
-    BinnedData, Control, Data, EvaluationRequest, Execution, FitOutcome, FitRequest, FitTask, Model,
+    Control, Data, EvaluationRequest, Execution, FitOutcome, FitRequest, FitTask, Model, Observations,
     OutcomeParts, Search, Session, TaskOutcome,
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
@@ -61,7 +61,7 @@ fn single_thread() -> Execution {
 /// Returns the model's observed data with every count changed by up to 0.1 %.
 fn moved_counts(model: &Model, wiggle: &mut Wiggle) -> Data {
     let observed = &model.observed;
-    BinnedData { main: wiggle.scaled(&observed.main), aux: observed.aux.clone() }.into()
+    Observations::binned(wiggle.scaled(&observed.main), observed.aux.clone()).into()
 }
 
 fn fit(session: &CpuSession, data: Data, search: Search, wanted: OutcomeParts) -> FitOutcome {

@@ -5,10 +5,12 @@ mod curvature;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub mod device;
 mod eval;
+mod events;
 mod lanes;
 mod linalg;
 mod optimise;
 mod plan;
+mod pool;
 mod shared_constants;
 mod simd;
 mod stop;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{BinnedData, Model, ToySource};
+use crate::{Model, Observations, ToySource};
 
 /// The data of a fit or an evaluation. An analysis does not look inside: it passes the data on to a session,
 /// or makes other data from them by [`Data::with`]. Only a session asks which kind of data they are.
@@ -21,7 +21,7 @@ pub enum Seen {
     /// The observed data of the model with which the session was opened.
     Observed,
     /// Counts and auxiliary measurements given by the caller.
-    Given(Arc<BinnedData>),
+    Given(Arc<Observations>),
     /// Toys that the session draws one after another, so that they are never all in memory.
     Drawn(Drawn),
 }
@@ -62,7 +62,7 @@ impl Data {
     /// Returns the counts and auxiliary data that the caller gave. For [`Seen::Observed`], and also for toys,
     /// returns the observed data of `model`.
     #[must_use]
-    pub fn counts<'a>(&'a self, model: &'a Model) -> &'a BinnedData {
+    pub fn counts<'a>(&'a self, model: &'a Model) -> &'a Observations {
         match &self.seen {
             Seen::Given(data) => data,
             Seen::Observed | Seen::Drawn(_) => &model.observed,
@@ -76,14 +76,14 @@ impl<T: Into<Seen>> From<T> for Data {
     }
 }
 
-impl From<BinnedData> for Seen {
-    fn from(data: BinnedData) -> Self {
+impl From<Observations> for Seen {
+    fn from(data: Observations) -> Self {
         Self::Given(Arc::new(data))
     }
 }
 
-impl From<Arc<BinnedData>> for Seen {
-    fn from(data: Arc<BinnedData>) -> Self {
+impl From<Arc<Observations>> for Seen {
+    fn from(data: Arc<Observations>) -> Self {
         Self::Given(data)
     }
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{Device, Execution, Precision};
+use crate::{Device, EventModelError, Execution, Precision};
 
 /// Why one fit has no result. The other fits of its batch go on.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -19,6 +19,16 @@ pub enum FitFailure {
         expected: f64,
         /// Observed count of this bin.
         observed: f64,
+    },
+    /// The density of an event is not positive or not finite at any start point.
+    #[error(
+        "the density of event {event} in event channel {channel} is not a positive number at any start point"
+    )]
+    DensityNotPositive {
+        /// Index of the event channel.
+        channel: usize,
+        /// Index of the first such event in the channel.
+        event: usize,
     },
     /// A constraint term is not finite at any start point.
     #[error(
@@ -67,6 +77,9 @@ pub enum SessionError {
         /// Which values are allowed.
         remedy: &'static str,
     },
+    /// The event-level part of the model, or its data, are inconsistent.
+    #[error(transparent)]
+    EventModel(#[from] EventModelError),
     /// A parameter index is out of range.
     #[error("parameter index {index} is out of range: the model has {n_parameters} parameters")]
     NoSuchParameter {

@@ -3,16 +3,18 @@
 //!
 //! This crate contains no code for file formats, devices or statistics.
 
-mod binned;
 mod check;
+mod check_events;
 mod control;
 mod data;
 mod digest;
 mod error;
+mod events;
 mod execution;
 mod interpolation;
 mod inverse;
 mod model;
+mod observations;
 mod outcome;
 mod parameter;
 mod plain;
@@ -20,16 +22,21 @@ pub mod random;
 mod session;
 mod toys;
 
-pub use binned::BinnedData;
 pub use check::{DeviceCheck, Difference, LeftToCpu};
+pub use check_events::EventModelError;
 pub use control::{Control, Observer};
 pub use data::{Data, Drawn, Seen};
 pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
+pub use events::{
+    BinRule, Binning, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm, Measured,
+    Observable, Op, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value,
+};
 pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use interpolation::{HistosysCode, Interpolation, NormsysCode, UnknownCode};
 pub use inverse::{Covariance, FactoredHessian, InverseHessian};
 pub use model::{Channel, Effect, Model, Modifier, Sample};
+pub use observations::Observations;
 pub use outcome::{Certificate, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};
 pub use parameter::{Constraint, Parameter, ParameterSet};
 pub use plain::{plain, plain_lines};

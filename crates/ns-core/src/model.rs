@@ -1,9 +1,9 @@
-//! The physics of a binned model, with the names of all its parts.
+//! The physics of a model, with the names of all its parts.
 //!
 //! A [`Model`] is made from a workspace and one of its measurements. It holds the names of channels, samples
 //! and parameters; `ns-compute` compiles it to flat arrays without names.
 
-use crate::{BinnedData, Interpolation, Parameter, ParameterSet};
+use crate::{EventChannel, Function, Interpolation, Observations, Parameter, ParameterSet, Penalty};
 
 /// What a modifier does to the yields of its sample. A template has one value per bin of the channel.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,7 +94,7 @@ pub struct Channel {
     pub samples: Vec<Sample>,
 }
 
-/// A binned model for one measurement, with its observed data.
+/// A model for one measurement, with its observed data: binned channels, event channels, or both.
 ///
 /// Channels are in pyhf's order (sorted by name), parameters in pyhf's order
 /// (`pyhf.pdf._ModelConfig.par_order`), so that indices agree with pyhf's arrays.
@@ -112,8 +112,14 @@ pub struct Model {
     pub poi: Option<usize>,
     /// Interpolation codes of the normsys and histosys modifiers.
     pub interpolation: Interpolation,
-    /// Observed counts of the main bins (channel after channel) and nominal auxiliary data.
-    pub observed: BinnedData,
+    /// Functions of parameters that event channels and penalties use, each defined before its use.
+    pub functions: Vec<Function>,
+    /// Channels in which single events are fitted.
+    pub event_channels: Vec<EventChannel>,
+    /// Constraint terms that are no constraints of single parameters.
+    pub penalties: Vec<Penalty>,
+    /// Observed counts of the main bins (channel after channel), nominal auxiliary data, and events.
+    pub observed: Observations,
     /// Warnings about the workspace, as sentences for the user.
     pub warnings: Vec<String>,
 }
@@ -123,6 +129,12 @@ impl Model {
     #[must_use]
     pub fn n_bins(&self) -> usize {
         self.channels.iter().map(|c| c.n_bins).sum()
+    }
+
+    /// Returns whether the model has terms other than those of bins and of the constraints of parameters.
+    #[must_use]
+    pub fn has_event_terms(&self) -> bool {
+        !self.event_channels.is_empty() || !self.penalties.is_empty()
     }
 
     /// Returns the index of the parameter with this full name (`mu`, `gamma[3]`), if there is one.

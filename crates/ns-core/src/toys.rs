@@ -6,7 +6,7 @@
 //! the means once and copies them unchanged to every device, so that the toys are the same bit for bit on all
 //! devices.
 
-use crate::BinnedData;
+use crate::Observations;
 use crate::random::{Normal, Poisson, Stream};
 
 /// The distribution of one auxiliary datum.
@@ -105,8 +105,8 @@ impl ToySource {
 
     /// Draws toy `index` and returns it.
     #[must_use]
-    pub fn draw(&self, index: u64) -> BinnedData {
-        let mut data = BinnedData { main: vec![0.0; self.main.len()], aux: vec![0.0; self.auxiliary.len()] };
+    pub fn draw(&self, index: u64) -> Observations {
+        let mut data = Observations::binned(vec![0.0; self.main.len()], vec![0.0; self.auxiliary.len()]);
         self.draw_into(index, &mut data.main, &mut data.aux);
         data
     }

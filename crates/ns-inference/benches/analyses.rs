@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main};
-use ns_core::{BinnedData, Control, Device, Execution, Model, Session};
+use ns_core::{Control, Device, Execution, Model, Observations, Session};
 use ns_inference::{
     FitData, FitOptions, HypotestOptions, LimitOptions, RankingOptions, ScanAxis, ScanOptions, hypotest,
     open_session, ranking, scan, upper_limit,
@@ -41,7 +41,7 @@ fn sessions(model: &Model) -> Vec<(&'static str, Box<dyn Session>)> {
 
 /// Returns fit options with the observed data of the model, every count changed by up to 0.1 %.
 fn moved_counts(model: &Model, wiggle: &mut Wiggle) -> FitOptions {
-    let data = BinnedData { main: wiggle.scaled(&model.observed.main), aux: model.observed.aux.clone() };
+    let data = Observations::binned(wiggle.scaled(&model.observed.main), model.observed.aux.clone());
     FitOptions::default().data(FitData::Given(Arc::new(data)))
 }
 

@@ -60,6 +60,13 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
              auxiliary data, width, start value and bounds",
             name(model, *parameter),
         ),
+        FitFailure::DensityNotPositive { channel, event } => {
+            let name = model.event_channels.get(*channel).map_or("?", |channel| channel.name.as_str());
+            format!(
+                "the density of event {event} (counted from 0) in event channel '{name}' is not a positive number at any \
+                 start point; check that a process can produce the event, or give a start point at which its density is positive"
+            )
+        }
         FitFailure::Cancelled => "interrupted before this fit".to_owned(),
         other => other.to_string(),
     }

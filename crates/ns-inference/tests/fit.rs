@@ -6,7 +6,7 @@ mod support;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use ns_core::{BinnedData, Control, Observer, SessionError};
+use ns_core::{Control, Observations, Observer, SessionError};
 use ns_inference::{FitData, FitOptions, InferenceError, fit, fit_batch};
 use support::{Wells, gave_up, model, well};
 
@@ -248,8 +248,8 @@ fn a_batch_keeps_order_and_good_rows() {
     let model = model((0.0, 10.0));
     let mut session = Wells::new(&model, vec![well(2.0, 7.0)]);
     session.fail_above = 4.5;
-    let data: Vec<BinnedData> =
-        (0..4).map(|k| BinnedData { main: vec![f64::from(k), 0.0], aux: vec![0.0] }).collect();
+    let data: Vec<Observations> =
+        (0..4).map(|k| Observations::binned(vec![f64::from(k), 0.0], vec![0.0])).collect();
     let heard = Heard::default();
     let control = Control { observer: Some(&heard), cancel: None };
     let batch = fit_batch(&model, &session, data.clone(), &FitOptions::default(), control).unwrap();

@@ -1,5 +1,9 @@
-//! Reader of pyhf's file formats: JSON workspaces, patches and patchsets.
+//! Readers of model files: pyhf's JSON workspaces, patches and patchsets, and HS3 models.
 //!
 //! The crate turns text into a checked [`ns_core::Model`]; it does not evaluate models.
 
+pub mod hs3;
 pub mod pyhf;
+mod source;
+
+pub use source::ModelSource;

@@ -849,6 +849,7 @@ def load_workspace(
     channels: str | Sequence[str] | None = None,
     mask: str | Sequence[str] | None = None,
     memory: int | str | None = None,
+    analysis: str | None = None,
 ) -> Model: ...
 def _text(path: str | PathLike[str]) -> bytes: ...
 @overload

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, CliError> {
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let workspace = load::workspace(&args.model).map_err(failed)?;
     let model = workspace.model(&load::options(&args.model)).map_err(failed)?;
-    let measurements = workspace.measurement_names().into_iter().map(str::to_owned).collect();
+    let measurements = workspace.measurement_names();
     let problems = workspace.validate().iter().map(Into::into).collect();
     let contents = Contents::of(&model, measurements, problems);
     let mut parts = contents.parts();

@@ -55,7 +55,7 @@ fn contents(args: &ModelArgs) -> Result<(Contents, Option<Model>), CliError> {
         return Ok((Contents::broken(rows, 0), None));
     }
     let model = workspace.model(&load::options(args)).map_err(failed)?;
-    let measurements = workspace.measurement_names().into_iter().map(str::to_owned).collect();
+    let measurements = workspace.measurement_names();
     Ok((Contents::of(&model, measurements, rows), Some(model)))
 }
 

@@ -1,6 +1,6 @@
 //! Values, gradients, Hessians and expected data at given points.
 
-use ns_core::{BinnedData, Data, EXPECTED, Evaluation, EvaluationRequest, SessionError};
+use ns_core::{Data, EXPECTED, Evaluation, EvaluationRequest, Observations, SessionError};
 
 use super::{CpuSession, put, take};
 use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
@@ -21,6 +21,7 @@ impl CpuSession {
         let data = own.as_ref().unwrap_or(&self.observed);
         let problem = Problem::without_box(plan, self.level, data);
         let mut worker = take(&self.workers, plan);
+        worker.scratch.events.crew = self.crew(true);
         let mut out = Evaluation::default();
         for theta in points.chunks_exact(n) {
             let terms = worker.evaluate(&problem, theta, 0.0);
@@ -102,6 +103,15 @@ impl CpuSession {
         Ok(found)
     }
 
+    /// Returns an error for a model with event channels or penalties, whose data cannot be generated.
+    pub(super) fn refuse_events(&self) -> Result<(), SessionError> {
+        if self.plan.events.is_empty() {
+            return Ok(());
+        }
+        let remedy = "Asimov data and toys are made for binned models; give the data of this model";
+        Err(SessionError::ForeignData { remedy })
+    }
+
     /// Returns the expected auxiliary data: the parameter for Gaussian constraints, `tau` times the parameter
     /// for Poisson constraints.
     fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
@@ -117,18 +127,19 @@ impl CpuSession {
     }
 
     /// Returns the expected main and auxiliary data at one point.
-    pub(super) fn expected(&self, parameters: &[f64], of: &Data) -> Result<BinnedData, SessionError> {
+    pub(super) fn expected(&self, parameters: &[f64], of: &Data) -> Result<Observations, SessionError> {
         let plan = &self.plan;
         length("parameters", parameters.len(), plan.n_parameters())?;
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let mut main = self.evaluate_points(of, parameters, request)?.expected;
         let aux = main.split_off(plan.n_bins());
-        Ok(BinnedData { main, aux })
+        Ok(Observations::binned(main, aux))
     }
 
     pub(super) fn asimov_data(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.refuse_events()?;
         let expected = self.expected(parameters, of)?;
-        check_data(&self.plan, &expected.main, &expected.aux).map_err(|error| match error {
+        check_data(&self.plan, &expected).map_err(|error| match error {
             SessionError::BadNumber { what: "main data", index, value, .. } => SessionError::BadNumber {
                 what: EXPECTED,
                 index,

@@ -10,6 +10,12 @@ use crate::eval::Dataset;
 use crate::optimise::{Problem, Worker, fit};
 use crate::task::{FitDomain, check_data, needed, start_of};
 
+/// Number of events per channel with which a fit of many events begins.
+const FEW_EVENTS: usize = 8192;
+
+/// Factor between the numbers of events of two such fits.
+const MORE_EVENTS: usize = 16;
+
 impl CpuSession {
     /// Returns given data with the constants of their likelihood; `None` for the observed data. Toys that are
     /// not drawn yet are an error.
@@ -17,8 +23,10 @@ impl CpuSession {
         match &data.seen {
             Seen::Observed => Ok(None),
             Seen::Given(binned) => {
-                check_data(&self.plan, &binned.main, &binned.aux)?;
-                Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux)))
+                check_data(&self.plan, binned)?;
+                // Data without tables of events have the observed events.
+                let events = if binned.events.is_empty() { &self.observed.events } else { &binned.events };
+                Ok(Some(Dataset::new(&self.plan, &binned.main, &binned.aux, events)))
             }
             Seen::Drawn(_) => Err(SessionError::ForeignData {
                 remedy: "give counts per bin and auxiliary data (toys can be fitted, not evaluated)",
@@ -101,6 +109,15 @@ impl CpuSession {
         let mut start = start;
         domain.place(request, &mut start);
         let problem = self.problem(domain, data, drawn, control);
+        if request.metric.is_none()
+            && let Some((outcome, near)) = self.fit_few_events(request, &start, &problem, worker)
+        {
+            // The few events decide which minimum it is; all events decide where it lies.
+            let mut found = fit(worker, &problem, &near, &[], Search::Local, false, None, wanted)?;
+            found.n_iterations += outcome.0;
+            found.n_evaluations += outcome.1;
+            return Ok(found);
+        }
         let further = match request.search {
             Search::Local => Vec::new(),
             Search::Standard | Search::Thorough => self.further_starts(&problem, &start),
@@ -108,6 +125,39 @@ impl CpuSession {
         let cold = matches!(request.start, Start::Init);
         let metric = request.metric.as_ref();
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
+    }
+
+    /// Fits an evenly chosen part of many events, then larger parts. Returns the numbers of iterations and
+    /// evaluations and the last minimum; `None` if there are few events, or a fit does not converge.
+    fn fit_few_events(
+        &self,
+        request: &FitRequest,
+        start: &[f64],
+        problem: &Problem<'_>,
+        worker: &mut Worker,
+    ) -> Option<((usize, usize), Vec<f64>)> {
+        let (mut near, mut counts) = (start.to_vec(), (0, 0));
+        let mut first = true;
+        let mut most = FEW_EVENTS;
+        while let Some(few) = problem.data.thinned(most) {
+            let part = Problem { data: &few, ..problem.clone() };
+            let (search, cold) = match first {
+                true => (request.search, matches!(request.start, Start::Init)),
+                false => (Search::Local, false),
+            };
+            let further =
+                if search == Search::Local { Vec::new() } else { self.further_starts(&part, &near) };
+            let outcome =
+                fit(worker, &part, &near, &further, search, cold, None, OutcomeParts::default()).ok()?;
+            if !outcome.converged() {
+                return None;
+            }
+            counts = (counts.0 + outcome.n_iterations, counts.1 + outcome.n_evaluations);
+            near = outcome.parameters;
+            first = false;
+            most *= MORE_EVENTS;
+        }
+        (!first).then_some((counts, near))
     }
 
     /// Returns further starting points of a fit: for a model with kinks the minimum under smooth codes,

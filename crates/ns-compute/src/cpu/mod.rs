@@ -3,7 +3,6 @@
 mod evaluate;
 mod fit;
 mod memory;
-mod pool;
 mod toys;
 mod work_unit;
 
@@ -16,11 +15,12 @@ use ns_core::{
 };
 
 use crate::eval::Dataset;
+use crate::events::Crew;
 use crate::optimise::Worker;
 use crate::plan::Plan;
+pub(crate) use crate::pool::Pool;
 use crate::simd::Level;
 use crate::task::{check_data, check_task, parts_of};
-pub(crate) use pool::Pool;
 use work_unit::{UnitSizes, WorkUnit};
 
 /// A session on the CPU: a compiled model with its observed data and working memory.
@@ -59,8 +59,8 @@ impl CpuSession {
         } else {
             None
         };
-        check_data(&plan, &model.observed.main, &model.observed.aux)?;
-        let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux);
+        check_data(&plan, &model.observed)?;
+        let observed = Dataset::new(&plan, &model.observed.main, &model.observed.aux, &model.observed.events);
         Self {
             plan: Arc::new(plan),
             smooth,
@@ -110,6 +110,12 @@ impl CpuSession {
         let mut worker = take(&self.workers, &self.plan);
         worker.rehearse(&self.plan, self.level, &self.observed);
         put(&self.workers, worker);
+    }
+
+    /// Returns the threads that share the events of one fit, if it is the only one (`alone`).
+    fn crew(&self, alone: bool) -> Option<Crew> {
+        let pool = self.pool.as_ref().filter(|_| alone && self.plan.events.has_channels())?;
+        Some(Crew { pool: Arc::clone(pool), threads: self.threads })
     }
 
     /// Returns the instruction set in use.
@@ -181,11 +187,13 @@ impl Session for CpuSession {
             let now = count + done.fetch_add(count, Ordering::Relaxed);
             control.progress(now, usize::try_from(total).unwrap_or(usize::MAX));
         };
+        let alone = tasks.len() == 1 && matches!(tasks[0].data.seen, Seen::Observed | Seen::Given(_));
         let run = |unit: &WorkUnit<'_>| {
             if control.is_cancelled() {
                 return unit.cancelled();
             }
             let mut worker = take(&self.workers, &self.plan);
+            worker.scratch.events.crew = self.crew(alone);
             let outcomes = self.run_unit(unit, wanted, control, &mut worker, &finished);
             put(&self.workers, worker);
             outcomes
@@ -253,6 +261,9 @@ impl Session for CpuSession {
     fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
         let own = self.dataset(data)?;
         let data = own.as_ref().unwrap_or(&self.observed);
+        if !self.plan.events.is_empty() {
+            return Ok(None);
+        }
         Ok(Some(data.saturated_main + data.saturated_constraint))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use ns_core::random::{Normal, Poisson};
-use ns_core::{AuxiliarySource, BinnedData, Data, SessionError, ToySource};
+use ns_core::{AuxiliarySource, Data, Observations, SessionError, ToySource};
 
 use super::CpuSession;
 
@@ -21,8 +21,9 @@ impl CpuSession {
         seed: u64,
         hypothesis: u8,
     ) -> Result<ToySource, SessionError> {
+        self.refuse_events()?;
         let plan = &self.plan;
-        let BinnedData { main, aux } = self.expected(parameters, of)?;
+        let Observations { main, aux, .. } = self.expected(parameters, of)?;
         // Equal Poisson means share one table. They are common in symmetric models and for auxiliary data
         // with equal relative uncertainties.
         let mut known: HashMap<u64, Poisson> = HashMap::new();

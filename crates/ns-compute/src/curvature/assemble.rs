@@ -53,7 +53,28 @@ pub(crate) fn assemble_until(
         let rows = (out.rows.as_slice(), width);
         product_until(level, rows, rows, (&mut out.matrices[k].h, width), shape, 1.0, stop);
     }
+    event_terms(plan, layout, point, scratch, out);
     constraints(plan, layout, point, out);
+}
+
+/// Adds the Hessians of event channels and penalties.
+fn event_terms(plan: &Plan, layout: &Layout, point: Point<'_>, scratch: &Scratch, out: &mut Curvature) {
+    let terms = plan.events.parameters().zip(&scratch.events.terms).zip(&layout.event_component);
+    for ((parameters, term), &component) in terms {
+        let k = component as usize;
+        let (h, width) = (&mut out.matrices[k].h, layout.components[k].width);
+        let mut at = 0;
+        for (i, &p) in parameters.iter().enumerate() {
+            for &q in &parameters[..=i] {
+                let value = term.squares[at] + point.exactness * term.bends[at];
+                at += 1;
+                let columns = (layout.column(k, p), layout.column(k, q));
+                if let (true, true, (Some(a), Some(b))) = (point.active[p], point.active[q], columns) {
+                    h[a.min(b) * width + a.max(b)] += value;
+                }
+            }
+        }
+    }
 }
 
 isa_fn! {

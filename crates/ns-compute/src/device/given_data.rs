@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use ns_core::{BinnedData, Control, FitTask, LeftToCpu, OutcomeParts, Seen, SessionError, TaskOutcome};
+use ns_core::{Control, FitTask, LeftToCpu, Observations, OutcomeParts, Seen, SessionError, TaskOutcome};
 
 use super::backend::{Backend, Buffer};
 use super::batch::{LaunchResults, Launcher};
@@ -27,12 +27,12 @@ struct Sets<'a> {
     observed: &'a Dataset,
     /// Index of each task's data in `own`; `None` for the observed data.
     places: Vec<Option<usize>>,
-    own: Vec<(&'a BinnedData, OnceLock<Dataset>)>,
+    own: Vec<(&'a Observations, OnceLock<Dataset>)>,
 }
 
 impl<'a> Sets<'a> {
     fn new(observed: &'a Dataset, tasks: &'a [FitTask]) -> Self {
-        let mut known: HashMap<*const BinnedData, usize> = HashMap::new();
+        let mut known: HashMap<*const Observations, usize> = HashMap::new();
         let mut own = Vec::new();
         let places = tasks.iter().map(|task| match &task.data.seen {
             Seen::Given(binned) => Some(*known.entry(Arc::as_ptr(binned)).or_insert_with(|| {
@@ -66,7 +66,7 @@ impl<'a> Sets<'a> {
         self.places.get(task).copied().flatten().map_or(0, |place| place + 1)
     }
 
-    fn place(&self, task: usize) -> Option<&(&'a BinnedData, OnceLock<Dataset>)> {
+    fn place(&self, task: usize) -> Option<&(&'a Observations, OnceLock<Dataset>)> {
         self.places.get(task).copied().flatten().and_then(|place| self.own.get(place))
     }
 }
@@ -115,7 +115,7 @@ impl GpuSession {
         let sets = Sets::new(&self.cpu.observed, tasks);
         // Returns the data of a task with `-ln L` of their saturated model. The data were checked before.
         let data_of = |i: usize| match sets.place(i) {
-            Some((binned, made)) => made.get_or_init(|| Dataset::new(plan, &binned.main, &binned.aux)),
+            Some((binned, made)) => made.get_or_init(|| Dataset::new(plan, &binned.main, &binned.aux, &[])),
             None => sets.observed,
         };
         let mut input = Input::new();

@@ -85,6 +85,13 @@ impl GpuSession {
         backend: Arc<dyn Backend>,
         device: Device,
     ) -> Result<Self, SessionError> {
+        if cpu.plan.has_event_terms() {
+            return Err(SessionError::DeviceUnavailable {
+                device,
+                reason: "models with event channels or penalties are evaluated on the CPU".to_owned(),
+                remedy: "Choose the device cpu or auto".to_owned(),
+            });
+        }
         let backend = Limited::around(backend, device, cpu.memory_limit);
         let mut arena = Arena::default();
         let plan = upload::plan(&cpu.plan, &mut arena);

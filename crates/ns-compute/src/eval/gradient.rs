@@ -3,15 +3,23 @@
 use super::scratch::Unsummed;
 use super::{Dataset, Scratch};
 use crate::plan::{Block, LANES, Plan, TERM_LANES};
-use crate::simd::{MulAdd, Vector, isa_fn};
+use crate::simd::{Level, MulAdd, Vector, isa_fn};
 use crate::terms::normsys::signed_rate;
 use crate::terms::{gaussian, per_bin, scale};
 
+/// Computes `scratch.gradient` at the point of the last `forward` and `likelihood`. For a parameter at a kink,
+/// the element is the mean of both one-sided derivatives, and `scratch.jump` holds half their difference.
+pub(crate) fn gradient(level: Level, plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
+    of_bins_and_constraints(level, plan, theta, data, scratch);
+    for (parameters, term) in plan.events.parameters().zip(&scratch.events.terms) {
+        for (&p, derivative) in parameters.iter().zip(&term.gradient) {
+            scratch.gradient[p] += derivative;
+        }
+    }
+}
+
 isa_fn! {
-    /// Computes `scratch.gradient` at the point of the last `forward` and `likelihood`. For a parameter at a
-    /// kink, the element is the mean of both one-sided derivatives, and `scratch.jump` holds half their
-    /// difference.
-    pub(crate) fn gradient(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) = body
+    fn of_bins_and_constraints(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) = body
 }
 
 #[inline(always)]

@@ -1,8 +1,14 @@
 //! Computes `-ln L` from the expected yields, relative to the saturated model.
 
+use std::sync::Arc;
+
+use ns_core::EventTable;
+
 use super::Scratch;
+use crate::events;
 use crate::plan::Plan;
-use crate::simd::{MulAdd, isa_fn};
+use crate::shared_constants::BELOW_SATURATED;
+use crate::simd::{Level, MulAdd, isa_fn};
 use crate::terms::gaussian;
 use crate::terms::poisson::{deviance_derivatives, extended, saturated, term};
 
@@ -13,6 +19,8 @@ pub(crate) struct Dataset {
     pub(crate) main: Vec<f64>,
     /// Auxiliary data.
     pub(crate) aux: Vec<f64>,
+    /// Events, one table per event channel.
+    pub(crate) events: Vec<Arc<EventTable>>,
     /// `-ln L` of the main counts if every expected yield equalled its count (saturated model).
     pub(crate) saturated_main: f64,
     /// `-ln L` of the constraint terms in the saturated model, with the Gaussian normalisations.
@@ -21,9 +29,14 @@ pub(crate) struct Dataset {
 
 impl Dataset {
     /// Copies a data set and computes its constants.
-    pub(crate) fn new(plan: &Plan, main: &[f64], aux: &[f64]) -> Self {
-        let mut data =
-            Self { main: main.to_vec(), aux: aux.to_vec(), saturated_main: 0.0, saturated_constraint: 0.0 };
+    pub(crate) fn new(plan: &Plan, main: &[f64], aux: &[f64], events: &[Arc<EventTable>]) -> Self {
+        let mut data = Self {
+            main: main.to_vec(),
+            aux: aux.to_vec(),
+            events: events.to_vec(),
+            saturated_main: 0.0,
+            saturated_constraint: 0.0,
+        };
         data.saturate(plan);
         data
     }
@@ -33,9 +46,30 @@ impl Dataset {
         Self {
             main: vec![0.0; plan.n_bins()],
             aux: vec![0.0; plan.n_aux()],
+            events: Vec::new(),
             saturated_main: 0.0,
             saturated_constraint: 0.0,
         }
+    }
+
+    /// Returns these data with at most `most` events per table, evenly chosen, whose weights make up for the
+    /// others; `None` if no table has more than four times as many.
+    pub(crate) fn thinned(&self, most: usize) -> Option<Self> {
+        if self.events.iter().all(|table| table.len() <= 4 * most) {
+            return None;
+        }
+        let events = self.events.iter().map(|table| {
+            let step = table.len().div_ceil(most).max(1);
+            let kept = table.len().div_ceil(step).max(1);
+            let factor = table.len() as f64 / kept as f64;
+            let weights: Arc<[f64]> = match &table.weights {
+                Some(weights) => weights.iter().step_by(step).map(|w| factor * w).collect(),
+                None => vec![factor; kept].into(),
+            };
+            let columns = table.columns.iter().map(|column| column.iter().step_by(step).copied().collect());
+            Arc::new(EventTable { columns: columns.collect(), weights: Some(weights) })
+        });
+        Some(Self { events: events.collect(), ..self.clone() })
     }
 
     /// Computes the constants `saturated_main` and `saturated_constraint` from the data.
@@ -49,13 +83,16 @@ impl Dataset {
 /// Value of `-ln L` at one point: main and constraint terms, and the scale of the rounding errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Likelihood {
-    /// Terms of the main counts, relative to the saturated model.
+    /// Terms of the main counts, relative to the saturated model, and of the events.
     pub(crate) main: f64,
-    /// Terms of the constraints, relative to the saturated model.
+    /// Terms of the constraints, relative to the saturated model, and penalties.
     pub(crate) constraint: f64,
     /// Sum of the absolute values of the terms as they were computed. Rounding errors are a few times the
     /// machine epsilon times this.
     pub(crate) scale: f64,
+    /// Lowest value that is believed: slightly below that of the saturated model. Minus infinity for events,
+    /// which have no saturated model.
+    pub(crate) least: f64,
 }
 
 impl Likelihood {
@@ -65,13 +102,36 @@ impl Likelihood {
     }
 }
 
+/// Computes the terms of `-ln L`. Those of bins and their derivatives come from the yields in `scratch`; those
+/// of events are evaluated with all their derivatives. The value is infinite if a bin has `lambda <= 0` and
+/// `n > 0`, or the density of an event is not positive.
+///
+/// With `floor > 0`, terms of bins are continued quadratically below `floor * n`, so that they are finite
+/// everywhere. This is used to find a first point at which all yields are positive.
+pub(crate) fn likelihood(
+    level: Level,
+    plan: &Plan,
+    theta: &[f64],
+    data: &Dataset,
+    floor: f64,
+    scratch: &mut Scratch,
+) -> Likelihood {
+    let mut terms = bins_and_constraints(level, plan, theta, data, floor, scratch);
+    if !plan.events.is_empty() {
+        let own = events::evaluate(level, &plan.events, theta, &data.aux, &data.events, &mut scratch.events);
+        terms.main += own.events;
+        terms.constraint += own.penalties;
+        terms.scale += own.scale;
+        if plan.events.has_channels() {
+            terms.least = f64::NEG_INFINITY;
+        }
+    }
+    terms
+}
+
 isa_fn! {
-    /// Computes the terms of `-ln L` and their derivatives from the yields in `scratch`. The value is
-    /// infinite if a term has `lambda <= 0` and `n > 0`.
-    ///
-    /// With `floor > 0`, terms of bins are continued quadratically below `floor * n`, so that they are finite
-    /// everywhere. This is used to find a first point at which all yields are positive.
-    pub(crate) fn likelihood(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scratch: &mut Scratch) -> Likelihood = body
+    /// Computes the terms of bins and constraints, and their derivatives from the yields in `scratch`.
+    fn bins_and_constraints(plan: &Plan, theta: &[f64], data: &Dataset, floor: f64, scratch: &mut Scratch) -> Likelihood = body
 }
 
 #[inline(always)]
@@ -123,7 +183,7 @@ fn body<M: MulAdd>(
     if forbidden {
         main = f64::INFINITY;
     }
-    Likelihood { main, constraint, scale }
+    Likelihood { main, constraint, scale, least: BELOW_SATURATED }
 }
 
 /// Returns the sum of the Gaussian terms.

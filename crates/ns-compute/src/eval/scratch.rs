@@ -1,5 +1,6 @@
 //! Working memory of one evaluation, allocated once per thread and reused for every point.
 
+use crate::events::EventScratch;
 use crate::plan::{LANES, Plan};
 
 /// Partial sums of one gradient element, one for each lane of a vector of bins. Aligned to a cache line.
@@ -58,6 +59,8 @@ pub(crate) struct Scratch {
     pub(crate) gradient: Vec<f64>,
     /// Half the jump of each gradient element, for parameters at a kink.
     pub(crate) jump: Vec<f64>,
+    /// Event channels and penalties.
+    pub(crate) events: EventScratch,
 }
 
 impl Scratch {
@@ -93,6 +96,7 @@ impl Scratch {
             degenerate: false,
             gradient: vec![0.0; n],
             jump: vec![0.0; n],
+            events: EventScratch::new(&plan.events),
         };
         // Blocks without per-bin factors keep the 1 that is set here.
         for block in &plan.structure.blocks {

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use ns_core::{
-    BinnedData, Channel, Constraint, Data, Effect, EvaluationRequest, Execution, HistosysCode, Interpolation,
-    Model, Modifier, NormsysCode, Parameter, ParameterSet, Sample, Session,
+    Channel, Constraint, Data, Effect, EvaluationRequest, Execution, HistosysCode, Interpolation, Model,
+    Modifier, NormsysCode, Observations, Parameter, ParameterSet, Sample, Session,
 };
 
 use super::WIDTH;
@@ -92,7 +92,7 @@ fn compare_with_single_points(seed: u64, model: &Model) -> usize {
         let (main, aux) = (interleave(&mains), interleave(&auxes));
         evaluate(level, session.plan(), &interleave(&points), &main, &aux, &mut scratch);
         for l in 0..WIDTH {
-            let data: Data = ns_core::BinnedData { main: mains[l].clone(), aux: auxes[l].clone() }.into();
+            let data: Data = ns_core::Observations::binned(mains[l].clone(), auxes[l].clone()).into();
             let request = EvaluationRequest { nll: true, gradient: true, ..Default::default() };
             let want = session.evaluate(&data, &points[l], request).unwrap();
             let saturated = session.saturated_nll(&data).unwrap().unwrap();
@@ -255,7 +255,10 @@ fn valley_model(observed: [f64; 2]) -> Model {
         parameter_sets,
         poi: Some(0),
         interpolation: Interpolation::SMOOTH,
-        observed: BinnedData { main: observed.to_vec(), aux: vec![0.0; 2] },
+        functions: Vec::new(),
+        event_channels: Vec::new(),
+        penalties: Vec::new(),
+        observed: Observations::binned(observed.to_vec(), vec![0.0; 2]),
         warnings: Vec::new(),
     }
 }

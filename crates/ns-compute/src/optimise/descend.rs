@@ -15,7 +15,7 @@ use super::{Problem, Worker};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 use crate::eval::Likelihood;
 use crate::plan::EDM_TOLERANCE;
-use crate::shared_constants::{BELOW_SATURATED, EDM_MARGIN, LOWER_BY};
+use crate::shared_constants::{EDM_MARGIN, LOWER_BY};
 
 /// EDM of a certified point above which one more Newton step is taken. An EDM of 1e-12 allows an error of
 /// 1.4e-6 uncertainties, which would be visible in differences between fits.
@@ -135,11 +135,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
     let mut stalled = 0;
     let mut escapes = 0;
     let mut status = FitStatus::NotConverged(Reason::IterationLimit);
-    let least = if problem.physical && floor == 0.0 {
-        here.value().min(0.0) + BELOW_SATURATED
-    } else {
-        f64::NEG_INFINITY
-    };
+    let least =
+        if problem.physical && floor == 0.0 { here.value().min(0.0) + here.least } else { f64::NEG_INFINITY };
     'descent: while iterations < mode.iterations {
         iterations += 1;
         if problem.is_cancelled() {

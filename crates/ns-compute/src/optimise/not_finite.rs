@@ -8,9 +8,12 @@ use super::{Problem, Worker};
 /// finite.
 const HUGE_TERM: f64 = 1e300;
 
-/// Returns the failure that names the first bin or constraint whose term is not finite at `theta`. If only
+/// Returns the failure that names the first event, bin or constraint whose term is not finite at `theta`. If only
 /// the sum of the terms is not finite, it names the bin with the largest term.
 pub(super) fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> FitFailure {
+    if let Some((channel, event)) = worker.scratch.events.bad {
+        return FitFailure::DensityNotPositive { channel, event };
+    }
     let bins = worker.scratch.lambda.iter().zip(&problem.data.main);
     let term = |expected: f64, observed: f64| {
         let log = if observed > 0.0 { observed * (observed / expected).ln() } else { 0.0 };

@@ -7,6 +7,7 @@ use ns_core::{Channel, Constraint, Device, Effect, Execution, Model, ParameterTa
 use super::incidence::Incidence;
 use super::structure::Constraints;
 use super::{Block, LANES, Layout, NormRun, Numbers, Plan, SearchPolicy, Structure, TERM_LANES};
+use crate::events::EventPlan;
 use crate::terms::normsys::normsys;
 
 /// One normsys modifier of one block, before the terms are sorted by parameter.
@@ -23,10 +24,12 @@ impl Plan {
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if the arrays would exceed the memory limit, and
-    /// [`SessionError::NoSuchParameter`] or [`SessionError::WrongLength`] if the model is inconsistent.
+    /// [`SessionError::NoSuchParameter`], [`SessionError::WrongLength`] or [`SessionError::EventModel`] if the
+    /// model is inconsistent.
     pub fn compile(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
         check(model, execution)?;
         let n = model.parameters.len();
+        let events = EventPlan::new(model)?;
         let mut plan = Self {
             structure: Structure {
                 table: ParameterTable {
@@ -53,6 +56,7 @@ impl Plan {
                 block_params: Vec::new(),
                 gaussian: Constraints::default(),
                 poisson: Constraints::default(),
+                event_terms: events.parameters().map(<[usize]>::to_vec).collect(),
                 constrained: model.parameters.iter().map(|p| p.constraint.aux().is_some()).collect(),
                 kinked: vec![false; n],
                 has_kinks: false,
@@ -62,6 +66,7 @@ impl Plan {
             },
             numbers: Numbers::default(),
             policy: SearchPolicy::new(model),
+            events,
         };
         let mut norms = Vec::new();
         for channel in &model.channels {
@@ -84,7 +89,7 @@ impl Plan {
     }
 
     fn add_block(&mut self, channel: &Channel, sample: &Sample, norms: &mut Vec<NormTerm>) {
-        let Self { structure, numbers, policy } = self;
+        let Self { structure, numbers, policy, .. } = self;
         let (nb, index) = (channel.n_bins, structure.blocks.len());
         let n_lanes = nb.div_ceil(LANES);
         let padded = n_lanes * LANES;

@@ -8,6 +8,8 @@ pub(super) struct Incidence {
     /// Index of the channel of each block.
     pub(super) channel: Vec<usize>,
     pub(super) n_channels: usize,
+    /// Index of the first channel that is an event channel or a penalty.
+    pub(super) first_event_term: usize,
     /// First bin and number of bins of each channel.
     pub(super) bins: Vec<(usize, usize)>,
     /// Channels on which each parameter acts, sorted.
@@ -23,6 +25,7 @@ impl Incidence {
         let mut this = Self {
             channel: Vec::new(),
             n_channels: 0,
+            first_event_term: 0,
             bins: Vec::new(),
             channels: vec![Vec::new(); n],
             only_bin: vec![None; n],
@@ -56,6 +59,16 @@ impl Incidence {
                     }
                 }
             }
+        }
+        // Event channels and penalties are channels without bins.
+        this.first_event_term = this.n_channels;
+        for parameters in &structure.event_terms {
+            for &p in parameters {
+                scalar[p] = true;
+                this.channels[p].push(this.n_channels as u32);
+            }
+            this.bins.push((0, 0));
+            this.n_channels += 1;
         }
         for p in 0..n {
             if scalar[p] || several[p] {

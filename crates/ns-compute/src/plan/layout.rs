@@ -70,6 +70,8 @@ pub(crate) struct Layout {
     pub(crate) isolated: Vec<u32>,
     /// Position of each parameter in the curvature matrices.
     pub(crate) place: Vec<CurvatureSlot>,
+    /// Component of each event channel and penalty.
+    pub(crate) event_component: Vec<u32>,
     /// First bin of each block, counted within its component.
     pub(crate) block_bin: Vec<u32>,
     /// Positions (slots) in each block's parameter list (`Block::params`), sorted by column.
@@ -138,6 +140,7 @@ impl Layout {
                 component.n_bins += 1;
             }
         }
+        layout.event_component = component_of[incidence.first_event_term..].to_vec();
         for (index, block) in structure.blocks.iter().enumerate() {
             layout.block_bin.push(bin_in_component.get(block.bin).copied().unwrap_or(0));
             layout.components[component_of[incidence.channel[index]] as usize].blocks.push(index as u32);

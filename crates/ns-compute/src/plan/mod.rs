@@ -13,6 +13,8 @@ mod numbers;
 mod policy;
 mod structure;
 
+use crate::events::EventPlan;
+
 pub(crate) use layout::{Component, CurvatureSlot, Layout};
 pub(crate) use nonlinearity::Nonlinearity;
 pub(crate) use numbers::Numbers;
@@ -39,9 +41,17 @@ pub struct Plan {
     pub(crate) structure: Structure,
     pub(crate) numbers: Numbers,
     pub(crate) policy: SearchPolicy,
+    /// Event channels and penalties.
+    pub(crate) events: EventPlan,
 }
 
 impl Plan {
+    /// Returns whether the model has event channels or penalties, which are evaluated on the CPU alone.
+    #[must_use]
+    pub fn has_event_terms(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Returns the number of parameters.
     #[must_use]
     pub fn n_parameters(&self) -> usize {

@@ -91,6 +91,8 @@ pub(crate) struct Structure {
     pub(crate) block_params: Vec<u32>,
     pub(crate) gaussian: Constraints,
     pub(crate) poisson: Constraints,
+    /// Parameters of each event channel and penalty.
+    pub(crate) event_terms: Vec<Vec<usize>>,
     /// Whether each parameter has an auxiliary measurement.
     pub(crate) constrained: Vec<bool>,
     /// Whether the likelihood has a kink where the parameter is 0, for each parameter.

@@ -7,6 +7,7 @@
 mod exp;
 mod lanes;
 mod level;
+mod ln;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -15,6 +16,7 @@ pub(crate) use exp::exp;
 pub(crate) use lanes::Fused;
 pub(crate) use lanes::{MulAdd, Separate, Vector};
 pub use level::Level;
+pub(crate) use ln::ln;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
 

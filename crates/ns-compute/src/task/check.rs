@@ -1,11 +1,12 @@
 //! Checks that data, tasks and points belong to the model of a session.
 
-use ns_core::{FitTask, Seen, SessionError, Start};
+use ns_core::{FitTask, Observations, Seen, SessionError, Start};
 
 use crate::plan::Plan;
 
 /// Returns an error for data for which the likelihood is not defined.
-pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), SessionError> {
+pub(crate) fn check_data(plan: &Plan, data: &Observations) -> Result<(), SessionError> {
+    let Observations { main, aux, events } = data;
     length("main data", main.len(), plan.n_bins())?;
     length("auxiliary data", aux.len(), plan.n_aux())?;
     let bad = |what, values: &[f64], wrong: &dyn Fn(f64) -> bool, remedy| {
@@ -13,6 +14,9 @@ pub(crate) fn check_data(plan: &Plan, main: &[f64], aux: &[f64]) -> Result<(), S
             Err(SessionError::BadNumber { what, index, value: values[index], remedy })
         })
     };
+    if !events.is_empty() {
+        plan.events.check_tables(events)?;
+    }
     bad("main data", main, &|x| !x.is_finite() || x < 0.0, "counts are finite and not negative")?;
     bad("auxiliary data", aux, &|x| !x.is_finite(), "auxiliary data are finite")?;
     for &a in &plan.structure.poisson.aux {
@@ -36,7 +40,7 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
         if index < n { Ok(()) } else { Err(SessionError::NoSuchParameter { index, n_parameters: n }) }
     };
     match &task.data.seen {
-        Seen::Given(data) => check_data(plan, &data.main, &data.aux)?,
+        Seen::Given(data) => check_data(plan, data)?,
         Seen::Drawn(drawn) => {
             length("main data of the toys' source", drawn.source.main.len(), plan.n_bins())?;
             length("auxiliary data of the toys' source", drawn.source.auxiliary.len(), plan.n_aux())?;

@@ -4,7 +4,7 @@
 //! engine: templates are interpolated between their three histograms, code4 solves its six conditions with an
 //! explicit matrix, and no intermediate number is shared or computed in advance.
 
-use ns_core::{BinnedData, Constraint, Effect, HistosysCode, Model, NormsysCode};
+use ns_core::{Constraint, Effect, HistosysCode, Model, NormsysCode, Observations};
 
 use super::number::Hyper;
 
@@ -102,7 +102,7 @@ pub(super) fn expected(model: &Model, theta: &[Hyper]) -> Vec<Hyper> {
 }
 
 /// Returns `-ln L` and the sum of the absolute values of its terms.
-pub(super) fn nll(model: &Model, data: &BinnedData, theta: &[Hyper]) -> (Hyper, f64) {
+pub(super) fn nll(model: &Model, data: &Observations, theta: &[Hyper]) -> (Hyper, f64) {
     let mut total = Hyper::constant(0.0);
     let mut absolute = 0.0;
     let mut poisson = |n: f64, lambda: Hyper| {

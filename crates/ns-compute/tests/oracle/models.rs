@@ -1,8 +1,8 @@
 //! Random models with all types of modifiers, shared parameters, zero yields and zero counts.
 
 use ns_core::{
-    BinnedData, Channel, Constraint, Data, Effect, EvaluationRequest, HistosysCode, Interpolation, Model,
-    Modifier, NormsysCode, Parameter, ParameterSet, Sample, Session,
+    Channel, Constraint, Data, Effect, EvaluationRequest, HistosysCode, Interpolation, Model, Modifier,
+    NormsysCode, Observations, Parameter, ParameterSet, Sample, Session,
 };
 
 /// A small random-number generator (SplitMix64). A failing model can be reproduced from its seed.
@@ -144,7 +144,10 @@ pub(super) fn random_model(seed: u64) -> Model {
         parameter_sets,
         poi: Some(mu),
         interpolation: CODES[r.below(CODES.len())],
-        observed: BinnedData { main, aux },
+        functions: Vec::new(),
+        event_channels: Vec::new(),
+        penalties: Vec::new(),
+        observed: Observations::binned(main, aux),
         warnings: Vec::new(),
     }
 }

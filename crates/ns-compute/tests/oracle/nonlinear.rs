@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    BinnedData, Channel, Constraint, Control, Data, Drawn, Effect, EvaluationRequest, FitRequest, FitTask,
-    Interpolation, Model, Modifier, OutcomeParts, Parameter, ParameterSet, Sample, Search, Session, Start,
+    Channel, Constraint, Control, Data, Drawn, Effect, EvaluationRequest, FitRequest, FitTask, Interpolation,
+    Model, Modifier, Observations, OutcomeParts, Parameter, ParameterSet, Sample, Search, Session, Start,
     TaskOutcome,
 };
 
@@ -58,7 +58,10 @@ pub(super) fn model() -> Model {
         parameter_sets,
         poi: Some(0),
         interpolation: Interpolation::SMOOTH,
-        observed: BinnedData { main: counts, aux: vec![0.0; NONLINEAR_BINS] },
+        functions: Vec::new(),
+        event_channels: Vec::new(),
+        penalties: Vec::new(),
+        observed: Observations::binned(counts, vec![0.0; NONLINEAR_BINS]),
         warnings: Vec::new(),
     }
 }

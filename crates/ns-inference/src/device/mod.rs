@@ -69,6 +69,9 @@ pub fn resolve<S>(
     work: Work,
     open_gpu: impl FnOnce(Device) -> Result<S, SessionError>,
 ) -> (Option<S>, String) {
+    if cpu.plan().has_event_terms() {
+        return (None, "models with event channels or penalties are evaluated on the CPU".to_owned());
+    }
     let choice = choose_device(cpu, execution, work);
     if choice.device == Device::Cpu {
         return (None, choice.reason);

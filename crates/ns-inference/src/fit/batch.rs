@@ -1,7 +1,7 @@
 //! Fits of many data sets with one model.
 
 use ns_core::{
-    BinnedData, Control, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Session,
+    Control, FitFailure, FitOutcome, FitRequest, FitTask, Model, Observations, OutcomeParts, Session,
     TaskOutcome,
 };
 
@@ -47,7 +47,7 @@ impl BatchFit {
 pub fn fit_batch(
     model: &Model,
     session: &dyn Session,
-    datasets: Vec<BinnedData>,
+    datasets: Vec<Observations>,
     options: &FitOptions,
     control: Control<'_>,
 ) -> Result<BatchFit, InferenceError> {
@@ -65,7 +65,7 @@ pub fn fit_batch(
 pub fn fit_batch_within(
     model: &Model,
     session: &dyn Session,
-    datasets: Vec<BinnedData>,
+    datasets: Vec<Observations>,
     bounds: &[Vec<(f64, f64)>],
     options: &FitOptions,
     control: Control<'_>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{BinnedData, Data, FitRequest, FitTask, Model, Search, Session, Start};
+use ns_core::{Data, FitRequest, FitTask, Model, Observations, Search, Session, Start};
 
 use serde::Deserialize;
 
@@ -24,7 +24,7 @@ pub enum FitData {
         poi: Option<f64>,
     },
     /// Given main counts and auxiliary data; in JSON an object with the keys `main` and `aux`.
-    Given(#[serde(deserialize_with = "options::binned")] Arc<BinnedData>),
+    Given(#[serde(deserialize_with = "options::binned")] Arc<Observations>),
 }
 
 /// Options of [`fit`](crate::fit()), set by chained methods. The default is a fit of the observed data with

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use ns_core::{BinnedData, Model};
+use ns_core::{Model, Observations};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
@@ -151,7 +151,7 @@ pub(crate) fn text<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(fro
     String::deserialize(from)?.parse().map_err(de::Error::custom)
 }
 
-/// Serialised form of [`BinnedData`].
+/// Serialised form of [`Observations`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Binned {
@@ -160,15 +160,15 @@ struct Binned {
 }
 
 /// Deserialises main counts and auxiliary data.
-pub(crate) fn binned<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<BinnedData>, D::Error> {
+pub(crate) fn binned<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Observations>, D::Error> {
     let Binned { main, aux } = Binned::deserialize(from)?;
-    Ok(Arc::new(BinnedData { main, aux }))
+    Ok(Arc::new(Observations::binned(main, aux)))
 }
 
 /// Deserialises main counts and auxiliary data, or `None` from null.
-pub(crate) fn expectation<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<BinnedData>>, D::Error> {
+pub(crate) fn expectation<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<Observations>>, D::Error> {
     let given = Option::<Binned>::deserialize(from)?;
-    Ok(given.map(|Binned { main, aux }| Arc::new(BinnedData { main, aux })))
+    Ok(given.map(|Binned { main, aux }| Arc::new(Observations::binned(main, aux))))
 }
 
 #[cfg(test)]

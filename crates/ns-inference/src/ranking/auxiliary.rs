@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ns_core::{BinnedData, Constraint, FitRequest, FitTask, OutcomeParts, Start};
+use ns_core::{Constraint, FitRequest, FitTask, Observations, OutcomeParts, Start};
 
 use super::result::{Impacts, Shift, Side};
 use super::study::Study;
@@ -31,7 +31,7 @@ pub(super) fn global(
 
 fn chunk(
     study: &mut Study<'_>,
-    observed: &BinnedData,
+    observed: &Observations,
     parameters: &[usize],
     impacts: &mut [Impacts],
 ) -> Result<(), Stop> {
@@ -84,7 +84,7 @@ struct Moved {
 }
 
 /// Returns the auxiliary datum of a parameter, moved up or down by its width; `None` without a constraint.
-fn moved(study: &Study<'_>, observed: &BinnedData, parameter: usize, side: Side) -> Option<Moved> {
+fn moved(study: &Study<'_>, observed: &Observations, parameter: usize, side: Side) -> Option<Moved> {
     match study.analysis.model.parameters.get(parameter)?.constraint {
         Constraint::None => None,
         Constraint::Gaussian { sigma, aux } => {

@@ -188,7 +188,7 @@ impl Reader for StatisticReader {
 
 #[cfg(test)]
 mod tests {
-    use ns_core::{BinnedData, Certificate, FitStatus, Interpolation, Reason};
+    use ns_core::{Certificate, FitStatus, Interpolation, Observations, Reason};
 
     use super::*;
 
@@ -200,7 +200,10 @@ mod tests {
             parameter_sets: Vec::new(),
             poi: Some(0),
             interpolation: Interpolation::SMOOTH,
-            observed: BinnedData::default(),
+            functions: Vec::new(),
+            event_channels: Vec::new(),
+            penalties: Vec::new(),
+            observed: Observations::default(),
             warnings: Vec::new(),
         }
     }

@@ -5,10 +5,10 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ns_core::{
-    BinnedData, Certificate, Channel, Constraint, Control, Covariance, Data, Device, Evaluation,
-    EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Interpolation,
-    Model, OutcomeParts, Parameter, ParameterSet, ParameterTable, Reason, Sample, Seen, Session,
-    SessionError, Sink, Start, TaskOutcome, ToySource,
+    Certificate, Channel, Constraint, Control, Covariance, Data, Device, Evaluation, EvaluationRequest,
+    FitFailure, FitOutcome, FitRequest, FitStatus, FitTask, Inactive, Interpolation, Model, Observations,
+    OutcomeParts, Parameter, ParameterSet, ParameterTable, Reason, Sample, Seen, Session, SessionError, Sink,
+    Start, TaskOutcome, ToySource,
 };
 
 /// The function `offset + (x - centre)' A (x - centre) / 2` of two parameters.
@@ -187,7 +187,7 @@ impl Session for Wells {
     }
 
     fn asimov(&self, parameters: &[f64], _: &Data) -> Result<Data, SessionError> {
-        Ok(BinnedData { main: parameters.to_vec(), aux: vec![0.0] }.into())
+        Ok(Observations::binned(parameters.to_vec(), vec![0.0]).into())
     }
 
     fn toy_source(
@@ -236,7 +236,10 @@ pub fn model(mu_bounds: (f64, f64)) -> Model {
         ],
         poi: Some(0),
         interpolation: Interpolation::SMOOTH,
-        observed: BinnedData { main: vec![0.0, 0.0], aux: vec![0.0] },
+        functions: Vec::new(),
+        event_channels: Vec::new(),
+        penalties: Vec::new(),
+        observed: Observations::binned(vec![0.0, 0.0], vec![0.0]),
         warnings: Vec::new(),
     }
 }

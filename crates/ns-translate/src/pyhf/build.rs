@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use ns_core::{
-    BinnedData, Channel, Constraint, Effect, Interpolation, Model, Modifier, Parameter, ParameterSet, Sample,
+    Channel, Constraint, Effect, Interpolation, Model, Modifier, Observations, Parameter, ParameterSet,
+    Sample,
 };
 
 use super::declare::{Declared, SetKind};
@@ -51,7 +52,10 @@ pub(crate) fn build(
         parameter_sets: parameters.sets,
         poi,
         interpolation,
-        observed: BinnedData { main, aux: parameters.auxdata },
+        functions: Vec::new(),
+        event_channels: Vec::new(),
+        penalties: Vec::new(),
+        observed: Observations::binned(main, parameters.auxdata),
         warnings: report.warnings().map(super::Problem::paragraph).collect(),
     }
 }

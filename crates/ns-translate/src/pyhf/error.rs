@@ -151,6 +151,30 @@ pub enum WorkspaceError {
         /// Names of the measurements in the workspace.
         available: Vec<String>,
     },
+    /// Something that only pyhf workspaces can have was given with an HS3 file.
+    #[error("{what} was given, but the file is an HS3 model. {remedy}")]
+    NotForHs3 {
+        /// What was given.
+        what: &'static str,
+        /// What the user can do.
+        remedy: &'static str,
+    },
+    /// It is not clear which analysis of an HS3 file is meant.
+    #[error("{}", choose_analysis(name.as_deref(), available))]
+    ChooseAnalysis {
+        /// Name asked for; `None` if none was.
+        name: Option<String>,
+        /// Names of the analyses in the file, or of its likelihoods if it has no analyses.
+        available: Vec<String>,
+    },
+    /// A channel that was named does not exist, or no channel is left.
+    #[error("{}", no_channel(name, available))]
+    NoSuchChannel {
+        /// Name asked for; empty if no channel is left.
+        name: String,
+        /// Names of the channels.
+        available: Vec<String>,
+    },
     /// The parameter in [`super::ModelOptions`] cannot be a parameter of interest.
     #[error("{} cannot be the parameter of interest: {message} {remedy}", quoted(name))]
     BadPoi {
@@ -207,6 +231,35 @@ impl WorkspaceError {
 fn meant(name: &str, available: &[String]) -> String {
     let near = nearest(name, available.iter().map(String::as_str));
     near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))
+}
+
+/// Says which channels there are.
+fn no_channel(name: &str, available: &[String]) -> String {
+    let known = list("The channels are", available);
+    if name.is_empty() {
+        return format!("no channel is left. {known}");
+    }
+    format!("no channel is called {}.{} {known}", quoted(name), meant(name, available))
+}
+
+/// Says which analyses there are to choose from.
+fn choose_analysis(name: Option<&str>, available: &[String]) -> String {
+    let known = list("The analyses are", available);
+    match (name, available) {
+        (Some(name), _) => {
+            format!("no analysis is called {}.{} {known}", quoted(name), meant(name, available))
+        }
+        (None, []) => {
+            "the file has no likelihood: there is nothing to fit. Add one under 'likelihoods'.".to_owned()
+        }
+        (None, [only]) => format!(
+            "the only analysis, {}, has Asimov data. Choose it by name if that is meant (--analysis, analysis=).",
+            quoted(only)
+        ),
+        (None, _) => {
+            format!("the file has several analyses; choose one by name (--analysis, analysis=). {known}")
+        }
+    }
 }
 
 /// Lists patches in the form `patch a.json` or `patches a.json, b.json:name`.

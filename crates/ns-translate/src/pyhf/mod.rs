@@ -23,16 +23,16 @@
 
 mod build;
 mod declare;
-mod diagnose;
+pub(crate) mod diagnose;
 mod document;
 mod edit;
 mod error;
 mod input;
 mod mark;
-mod names;
+pub(crate) mod names;
 mod parse;
 mod patch;
-mod problem;
+pub(crate) mod problem;
 mod rules;
 mod settings;
 mod summary;
@@ -40,6 +40,7 @@ mod tolerate;
 mod workspace;
 mod written;
 
+pub(crate) use diagnose::expect;
 pub use edit::{Change, ChannelSelection, Combine, Edited, Join, Operation, Prune, Rename};
 pub use error::WorkspaceError;
 pub use input::{file_of, read_file, read_from};

@@ -94,12 +94,19 @@ impl Workspace {
     /// # Errors
     /// Those of [`Workspace::from_path`], apart from errors of reading the file.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
+        if let Some(workspace) = Self::quick(text) {
+            return Ok(workspace);
+        }
         let mut notes = Report::default();
         let text = without_mark(text, &mut notes);
-        match serde_json::from_slice(text) {
-            Ok(document) => Ok(Self::read((document, notes))),
-            Err(_) => super::diagnose::read_text(text, notes).map(Self::read),
-        }
+        super::diagnose::read_text(text, notes).map(Self::read)
+    }
+
+    /// Reads text that follows pyhf's schema. Returns `None` for any other text, without its problems.
+    pub(crate) fn quick(text: &[u8]) -> Option<Self> {
+        let mut notes = Report::default();
+        let document = serde_json::from_slice(without_mark(text, &mut notes)).ok()?;
+        Some(Self::read((document, notes)))
     }
 
     /// Converts a JSON value, for example a patched document, to a workspace.

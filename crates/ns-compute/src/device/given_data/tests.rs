@@ -2,8 +2,8 @@
 //! with kinks, for models with a ridge between two minima, and for fits whose certificates do not hold.
 
 use ns_core::{
-    BinnedData, Channel, Condition, Constraint, Data, Effect, Execution, FitOutcome, FitRequest,
-    Interpolation, LeftToCpu, Model, Modifier, Parameter, ParameterSet, Sample, Search, Session, Start,
+    Channel, Condition, Constraint, Data, Effect, Execution, FitOutcome, FitRequest, Interpolation,
+    LeftToCpu, Model, Modifier, Observations, Parameter, ParameterSet, Sample, Search, Session, Start,
 };
 
 use super::super::host;
@@ -155,7 +155,10 @@ fn model_of(parameters: Vec<Parameter>, channels: Vec<Vec<Sample>>, main: Vec<f6
         parameters,
         poi: Some(0),
         interpolation: Interpolation::SMOOTH,
-        observed: BinnedData { main, aux },
+        functions: Vec::new(),
+        event_channels: Vec::new(),
+        penalties: Vec::new(),
+        observed: Observations::binned(main, aux),
         warnings: Vec::new(),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ns_core::{
-    BinnedData, Drawn, FitFailure, FitRequest, Interpolation, Observer, Search, Start, TaskOutcome,
+    Drawn, FitFailure, FitRequest, Interpolation, Observations, Observer, Search, Start, TaskOutcome,
 };
 
 use super::super::backend::{Kernel, Lane, Properties, Shape};
@@ -59,7 +59,7 @@ impl Study {
 
     /// Returns `n` tasks with given data, which are drawn as toys.
     fn given(&self, n: u64) -> Vec<FitTask> {
-        let data = |toy| -> BinnedData { self.source.draw(toy) };
+        let data = |toy| -> Observations { self.source.draw(toy) };
         (0..n).map(|toy| FitTask { data: data(toy).into(), fits: self.fits.clone() }).collect()
     }
 }

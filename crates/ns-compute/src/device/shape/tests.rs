@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use ns_core::{
-    BinnedData, Control, Data, Device, Drawn, EvaluationRequest, Execution, FitRequest, FitTask,
-    Interpolation, Model, OutcomeParts, Precision, Search, Session, SessionError, Start, TaskOutcome,
-    ToySource,
+    Control, Data, Device, Drawn, EvaluationRequest, Execution, FitRequest, FitTask, Interpolation, Model,
+    Observations, OutcomeParts, Precision, Search, Session, SessionError, Start, TaskOutcome, ToySource,
 };
 
 use super::super::GpuSession;
@@ -98,7 +97,7 @@ fn blocks_are_no_more_than_there_is_memory_for() {
 #[test]
 fn tasks_that_take_more_memory_than_there_is_go_in_portions() {
     let study = Study::new();
-    let data = |toy| -> BinnedData { study.source.draw(toy) };
+    let data = |toy| -> Observations { study.source.draw(toy) };
     let tasks: Vec<FitTask> =
         (0..5000).map(|toy| FitTask { data: data(toy).into(), fits: study.fits() }).collect();
     assert!(study.little.given_at_a_time(&tasks, OutcomeParts::default()) < 500);

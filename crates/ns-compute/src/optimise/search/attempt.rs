@@ -5,7 +5,6 @@ use ns_core::{FitStatus, Reason};
 use super::super::descend::{Descent, Mode, descend};
 use super::super::{Problem, Worker};
 use super::scatter::Census;
-use crate::shared_constants::BELOW_SATURATED;
 
 /// Options of a descent that is one of many: few iterations.
 pub(super) const SHORT: Mode = Mode { iterations: 60, ..Mode::from(false) };
@@ -80,7 +79,7 @@ pub(super) fn attempt_below(
 /// the saturated model.
 pub(super) fn runaway(descent: &Descent) -> bool {
     descent.status == FitStatus::NotConverged(Reason::Unbounded)
-        || (descent.status != FitStatus::Converged && descent.value() < BELOW_SATURATED)
+        || (descent.status != FitStatus::Converged && descent.value() < descent.likelihood.least)
 }
 
 /// Keeps the result of a descent if it is lower than the best one. Returns whether the result was kept.

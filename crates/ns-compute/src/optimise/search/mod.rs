@@ -23,7 +23,6 @@ use ns_core::{FitFailure, InverseHessian, Search};
 use super::descend::{Mode, descend};
 use super::neighbour::approach;
 use super::{Problem, Worker};
-use crate::shared_constants::BELOW_SATURATED;
 use around_best::look_around;
 use attempt::{BestSoFar, attempt, runaway};
 use recover::recover_minimum;
@@ -75,7 +74,7 @@ pub(super) fn search(
         recover_minimum(worker, problem, start, &mut found);
     }
     // There is no search around a point at which bins have a negative expected yield.
-    if runaway(&found.best) || found.best.value() < BELOW_SATURATED {
+    if runaway(&found.best) || found.best.value() < found.best.likelihood.least {
         return Ok(found);
     }
     // With `metric`, the nearby fit has searched the whole box before.

@@ -56,7 +56,7 @@ fn fill_empty_bins(worker: &mut Worker, problem: &Problem<'_>, start: &[f64], fo
             return;
         }
         let main: Vec<f64> = problem.data.main.iter().map(|&n| if n > 0.0 { n } else { events }).collect();
-        let data = Dataset::new(problem.plan, &main, &problem.data.aux);
+        let data = Dataset::new(problem.plan, &main, &problem.data.aux, &problem.data.events);
         let filled = Problem { data: &data, ..problem.clone() };
         let Ok(other) = descend(worker, &filled, &from, SHORT) else { return };
         found.iterations += other.iterations;

@@ -10,7 +10,6 @@ use super::super::{Problem, Worker};
 use super::attempt::{BestSoFar, SAME_VALUE, SHORT, attempt_below, runaway};
 use super::combinations::{Effort, combinations};
 use super::scatter::scattered;
-use crate::shared_constants::BELOW_SATURATED;
 
 /// Limits of the restarts.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +50,7 @@ pub(super) fn restarts(
         let Ok(other) = descend(worker, problem, &scattered(problem, start, index), SHORT) else { continue };
         let value = other.value();
         if runaway(&other)
-            || value < BELOW_SATURATED
+            || value < other.likelihood.least
             || value > found.best.value() + effort.most_rise
             || known.iter().any(|seen| (seen - value).abs() < SAME_VALUE)
         {

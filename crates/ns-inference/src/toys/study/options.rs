@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ns_core::BinnedData;
+use ns_core::Observations;
 use serde::Deserialize;
 
 use crate::FitOptions;
@@ -38,7 +38,7 @@ pub struct FitToysOptions {
     /// central values of the auxiliary data. `point` is then ignored; the best fit to the expected data takes
     /// its place.
     #[serde(deserialize_with = "options::expectation")]
-    pub expectation: Option<Arc<BinnedData>>,
+    pub expectation: Option<Arc<Observations>>,
     /// Full names of the parameters to study; all free ones if empty.
     pub params: Vec<String>,
     /// Number of toys.
@@ -77,7 +77,7 @@ impl FitToysOptions {
     /// Sets the expected data from which toys are drawn. These need not be the expected data at any parameter
     /// values.
     #[must_use]
-    pub fn expectation(mut self, expectation: Option<BinnedData>) -> Self {
+    pub fn expectation(mut self, expectation: Option<Observations>) -> Self {
         self.expectation = expectation.map(Arc::new);
         self
     }

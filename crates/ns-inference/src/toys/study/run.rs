@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ns_core::{
-    BinnedData, Control, FitFailure, FitOutcome, FitRequest, Model, OutcomeParts, Search, Session,
+    Control, FitFailure, FitOutcome, FitRequest, Model, Observations, OutcomeParts, Search, Session,
     SessionError, TaskOutcome, ToySource,
 };
 
@@ -125,7 +125,7 @@ impl Prepare for FitToyRow {
                 let (main, aux) = given.split_at(given.len().min(model.n_bins()));
                 let source = source_of_expectation(model, main, Some(aux), header.origin.seed)?;
                 let source = ToySource { parameters: header.point.clone(), ..source };
-                let data = BinnedData { main: main.to_vec(), aux: aux.to_vec() };
+                let data = Observations::binned(main.to_vec(), aux.to_vec());
                 (Arc::new(source), analysis.data.with(data))
             }
         };

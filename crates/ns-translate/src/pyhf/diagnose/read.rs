@@ -56,9 +56,10 @@ pub(super) fn is_something_else(value: &Value, report: &mut Report) -> bool {
             "This is a patchset, not a workspace.",
             "Give the background-only workspace as the input, and this file with the name of a patch as the patch.",
         ),
-        Value::Object(map) if map.contains_key("distributions") && map.contains_key("likelihoods") => {
-            ("This is an HS3 document, not a pyhf workspace.", "Convert it to a pyhf workspace first.")
-        }
+        Value::Object(map) if map.contains_key("distributions") && map.contains_key("likelihoods") => (
+            "This is an HS3 model, not a pyhf workspace.",
+            "Commands that fit take it; this one needs a workspace.",
+        ),
         Value::Object(map)
             if map.contains_key("channels")
                 && map.contains_key("parameters")

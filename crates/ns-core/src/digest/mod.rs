@@ -1,8 +1,10 @@
 //! Fingerprints of models and data, by which a result records what it was computed from.
 
+mod events;
+
 use sha2::{Digest as _, Sha256};
 
-use crate::{BinnedData, Constraint, Effect, Model};
+use crate::{Constraint, Effect, Model, Observations};
 
 /// A SHA-256 hash of texts, integers and bit patterns of numbers, which are added one after another.
 pub struct Digest(Sha256);
@@ -79,17 +81,19 @@ impl Model {
                 Constraint::Poisson { tau, .. } => d.numbers(&[tau, tau]),
             }
         }
+        d.event_model(self);
         d.finish()
     }
 }
 
-impl BinnedData {
-    /// Returns a SHA-256 hash of the counts and auxiliary data, as hexadecimal text.
+impl Observations {
+    /// Returns a SHA-256 hash of the counts, auxiliary data and events, as hexadecimal text.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut d = Digest::default();
         d.numbers(&self.main);
         d.numbers(&self.aux);
+        self.events.iter().for_each(|table| d.events(table));
         d.finish()
     }
 }

@@ -1,0 +1,104 @@
+//! The chain rule for gradients and Hessians.
+
+use super::program::pair;
+use super::sums::triangle;
+
+/// A coordinate as a function of other variables.
+pub(super) struct Inner<'a> {
+    /// Value and derivatives; `None` if the coordinate is one variable itself.
+    pub(super) result: Option<&'a [f64]>,
+    /// Which variables of the target its own variables are.
+    pub(super) variables: &'a [usize],
+}
+
+/// Gradient and Hessian by some variables. The Hessian is the sum of `squares` and `bends`; all triangles are
+/// stored row by row.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Derivatives {
+    pub(crate) gradient: Vec<f64>,
+    /// The part of the Hessian that is never negative.
+    pub(crate) squares: Vec<f64>,
+    pub(crate) bends: Vec<f64>,
+}
+
+impl Derivatives {
+    pub(super) fn new(variables: usize) -> Self {
+        let pairs = variables * (variables + 1) / 2;
+        Self { gradient: vec![0.0; variables], squares: vec![0.0; pairs], bends: vec![0.0; pairs] }
+    }
+
+    pub(super) fn clear(&mut self) {
+        for array in [&mut self.gradient, &mut self.squares, &mut self.bends] {
+            array.fill(0.0);
+        }
+    }
+
+    /// Adds the derivatives by the variables of `inner`, given those by the coordinates. With `J` the Jacobian
+    /// of the coordinates: `J' g`, `J' H J`, and the second derivatives of coordinate `a` times `g_a`.
+    pub(super) fn pull_back<'a>(
+        &mut self,
+        (gradient, squares, bends): (&[f64], &[f64], &[f64]),
+        inner: &dyn Fn(usize) -> Inner<'a>,
+    ) {
+        let slope = |of: &Inner<'_>, i: usize| of.result.map_or(1.0, |result| result[1 + i]);
+        for (a, &g) in gradient.iter().enumerate() {
+            let one = inner(a);
+            let d = one.variables.len();
+            for (i, &to) in one.variables.iter().enumerate() {
+                self.gradient[to] += g * slope(&one, i);
+                if let Some(result) = one.result {
+                    for (j, &other) in one.variables[..=i].iter().enumerate() {
+                        let twice = if i != j && to == other { 2.0 } else { 1.0 };
+                        self.bends[triangle(to, other)] += twice * g * result[pair(d, i, j)];
+                    }
+                }
+            }
+            for b in 0..=a {
+                let (square, bend) = (squares[triangle(a, b)], bends[triangle(a, b)]);
+                if square == 0.0 && bend == 0.0 {
+                    continue;
+                }
+                let two = inner(b);
+                for (i, &to) in one.variables.iter().enumerate() {
+                    let left = slope(&one, i);
+                    if left == 0.0 {
+                        continue;
+                    }
+                    // The diagonal of the coordinates has each pair of variables in both orders.
+                    for (j, &other) in two.variables.iter().enumerate() {
+                        if a == b && other > to {
+                            continue;
+                        }
+                        let factor = left * slope(&two, j);
+                        let twice = if a != b && to == other { 2.0 } else { 1.0 };
+                        let at = triangle(to, other);
+                        self.squares[at] += twice * factor * square;
+                        self.bends[at] += twice * factor * bend;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn derivatives_of_a_composition_are_right() {
+        // F(u, v) = u^2 v with u = x y and v = y, at x = 2, y = 3: F = x^2 y^3.
+        let (x, y) = (2.0, 3.0);
+        let (u, v) = (x * y, y);
+        let gradient = [2.0 * u * v, u * u];
+        let bends = [2.0 * v, 2.0 * u, 0.0];
+        let product = [u, y, x, 0.0, 1.0, 0.0];
+        let mut out = Derivatives::new(2);
+        out.pull_back((&gradient, &[0.0; 3], &bends), &|a| match a {
+            0 => Inner { result: Some(&product), variables: &[0, 1] },
+            _ => Inner { result: None, variables: &[1] },
+        });
+        assert_eq!(out.gradient, [2.0 * x * y * y * y, 3.0 * x * x * y * y]);
+        assert_eq!(out.bends, [2.0 * y * y * y, 6.0 * x * y * y, 6.0 * x * x * y]);
+    }
+}

@@ -1,0 +1,115 @@
+//! A compiled event channel.
+
+use ns_core::{EventChannel, EventModelError, Value};
+
+use super::expand::{Amount, Expansion, Term};
+use super::integral::Integral;
+use super::leaf::Leaf;
+use super::program::{Builder, Components, Program};
+use super::sources::Local;
+
+/// One term of a channel's density: an amplitude times a product of leaves.
+#[derive(Debug, Clone)]
+pub(super) struct Amplitude {
+    /// The amplitude as a function of the channel's values and integrals.
+    pub(super) program: Program,
+    /// Leaves whose product it multiplies.
+    pub(super) leaves: Vec<usize>,
+}
+
+/// One event channel: `-ln L = sum rates - sum_i w_i ln sum_t a_t prod_j p_tj(x_i)`.
+///
+/// The *coordinates* of the sum over events are the amplitudes, then the variables of all leaves, leaf after
+/// leaf. Both are functions of the channel's *values*, which are parameters or functions of parameters.
+#[derive(Debug, Clone)]
+pub(crate) struct ChannelPlan {
+    /// Number of observables.
+    pub(super) observables: usize,
+    /// The values that the channel uses.
+    pub(super) locals: Vec<Local>,
+    pub(super) leaves: Vec<Leaf>,
+    pub(super) integrals: Vec<Integral>,
+    pub(super) terms: Vec<Amplitude>,
+    /// Coordinate of the first variable of each leaf.
+    pub(super) first: Vec<usize>,
+    /// Number of coordinates.
+    pub(super) coordinates: usize,
+    /// Rates that are added to `-ln L`: constants, and indices of values.
+    pub(super) constant_rate: f64,
+    pub(super) rates: Vec<usize>,
+    /// Parameters on which the channel depends, sorted.
+    pub(super) parameters: Vec<usize>,
+}
+
+impl ChannelPlan {
+    /// Compiles a channel. `local` describes a value: where it comes from and on which parameters it depends.
+    pub(super) fn new(
+        channel: &EventChannel,
+        local: &dyn Fn(Value, &[usize]) -> Local,
+        dependencies: &dyn Fn(Value) -> Vec<usize>,
+    ) -> Result<Self, EventModelError> {
+        let mut expansion = Expansion::new(channel);
+        let mut terms: Vec<Term> = Vec::new();
+        for process in &channel.processes {
+            let own = expansion.terms(&process.density).ok_or_else(|| EventModelError::CannotNormalise {
+                place: channel.name.clone(),
+                process: process.name.clone(),
+            })?;
+            terms.extend(own.into_iter().map(|term| Term {
+                amount: Amount::Product(vec![Amount::Value(process.rate), term.amount]),
+                leaves: term.leaves,
+            }));
+        }
+        let (mut constant_rate, mut rates) = (0.0, Vec::new());
+        if channel.extended {
+            for process in &channel.processes {
+                match (process.rate, expansion.locals.index(process.rate)) {
+                    (Value::Number(rate), _) => constant_rate += rate,
+                    (_, index) => rates.extend(index),
+                }
+            }
+        }
+        let inputs: Vec<Components> = expansion
+            .integrals
+            .iter()
+            .map(|integral| {
+                let moved = |i: &usize| integral.variables[*i];
+                let own = integral.components();
+                let first: Vec<usize> = own.first.iter().map(moved).collect();
+                Components::of_variables(&first)
+            })
+            .collect();
+        let mut built = Vec::new();
+        for term in terms {
+            let mut b = Builder::default();
+            let result = term.amount.build(&mut b, &mut expansion.locals);
+            built.push((b, result, term.leaves));
+        }
+        let values = expansion.locals.values;
+        let terms: Vec<Amplitude> = built
+            .into_iter()
+            .map(|(b, result, leaves)| Amplitude { program: b.finish(result, values.len(), &inputs), leaves })
+            .collect();
+        let mut first = Vec::new();
+        let mut coordinates = terms.len();
+        for leaf in &expansion.leaves {
+            first.push(coordinates);
+            coordinates += leaf.variables.len();
+        }
+        let mut parameters: Vec<usize> = values.iter().flat_map(|&value| dependencies(value)).collect();
+        parameters.sort_unstable();
+        parameters.dedup();
+        Ok(Self {
+            observables: channel.observables.len(),
+            locals: values.iter().map(|&value| local(value, &parameters)).collect(),
+            leaves: expansion.leaves,
+            integrals: expansion.integrals,
+            terms,
+            first,
+            coordinates,
+            constant_rate,
+            rates,
+            parameters,
+        })
+    }
+}

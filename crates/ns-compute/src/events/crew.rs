@@ -1,0 +1,88 @@
+//! Shares the events of a channel among threads.
+//!
+//! Pieces of fixed size are summed by whichever thread is free, and their sums are added in the order of the
+//! pieces, so results do not depend on the number of threads.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::channel::ChannelPlan;
+use super::sums::{Events, PIECE, SumMemory, Sums, sum_piece};
+use crate::pool::Pool;
+use crate::simd::Level;
+
+/// Number of pieces whose sums are kept until they are added.
+const WAITING: usize = 64;
+
+/// Threads that evaluate one fit together.
+#[derive(Clone)]
+pub(crate) struct Crew {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) threads: usize,
+}
+
+impl std::fmt::Debug for Crew {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Crew").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
+/// Working memory of the threads, and the sums of the pieces that are being added.
+#[derive(Debug, Default)]
+pub(super) struct PieceMemory {
+    idle: Mutex<Vec<SumMemory>>,
+    places: Vec<Mutex<Sums>>,
+}
+
+impl Clone for PieceMemory {
+    /// Returns empty memory, which is filled when it is needed.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PieceMemory {
+    /// Sums over all events. `point` has the values of the channel and those of its amplitudes.
+    pub(super) fn sum(
+        &mut self,
+        level: Level,
+        plan: &ChannelPlan,
+        events: Events<'_>,
+        point: (&[f64], &[f64]),
+        crew: Option<&Crew>,
+        out: &mut Sums,
+    ) {
+        let (locals, amplitudes) = point;
+        let pieces = events.count.div_ceil(PIECE);
+        while self.places.len() < pieces.min(WAITING) {
+            self.places.push(Mutex::new(Sums::new(plan.coordinates)));
+        }
+        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for memory in idle.iter_mut() {
+            memory.prepared = false;
+        }
+        out.clear();
+        let (idle, places) = (&self.idle, &self.places);
+        for first in (0..pieces).step_by(WAITING) {
+            let count = WAITING.min(pieces - first);
+            let work = |i: usize| {
+                let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let mut memory = taken.unwrap_or_else(|| SumMemory::new(plan));
+                if !memory.prepared {
+                    memory.prepare(level, plan, locals);
+                }
+                let from = (first + i) * PIECE;
+                let range = (from, events.count.min(from + PIECE));
+                sum_piece(level, plan, events, amplitudes, range, &mut memory);
+                let mut place = places[i].lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::swap(&mut *place, &mut memory.sums);
+                drop(place);
+                idle.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+            };
+            let threads = crew.map_or(1, |crew| crew.threads);
+            Pool::each(crew.map(|crew| &*crew.pool), threads, count, &work);
+            for place in &places[..count] {
+                out.add(&place.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Exponential density.
+
+use ns_core::Observable;
+
+use crate::events::program::{Builder, Slot, Step, Unary};
+
+/// Appends `exp(-slope (x - origin))`. The origin is the end of the axis where the density is largest, so that
+/// the value is at most 1.
+pub(super) fn value(b: &mut Builder, x: Slot, slope: Slot, axis: &Observable) -> Slot {
+    let origin = larger_end(b, slope, (axis.min, axis.max));
+    let distance = b.sub(x, origin);
+    let product = b.mul(slope, distance);
+    let exponent = b.scale(-1.0, product);
+    b.unary(Unary::Exp, exponent)
+}
+
+/// Appends the integral over `lo..hi`.
+pub(super) fn integral(b: &mut Builder, slope: Slot, axis: &Observable, (lo, hi): (f64, f64)) -> Slot {
+    let end = larger_end(b, slope, (lo, hi));
+    let largest = value(b, end, slope, axis);
+    // With the size of the slope times the length, the mean relative to the largest value is `Decay`.
+    let steep = b.unary(Unary::Abs, slope);
+    let drop = b.scale(hi - lo, steep);
+    let mean = b.unary(Unary::Decay, drop);
+    let height = b.mul(largest, mean);
+    b.scale(hi - lo, height)
+}
+
+/// Appends the end of an interval at which the density is larger.
+fn larger_end(b: &mut Builder, slope: Slot, (lo, hi): (f64, f64)) -> Slot {
+    let (zero, lo, hi) = (b.number(0.0), b.number(lo), b.number(hi));
+    let rises = b.push(Step::Less(slope, zero));
+    b.push(Step::Select(rises, hi, lo))
+}

@@ -1,0 +1,33 @@
+//! Gaussian density.
+
+use crate::events::program::{Binary, Builder, Slot, Step, Unary};
+
+/// Appends `exp(-t^2/2)` with `t = (x - mean) / sigma`.
+pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, sigma: Slot) -> Slot {
+    let t = pull(b, x, mean, sigma);
+    core(b, t)
+}
+
+/// Appends `(x - mean) / sigma`.
+pub(super) fn pull(b: &mut Builder, x: Slot, mean: Slot, sigma: Slot) -> Slot {
+    let distance = b.sub(x, mean);
+    let one = b.number(1.0);
+    // One division per evaluation instead of one per event.
+    let inverse = b.div(one, sigma);
+    b.mul(distance, inverse)
+}
+
+/// Appends `exp(-t^2/2)`.
+pub(super) fn core(b: &mut Builder, t: Slot) -> Slot {
+    let square = b.mul(t, t);
+    let exponent = b.scale(-0.5, square);
+    b.unary(Unary::Exp, exponent)
+}
+
+/// Appends the integral over `lo..hi`.
+pub(super) fn integral(b: &mut Builder, mean: Slot, sigma: Slot, (lo, hi): (f64, f64)) -> Slot {
+    let (lo, hi) = (b.number(lo), b.number(hi));
+    let (from, to) = (pull(b, lo, mean, sigma), pull(b, hi, mean, sigma));
+    let integral = b.push(Step::Binary(Binary::NormalIntegral, from, to));
+    b.mul(sigma, integral)
+}

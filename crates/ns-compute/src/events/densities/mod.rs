@@ -1,0 +1,158 @@
+//! Formulae of densities and of their integrals over an interval of one observable, as steps of a program.
+//!
+//! A density need not be normalised. Its integral must belong to the same unnormalised density.
+
+mod argus;
+mod bifurcated;
+mod breit_wigner;
+mod crystal_ball;
+mod exponential;
+mod gaussian;
+mod generalized_normal;
+mod johnson;
+mod lognormal;
+mod multivariate;
+mod polynomial;
+mod tables;
+
+use ns_core::{Density, Observable};
+
+use super::program::{Builder, Slot, Step, Values};
+
+/// Appends the steps of a density and returns the slot of its value; `None` for a density that has no
+/// program, or is made of others.
+pub(super) fn value(
+    b: &mut Builder,
+    density: &Density,
+    axes: &[Observable],
+    values: Values<'_>,
+) -> Option<Slot> {
+    let own: Vec<Slot> = match density {
+        // The values of an expression are read where it uses them.
+        Density::Generic(_) => Vec::new(),
+        other => other.own_values().into_iter().map(|v| values(b, v)).collect(),
+    };
+    let observable = |b: &mut Builder, x: usize| b.push(Step::Observable(x));
+    Some(match (density, own.as_slice()) {
+        (Density::Gaussian { x, .. }, &[mean, sigma]) => {
+            let x = observable(b, *x);
+            gaussian::value(b, x, mean, sigma)
+        }
+        (Density::BifurcatedGaussian { x, .. }, &[mean, left, right]) => {
+            let x = observable(b, *x);
+            bifurcated::value(b, x, mean, left, right)
+        }
+        (Density::Exponential { x, .. }, &[slope]) => {
+            let axis = axes.get(*x)?;
+            let x = observable(b, *x);
+            exponential::value(b, x, slope, axis)
+        }
+        (Density::CrystalBall { x, left, right, .. }, own) => {
+            let x = observable(b, *x);
+            let shape = crystal_ball::Shape::new(own, left.is_some(), right.is_some())?;
+            shape.value(b, x)
+        }
+        (Density::Argus { x, .. }, &[resonance, slope, power]) => {
+            let x = observable(b, *x);
+            argus::value(b, x, resonance, slope, power)
+        }
+        (Density::BreitWigner { x, .. }, &[mean, width]) => {
+            let x = observable(b, *x);
+            breit_wigner::value(b, x, mean, width)
+        }
+        (Density::JohnsonSu { x, .. }, &[mean, width, gamma, delta]) => {
+            let x = observable(b, *x);
+            johnson::value(b, x, [mean, width, gamma, delta])
+        }
+        (Density::Lognormal { x, .. }, &[mu, sigma]) => {
+            let x = observable(b, *x);
+            lognormal::value(b, x, mu, sigma)
+        }
+        (Density::GeneralizedNormal { x, .. }, &[mean, alpha, beta]) => {
+            let x = observable(b, *x);
+            generalized_normal::value(b, x, mean, alpha, beta)
+        }
+        (Density::Uniform { .. }, _) => b.number(1.0),
+        (Density::Polynomial { x, .. }, own) => {
+            let x = observable(b, *x);
+            polynomial::powers(b, x, own)
+        }
+        (Density::Chebyshev { x, .. }, own) => {
+            let axis = axes.get(*x)?;
+            let x = observable(b, *x);
+            polynomial::chebyshev(b, x, own, axis)
+        }
+        (Density::Bernstein { x, .. }, own) => {
+            let axis = axes.get(*x)?;
+            let x = observable(b, *x);
+            polynomial::bernstein(b, x, own, axis)
+        }
+        (Density::MultivariateNormal { observables, .. }, own) => multivariate::value(b, observables, own),
+        (Density::Histogram { observables, edges, heights }, _) => {
+            tables::histogram(b, observables, edges, heights)
+        }
+        (Density::Spline { x, knots, .. }, own) => tables::spline(b, *x, knots, own),
+        (Density::Generic(tape), _) => b.tape(tape, values),
+        _ => return None,
+    })
+}
+
+/// Appends the steps of the integral of a density over `lo..hi`, and returns the slot of its value; `None` if
+/// it has no closed form.
+pub(super) fn integral(
+    b: &mut Builder,
+    density: &Density,
+    axes: &[Observable],
+    values: Values<'_>,
+    (lo, hi): (f64, f64),
+) -> Option<Slot> {
+    let own: Vec<Slot> = match density {
+        Density::Generic(_) | Density::Argus { .. } => return None,
+        other => other.own_values().into_iter().map(|v| values(b, v)).collect(),
+    };
+    let ends = (lo, hi);
+    Some(match (density, own.as_slice()) {
+        (Density::Gaussian { .. }, &[mean, sigma]) => gaussian::integral(b, mean, sigma, ends),
+        (Density::BifurcatedGaussian { .. }, &[mean, left, right]) => {
+            bifurcated::integral(b, mean, left, right, ends)
+        }
+        (Density::Exponential { x, .. }, &[slope]) => exponential::integral(b, slope, axes.get(*x)?, ends),
+        (Density::CrystalBall { left, right, .. }, own) => {
+            crystal_ball::Shape::new(own, left.is_some(), right.is_some())?.integral(b, ends)
+        }
+        (Density::BreitWigner { .. }, &[mean, width]) => breit_wigner::integral(b, mean, width, ends),
+        (Density::JohnsonSu { .. }, &[mean, width, gamma, delta]) => {
+            johnson::integral(b, [mean, width, gamma, delta], ends)
+        }
+        (Density::Lognormal { .. }, &[mu, sigma]) => lognormal::integral(b, mu, sigma, ends),
+        (Density::Uniform { .. }, _) => b.number(hi - lo),
+        (Density::Histogram { edges, heights, .. }, _) => {
+            tables::histogram_integral(b, edges.first()?, heights, ends)
+        }
+        (Density::Spline { knots, .. }, own) => tables::spline_integral(b, knots, own, ends),
+        (Density::Polynomial { .. }, own) => polynomial::powers_integral(b, own, ends),
+        (Density::Chebyshev { x, .. }, own) => polynomial::chebyshev_integral(b, own, axes.get(*x)?, ends),
+        (Density::Bernstein { x, .. }, own) => polynomial::bernstein_integral(b, own, axes.get(*x)?, ends),
+        _ => return None,
+    })
+}
+
+/// Appends the steps of an integrand over 0..1 whose integral is that of the density over `lo..hi`: the
+/// density itself, or one that is smoother after a change of variables. The integrand's variable is the
+/// observable `x`.
+pub(super) fn integrand(
+    b: &mut Builder,
+    density: &Density,
+    values: Values<'_>,
+    x: usize,
+    ends: (f64, f64),
+) -> Option<Slot> {
+    match density {
+        Density::Argus { resonance, slope, power, .. } => {
+            let own = [values(b, *resonance), values(b, *slope), values(b, *power)];
+            let t = b.push(Step::Observable(x));
+            Some(argus::integrand(b, t, own, ends))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,47 @@
+//! Densities that are given by tables: histograms and splines.
+
+use crate::events::program::{Builder, Slot, Step, Table};
+
+/// Appends the value of a histogram.
+pub(super) fn histogram(b: &mut Builder, observables: &[usize], edges: &[Vec<f64>], heights: &[f64]) -> Slot {
+    let table = b.table(Table::Histogram {
+        observables: observables.to_vec(),
+        edges: edges.to_vec(),
+        heights: heights.to_vec(),
+    });
+    b.push(Step::Table(table, 0))
+}
+
+/// Appends the integral of a histogram of one observable over `lo..hi`.
+pub(super) fn histogram_integral(
+    b: &mut Builder,
+    edges: &[f64],
+    heights: &[f64],
+    (lo, hi): (f64, f64),
+) -> Slot {
+    let overlap = |pair: &[f64]| (hi.min(pair[1]) - lo.max(pair[0])).max(0.0);
+    b.number(edges.windows(2).zip(heights).map(|(pair, height)| height * overlap(pair)).sum())
+}
+
+/// Appends the value of the spline with these values at its knots.
+pub(super) fn spline(b: &mut Builder, x: usize, knots: &[f64], values: &[Slot]) -> Slot {
+    let table = b.table(Table::spline(x, knots));
+    let mut sum = b.number(0.0);
+    for (row, &value) in values.iter().enumerate() {
+        let basis = b.push(Step::Table(table, row));
+        let term = b.mul(value, basis);
+        sum = b.add(sum, term);
+    }
+    sum
+}
+
+/// Appends the integral of a spline over `lo..hi`.
+pub(super) fn spline_integral(b: &mut Builder, knots: &[f64], values: &[Slot], ends: (f64, f64)) -> Slot {
+    let table = Table::spline(0, knots);
+    let mut sum = b.number(0.0);
+    for (row, &value) in values.iter().enumerate() {
+        let term = b.scale(table.spline_integral(row, ends), value);
+        sum = b.add(sum, term);
+    }
+    sum
+}

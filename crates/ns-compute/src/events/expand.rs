@@ -1,0 +1,292 @@
+//! Turns a tree of products and mixtures into a sum of products of leaves.
+//!
+//! The density of a channel becomes `sum_t a_t prod_j p_tj(x)` with leaves `p_tj` that are not normalised. An
+//! amplitude `a_t` holds rates, coefficients and integrals.
+
+use ns_core::{Density, EventChannel, Value};
+
+use super::integral::{Integral, Rule};
+use super::leaf::{Leaf, Variables};
+use super::program::{Builder, Slot, Step};
+use super::table::Locals;
+use super::{densities, integral};
+
+/// A number that depends on values and integrals of a channel.
+#[derive(Debug, Clone)]
+pub(super) enum Amount {
+    Value(Value),
+    Integral(usize),
+    Sum(Vec<Self>),
+    Product(Vec<Self>),
+    Ratio(Box<Self>, Box<Self>),
+    /// 1 minus the sum.
+    Rest(Vec<Value>),
+}
+
+impl Amount {
+    /// Appends the steps of the amount to a program over the values of the channel.
+    pub(super) fn build(&self, b: &mut Builder, locals: &mut Locals) -> Slot {
+        match self {
+            Self::Value(value) => match locals.index(*value) {
+                Some(local) => b.push(Step::Variable(local)),
+                None => b.number(if let Value::Number(x) = value { *x } else { f64::NAN }),
+            },
+            Self::Integral(index) => b.push(Step::Input(*index)),
+            Self::Sum(parts) => {
+                let zero = b.number(0.0);
+                parts.iter().fold(zero, |sum, part| {
+                    let part = part.build(b, locals);
+                    b.add(sum, part)
+                })
+            }
+            Self::Product(parts) => {
+                let one = b.number(1.0);
+                parts.iter().fold(one, |product, part| {
+                    let part = part.build(b, locals);
+                    b.mul(product, part)
+                })
+            }
+            Self::Ratio(above, below) => {
+                let (above, below) = (above.build(b, locals), below.build(b, locals));
+                b.div(above, below)
+            }
+            Self::Rest(values) => {
+                let one = b.number(1.0);
+                values.iter().fold(one, |rest, value| {
+                    let value = Self::Value(*value).build(b, locals);
+                    b.sub(rest, value)
+                })
+            }
+        }
+    }
+}
+
+/// A product of leaves with its amplitude.
+#[derive(Debug, Clone)]
+pub(super) struct Term {
+    pub(super) amount: Amount,
+    /// Indices of the leaves, each once.
+    pub(super) leaves: Vec<usize>,
+}
+
+/// What tells an integral from others: the leaves of its integrand, and the sides of its box.
+type Key = (Vec<usize>, Vec<(f64, f64)>);
+
+/// Collects the leaves and integrals of a channel.
+pub(super) struct Expansion<'a> {
+    channel: &'a EventChannel,
+    boxes: Vec<Vec<(f64, f64)>>,
+    pub(super) locals: Locals,
+    pub(super) leaves: Vec<Leaf>,
+    pub(super) integrals: Vec<Integral>,
+    /// Leaves and box of each integral.
+    known: Vec<Key>,
+}
+
+impl<'a> Expansion<'a> {
+    pub(super) fn new(channel: &'a EventChannel) -> Self {
+        let (locals, leaves, integrals, known) = Default::default();
+        Self { channel, boxes: channel.boxes(), locals, leaves, integrals, known }
+    }
+
+    /// Returns the terms of a density, normalised over the fit ranges; `None` if a part of it cannot be
+    /// evaluated or normalised.
+    pub(super) fn terms(&mut self, density: &Density) -> Option<Vec<Term>> {
+        match density {
+            Density::Mixture { summands, coefficients } => {
+                let mut terms = Vec::new();
+                for (i, summand) in summands.iter().enumerate() {
+                    let share = share(coefficients, i, summands.len());
+                    for term in self.terms(summand)? {
+                        let amount = Amount::Product(vec![share.clone(), term.amount]);
+                        terms.push(Term { amount, leaves: term.leaves });
+                    }
+                }
+                Some(terms)
+            }
+            Density::Product(parts) => self.product(parts),
+            leaf => {
+                let leaf = self.leaf(leaf, &[])?;
+                let integral = self.integral(&[leaf])?;
+                let one = Amount::Value(Value::Number(1.0));
+                let amount = Amount::Ratio(Box::new(one), Box::new(integral));
+                Some(vec![Term { amount, leaves: vec![leaf] }])
+            }
+        }
+    }
+
+    /// Returns the terms of a product: every combination of the terms of its factors.
+    fn product(&mut self, parts: &[Density]) -> Option<Vec<Term>> {
+        let one = Amount::Value(Value::Number(1.0));
+        let mut terms = vec![Term { amount: one, leaves: Vec::new() }];
+        for part in parts {
+            let mut next = Vec::new();
+            for term in &terms {
+                for factor in self.terms(part)? {
+                    let mut leaves = term.leaves.clone();
+                    for leaf in factor.leaves {
+                        // A square needs a second copy of the leaf.
+                        let again = leaves.contains(&leaf);
+                        let density = self.leaves[leaf].density.clone();
+                        leaves.push(if again { self.leaf(&density, &leaves)? } else { leaf });
+                    }
+                    let amount = Amount::Product(vec![term.amount.clone(), factor.amount]);
+                    next.push(Term { amount, leaves });
+                }
+            }
+            terms = next;
+        }
+        let mut seen: Vec<usize> = Vec::new();
+        let disjoint = parts.iter().all(|part| {
+            let observables = part.observables();
+            let fresh = observables.iter().all(|x| !seen.contains(x));
+            seen.extend(observables);
+            fresh
+        });
+        if disjoint && self.boxes.len() == 1 {
+            return Some(terms);
+        }
+        let mut total = Vec::new();
+        for term in &terms {
+            let integral = self.integral(&term.leaves)?;
+            total.push(Amount::Product(vec![term.amount.clone(), integral]));
+        }
+        let total = Amount::Sum(total);
+        for term in &mut terms {
+            term.amount = Amount::Ratio(Box::new(term.amount.clone()), Box::new(total.clone()));
+        }
+        Some(terms)
+    }
+
+    /// Returns the index of a leaf that is not among `taken`; it is added if it is new.
+    fn leaf(&mut self, density: &Density, taken: &[usize]) -> Option<usize> {
+        let known = self
+            .leaves
+            .iter()
+            .enumerate()
+            .position(|(i, leaf)| leaf.density == *density && !taken.contains(&i));
+        if known.is_some() {
+            return known;
+        }
+        let leaf = Leaf::new(density, &self.channel.observables, &mut self.locals)?;
+        self.leaves.push(leaf);
+        Some(self.leaves.len() - 1)
+    }
+
+    /// Returns the integral of a product of leaves over the union of the boxes.
+    fn integral(&mut self, leaves: &[usize]) -> Option<Amount> {
+        let mut observables: Vec<usize> =
+            leaves.iter().flat_map(|&leaf| self.leaves[leaf].density.observables()).collect();
+        observables.sort_unstable();
+        observables.dedup();
+        // Only the sides along the product's own observables matter.
+        let mut boxes: Vec<Vec<(f64, f64)>> = Vec::new();
+        for region in &self.boxes {
+            let sides: Vec<(f64, f64)> = observables.iter().map(|&x| region[x]).collect();
+            if !boxes.contains(&sides) {
+                boxes.push(sides);
+            }
+        }
+        let groups = self.groups(leaves);
+        let mut sum = Vec::new();
+        for region in &boxes {
+            let mut product = Vec::new();
+            for group in &groups {
+                let own = self.observables_of(group);
+                let sides: Vec<(f64, f64)> = own
+                    .iter()
+                    .filter_map(|x| observables.iter().position(|o| o == x).map(|i| region[i]))
+                    .collect();
+                product.push(Amount::Integral(self.group_integral(group, &own, &sides)?));
+            }
+            sum.push(Amount::Product(product));
+        }
+        Some(Amount::Sum(sum))
+    }
+
+    fn observables_of(&self, group: &[usize]) -> Vec<usize> {
+        let mut own: Vec<usize> =
+            group.iter().flat_map(|&leaf| self.leaves[leaf].density.observables()).collect();
+        own.sort_unstable();
+        own.dedup();
+        own
+    }
+
+    /// Splits leaves into groups that share observables.
+    fn groups(&self, leaves: &[usize]) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for &leaf in leaves {
+            let own = self.leaves[leaf].density.observables();
+            let (touching, mut apart): (Vec<_>, Vec<_>) = groups
+                .into_iter()
+                .partition(|group| self.observables_of(group).iter().any(|x| own.contains(x)));
+            let mut joined: Vec<usize> = touching.into_iter().flatten().collect();
+            joined.push(leaf);
+            apart.push(joined);
+            groups = apart;
+        }
+        groups
+    }
+
+    /// Returns the index of the integral of a group of leaves over one box.
+    fn group_integral(&mut self, group: &[usize], own: &[usize], sides: &[(f64, f64)]) -> Option<usize> {
+        let key = (group.to_vec(), sides.to_vec());
+        if let Some(known) = self.known.iter().position(|known| *known == key) {
+            return Some(known);
+        }
+        let axes = &self.channel.observables;
+        let densities: Vec<_> = group.iter().map(|&leaf| self.leaves[leaf].density.clone()).collect();
+        let (mut b, mut variables) = (Builder::default(), Variables::default());
+        let locals = &mut self.locals;
+        let mut values = |b: &mut Builder, value: Value| variables.slot(b, value, locals);
+        let one_axis = match sides {
+            [ends] => Some(*ends),
+            _ => None,
+        };
+        let single = match densities.as_slice() {
+            [density] => one_axis.map(|ends| (density, ends)),
+            _ => None,
+        };
+        let closed =
+            single.and_then(|(density, ends)| densities::integral(&mut b, density, axes, &mut values, ends));
+        let rule = if let Some(result) = closed {
+            Rule::Closed(b.finish(result, variables.locals.len(), &[]))
+        } else {
+            let changed = single.and_then(|(density, ends)| {
+                densities::integrand(&mut b, density, &mut values, *own.first()?, ends)
+            });
+            let (result, sides) = match changed {
+                Some(result) => (result, vec![(0.0, 1.0)]),
+                None => {
+                    let mut product = b.number(1.0);
+                    for density in &densities {
+                        let factor = densities::value(&mut b, density, axes, &mut values)?;
+                        product = b.mul(product, factor);
+                    }
+                    (product, sides.to_vec())
+                }
+            };
+            b.renumber(own);
+            let program = b.finish(result, variables.locals.len(), &[]);
+            match sides.as_slice() {
+                [ends] => Rule::Adaptive(program, *ends),
+                _ => Rule::Tensor(program, sides),
+            }
+        };
+        self.integrals.push(integral::Integral { rule, variables: variables.locals });
+        self.known.push(key);
+        Some(self.known.len() - 1)
+    }
+}
+
+/// Returns the coefficient of summand `i` of `count`.
+fn share(coefficients: &[Value], i: usize, count: usize) -> Amount {
+    match coefficients.get(i) {
+        None => Amount::Rest(coefficients.to_vec()),
+        Some(own) if coefficients.len() < count => Amount::Value(*own),
+        Some(own) => {
+            let total = coefficients.iter().map(|c| Amount::Value(*c)).collect();
+            Amount::Ratio(Box::new(Amount::Value(*own)), Box::new(Amount::Sum(total)))
+        }
+    }
+}

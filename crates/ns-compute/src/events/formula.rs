@@ -1,0 +1,107 @@
+//! Formulae of functions and penalties as steps of a program.
+
+use ns_core::{FunctionForm, Measured, PenaltyForm};
+
+use super::program::{Builder, Slot, Step, Unary, Values};
+use super::special::Interpolation;
+
+/// `ln sqrt(2 pi)`.
+const LN_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_741_78;
+
+/// Appends the steps of a function other than an expression.
+pub(super) fn function(b: &mut Builder, form: &FunctionForm, values: Values<'_>) -> Slot {
+    match form {
+        FunctionForm::Sum(all) => {
+            let zero = b.number(0.0);
+            all.iter().fold(zero, |sum, &value| {
+                let value = values(b, value);
+                b.add(sum, value)
+            })
+        }
+        FunctionForm::Product(all) => {
+            let one = b.number(1.0);
+            all.iter().fold(one, |product, &value| {
+                let value = values(b, value);
+                b.mul(product, value)
+            })
+        }
+        FunctionForm::Polynomial { x, coefficients } => {
+            let (x, zero) = (values(b, *x), b.number(0.0));
+            coefficients.iter().rev().fold(zero, |sum, &c| {
+                let (product, c) = (b.mul(sum, x), values(b, c));
+                b.add(product, c)
+            })
+        }
+        FunctionForm::Interpolation { nominal, variations, positive } => {
+            let mut number = b.number(*nominal);
+            for variation in variations {
+                let interpolation = Interpolation::new(variation, *nominal);
+                let alpha = values(b, variation.alpha);
+                let change = b.unary(Unary::Interpolation(interpolation), alpha);
+                number = if interpolation.multiplies { b.mul(number, change) } else { b.add(number, change) };
+            }
+            if *positive {
+                let (zero, least) = (b.number(0.0), b.number(f64::MIN_POSITIVE));
+                let allowed = b.push(Step::Less(zero, number));
+                number = b.push(Step::Select(allowed, number, least));
+            }
+            number
+        }
+        FunctionForm::Expression(tape) => b.tape(tape, values),
+    }
+}
+
+/// Appends the steps of `-ln` of a penalty's density.
+pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -> Slot {
+    let measured = |b: &mut Builder, of: &Measured, values: Values<'_>| match of {
+        Measured::Value(value) => values(b, *value),
+        Measured::Datum(datum) => b.push(Step::Datum(*datum)),
+    };
+    match form {
+        PenaltyForm::Gaussian { x, mean, sigma } => {
+            let (x, mean, sigma) = (values(b, *x), measured(b, mean, values), values(b, *sigma));
+            normal(b, x, mean, sigma)
+        }
+        PenaltyForm::Poisson { count, mean } => {
+            let (count, mean) = (measured(b, count, values), values(b, *mean));
+            let log = b.unary(Unary::Ln, mean);
+            let product = b.mul(count, log);
+            let one = b.number(1.0);
+            let next = b.add(count, one);
+            let factorial = b.unary(Unary::LnGamma, next);
+            let value = b.sub(mean, product);
+            b.add(value, factorial)
+        }
+        PenaltyForm::Lognormal { x, mu, sigma } => {
+            let (x, mu, sigma) = (values(b, *x), values(b, *mu), values(b, *sigma));
+            let log = b.unary(Unary::Ln, x);
+            let value = normal(b, log, mu, sigma);
+            b.add(value, log)
+        }
+        PenaltyForm::Gamma { x, shape, rate } => {
+            let (x, shape, rate) = (values(b, *x), values(b, *shape), values(b, *rate));
+            let (log_x, log_rate) = (b.unary(Unary::Ln, x), b.unary(Unary::Ln, rate));
+            let one = b.number(1.0);
+            let less = b.sub(shape, one);
+            let power = b.mul(less, log_x);
+            let scale = b.mul(shape, log_rate);
+            let product = b.mul(rate, x);
+            let gamma = b.unary(Unary::LnGamma, shape);
+            let value = b.add(product, gamma);
+            let value = b.sub(value, power);
+            b.sub(value, scale)
+        }
+    }
+}
+
+/// Appends `-ln` of the normal density.
+fn normal(b: &mut Builder, x: Slot, mean: Slot, sigma: Slot) -> Slot {
+    let distance = b.sub(x, mean);
+    let pull = b.div(distance, sigma);
+    let square = b.mul(pull, pull);
+    let half = b.scale(0.5, square);
+    let log = b.unary(Unary::Ln, sigma);
+    let constant = b.number(LN_ROOT_TWO_PI);
+    let norm = b.add(log, constant);
+    b.add(half, norm)
+}

@@ -1,0 +1,86 @@
+//! Integrals of densities over boxes, with derivatives by the densities' parameters.
+
+mod adaptive;
+mod rules;
+mod tensor;
+
+pub(super) use adaptive::Quadrature;
+pub(super) use tensor::TensorQuadrature;
+
+use super::program::{Components, Memory, Program, Sources, components};
+use crate::simd::Level;
+
+/// How an integral is computed.
+#[derive(Debug, Clone)]
+pub(super) enum Rule {
+    /// A program that gives the integral.
+    Closed(Program),
+    /// Adaptive quadrature over one observable.
+    Adaptive(Program, (f64, f64)),
+    /// Quadrature over several observables.
+    Tensor(Program, Vec<(f64, f64)>),
+}
+
+/// An integral over one box.
+#[derive(Debug, Clone)]
+pub(super) struct Integral {
+    pub(super) rule: Rule,
+    /// Values of the channel that are the integral's variables.
+    pub(super) variables: Vec<usize>,
+}
+
+/// Working memory of one integral.
+#[derive(Debug, Clone)]
+pub(super) enum IntegralMemory {
+    Closed(Memory),
+    Adaptive(Quadrature),
+    Tensor(Box<TensorQuadrature>),
+}
+
+impl Integral {
+    /// Returns which components of the integral can differ from zero.
+    pub(super) fn components(&self) -> Components {
+        let (Rule::Closed(program) | Rule::Adaptive(program, _) | Rule::Tensor(program, _)) = &self.rule;
+        program.result().cloned().unwrap_or_default()
+    }
+
+    /// Returns the number of components of the integral.
+    pub(super) fn size(&self) -> usize {
+        components(self.variables.len())
+    }
+
+    /// Allocates the working memory.
+    pub(super) fn memory(&self) -> IntegralMemory {
+        match &self.rule {
+            Rule::Closed(program) => IntegralMemory::Closed(Memory::new(program, 1)),
+            Rule::Adaptive(program, _) => IntegralMemory::Adaptive(Quadrature::new(program)),
+            Rule::Tensor(program, ends) => {
+                IntegralMemory::Tensor(Box::new(TensorQuadrature::new(program, ends.len())))
+            }
+        }
+    }
+
+    /// Computes the integral and its derivatives into `out`. `variables` are the values of its variables.
+    pub(super) fn evaluate(
+        &self,
+        level: Level,
+        variables: &[f64],
+        memory: &mut IntegralMemory,
+        out: &mut [f64],
+    ) {
+        let sources = Sources::of(variables);
+        match (&self.rule, memory) {
+            (Rule::Closed(program), IntegralMemory::Closed(memory)) => {
+                program.prepare(level, sources, memory);
+                out.copy_from_slice(memory.value(program));
+            }
+            (Rule::Adaptive(program, ends), IntegralMemory::Adaptive(quadrature)) => {
+                quadrature.integrate(level, program, sources, *ends, out);
+            }
+            (Rule::Tensor(program, ends), IntegralMemory::Tensor(quadrature)) => {
+                quadrature.integrate(level, program, sources, ends, out);
+            }
+            _ => out.fill(f64::NAN),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Gaussian density with its derivatives by mean and width.
+
+use crate::events::sums::BLOCK;
+use crate::simd::{MulAdd, exp, isa_fn};
+
+isa_fn! {
+    /// Writes `p = exp(-t^2/2)` with `t = (x - mean) / sigma`, its first derivatives by mean and width, and
+    /// the second ones by mean twice, mean and width, and width twice.
+    pub(super) fn run(mean: f64, sigma: f64, x: &[f64], out: &mut [f64]) = body
+}
+
+#[inline(always)]
+fn body<M: MulAdd>(mean: f64, sigma: f64, x: &[f64], out: &mut [f64]) {
+    let n = x.len().min(BLOCK);
+    let inverse = 1.0 / sigma;
+    let (p, out) = out.split_at_mut(BLOCK);
+    let (by_mean, out) = out.split_at_mut(BLOCK);
+    let (by_sigma, out) = out.split_at_mut(BLOCK);
+    let (mean_mean, out) = out.split_at_mut(BLOCK);
+    let (mean_sigma, sigma_sigma) = out.split_at_mut(BLOCK);
+    let (p, by_mean, by_sigma) = (&mut p[..n], &mut by_mean[..n], &mut by_sigma[..n]);
+    let (mean_mean, mean_sigma) = (&mut mean_mean[..n], &mut mean_sigma[..n]);
+    let (sigma_sigma, x) = (&mut sigma_sigma[..n], &x[..n]);
+    for i in 0..n {
+        let t = (x[i] - mean) * inverse;
+        let square = t * t;
+        let value = exp::<M>(-0.5 * square);
+        let once = value * inverse;
+        let twice = once * inverse;
+        p[i] = value;
+        by_mean[i] = once * t;
+        by_sigma[i] = once * square;
+        mean_mean[i] = twice * (square - 1.0);
+        mean_sigma[i] = twice * t * (square - 2.0);
+        sigma_sigma[i] = twice * square * (square - 3.0);
+    }
+}

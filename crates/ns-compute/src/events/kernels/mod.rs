@@ -1,0 +1,72 @@
+//! Densities that occur so often that they have loops of their own instead of a program.
+//!
+//! A kernel writes the same components as the program of its density, without steps in between.
+
+mod exponential;
+mod gaussian;
+
+use ns_core::{Density, Observable, Value};
+
+use super::program::components;
+use super::sums::BLOCK;
+use crate::simd::Level;
+
+/// A density with a loop of its own. Its variables are its parameters, in the order of the formula.
+#[derive(Debug, Clone)]
+pub(super) enum Kernel {
+    /// Gaussian with variable mean and width.
+    Gaussian { x: usize },
+    /// Exponential with variable slope on this axis.
+    Exponential { x: usize, axis: (f64, f64) },
+}
+
+impl Kernel {
+    /// Returns the kernel of a density; `None` if it has none, for example because a parameter is constant.
+    pub(super) fn new(density: &Density, axes: &[Observable]) -> Option<Self> {
+        let varies = |value: &Value| !matches!(value, Value::Number(_));
+        match density {
+            Density::Gaussian { x, mean, sigma } if varies(mean) && varies(sigma) && mean != sigma => {
+                Some(Self::Gaussian { x: *x })
+            }
+            Density::Exponential { x, slope } if varies(slope) => {
+                let axis = axes.get(*x)?;
+                Some(Self::Exponential { x: *x, axis: (axis.min, axis.max) })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the number of variables.
+    pub(super) fn variables(&self) -> usize {
+        match self {
+            Self::Gaussian { .. } => 2,
+            Self::Exponential { .. } => 1,
+        }
+    }
+
+    /// Allocates the columns of the components.
+    pub(super) fn columns(&self) -> Vec<f64> {
+        vec![0.0; components(self.variables()) * BLOCK]
+    }
+
+    /// Writes the components for the events `from..from + n` to `out`.
+    pub(super) fn run(
+        &self,
+        level: Level,
+        variables: &[f64],
+        columns: &[&[f64]],
+        (from, n): (usize, usize),
+        out: &mut [f64],
+    ) {
+        match (self, variables) {
+            (Self::Gaussian { x }, &[mean, sigma]) => {
+                gaussian::run(level, mean, sigma, &columns[*x][from..from + n], out);
+            }
+            (Self::Exponential { x, axis }, &[slope]) => {
+                let origin = if slope < 0.0 { axis.1 } else { axis.0 };
+                exponential::run(level, slope, origin, &columns[*x][from..from + n], out);
+            }
+            _ => out.fill(f64::NAN),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Densities that are evaluated for every event, compiled.
+
+use ns_core::{Density, Observable, Value};
+
+use super::densities;
+use super::kernels::Kernel;
+use super::program::{Builder, Memory, Program, Slot, Sources, Step};
+use super::table::Locals;
+use crate::simd::Level;
+
+/// A density that is neither product nor mixture, before its normalisation.
+#[derive(Debug, Clone)]
+pub(super) struct Leaf {
+    pub(super) density: Density,
+    /// Values of the channel that are the density's variables.
+    pub(super) variables: Vec<usize>,
+    program: Program,
+    kernel: Option<Kernel>,
+}
+
+/// Working memory of one leaf.
+#[derive(Debug, Clone)]
+pub(super) struct LeafMemory {
+    memory: Memory,
+    variables: Vec<f64>,
+    /// Components that a kernel writes.
+    columns: Vec<f64>,
+}
+
+/// Gives slots to values: constants stay constants, others become variables of a program.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    /// Values of the channel, in the order of the program's variables.
+    pub(super) locals: Vec<usize>,
+}
+
+impl Variables {
+    /// Returns the slot of a value.
+    pub(super) fn slot(&mut self, b: &mut Builder, value: Value, locals: &mut Locals) -> Slot {
+        let Some(local) = locals.index(value) else {
+            return b.number(if let Value::Number(x) = value { x } else { f64::NAN });
+        };
+        let variable = self.locals.iter().position(|&known| known == local).unwrap_or_else(|| {
+            self.locals.push(local);
+            self.locals.len() - 1
+        });
+        b.push(Step::Variable(variable))
+    }
+}
+
+impl Leaf {
+    /// Compiles a density; `None` if it has no formula of its own.
+    pub(super) fn new(density: &Density, axes: &[Observable], locals: &mut Locals) -> Option<Self> {
+        let (mut b, mut variables) = (Builder::default(), Variables::default());
+        let mut values = |b: &mut Builder, value: Value| variables.slot(b, value, locals);
+        let result = densities::value(&mut b, density, axes, &mut values)?;
+        let program = b.finish(result, variables.locals.len(), &[]);
+        let kernel = Kernel::new(density, axes).filter(|kernel| kernel.variables() == variables.locals.len());
+        Some(Self { density: density.clone(), variables: variables.locals, program, kernel })
+    }
+
+    /// Allocates the working memory for blocks of `lanes` events.
+    pub(super) fn memory(&self, lanes: usize) -> LeafMemory {
+        LeafMemory {
+            memory: if self.kernel.is_some() { Memory::default() } else { Memory::new(&self.program, lanes) },
+            variables: vec![0.0; self.variables.len()],
+            columns: self.kernel.as_ref().map(Kernel::columns).unwrap_or_default(),
+        }
+    }
+
+    /// Prepares the evaluation of blocks for these values of the channel.
+    pub(super) fn prepare(&self, level: Level, locals: &[f64], memory: &mut LeafMemory) {
+        for (to, &local) in memory.variables.iter_mut().zip(&self.variables) {
+            *to = locals[local];
+        }
+        if self.kernel.is_none() {
+            self.program.prepare(level, Sources::of(&memory.variables), &mut memory.memory);
+        }
+    }
+
+    /// Evaluates a block of events.
+    pub(super) fn run(
+        &self,
+        level: Level,
+        columns: &[&[f64]],
+        from: usize,
+        n: usize,
+        memory: &mut LeafMemory,
+    ) {
+        match &self.kernel {
+            Some(kernel) => kernel.run(level, &memory.variables, columns, (from, n), &mut memory.columns),
+            None => self.program.run(level, columns, from, n, &mut memory.memory),
+        }
+    }
+
+    /// Returns the components of the density for the events of the last block, a column of `lanes` numbers
+    /// each.
+    pub(super) fn result<'a>(&self, memory: &'a LeafMemory) -> &'a [f64] {
+        if self.kernel.is_some() { &memory.columns } else { memory.memory.value(&self.program) }
+    }
+
+    /// Returns the variables and pairs of variables whose derivatives can differ from zero.
+    pub(super) fn active(&self) -> (&[usize], &[(usize, usize)]) {
+        self.program.result().map_or((&[], &[]), |active| (&active.first, &active.second))
+    }
+}

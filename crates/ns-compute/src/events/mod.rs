@@ -1,0 +1,27 @@
+//! The likelihood of events: densities with their normalisation, and the terms of `-ln L` with gradient and
+//! Hessian.
+//!
+//! A channel is compiled to amplitudes times products of *leaves*, densities without normalisation (`expand`).
+//! One pass over the events (`sums`) gives `-ln L` with first and second derivatives by the amplitudes and the
+//! variables of the leaves. Integrals, rates and coefficients enter once per evaluation, through the
+//! amplitudes; the chain rule (`chain`) leads to the parameters.
+
+mod block;
+mod chain;
+mod channel;
+mod crew;
+mod densities;
+mod expand;
+mod formula;
+mod integral;
+mod kernels;
+mod leaf;
+mod program;
+mod sources;
+mod special;
+mod sums;
+mod table;
+mod term;
+
+pub(crate) use crew::Crew;
+pub(crate) use term::{EventPlan, EventScratch, evaluate};

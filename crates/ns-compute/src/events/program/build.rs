@@ -1,0 +1,272 @@
+//! Builds programs, step by step or from expressions.
+
+use ns_core::{Op, Tape, Value};
+
+use super::{Binary, Components, Program, Slot, Step, Table, Unary};
+
+/// Gives the slot of a value: a constant, a variable or an input of the program.
+pub(in crate::events) type Values<'a> = &'a mut dyn FnMut(&mut Builder, Value) -> Slot;
+
+/// A program that is being built. Its methods return the slots of results.
+#[derive(Debug, Clone, Default)]
+pub(in crate::events) struct Builder {
+    steps: Vec<Step>,
+    tables: Vec<Table>,
+}
+
+impl Builder {
+    /// Appends a step. An equal step is used again.
+    pub(in crate::events) fn push(&mut self, step: Step) -> Slot {
+        if let Some(known) = self.steps.iter().position(|other| *other == step) {
+            return known;
+        }
+        self.steps.push(step);
+        self.steps.len() - 1
+    }
+
+    /// Adds a table, and returns its index. An equal table is used again.
+    pub(in crate::events) fn table(&mut self, table: Table) -> usize {
+        self.tables.iter().position(|known| *known == table).unwrap_or_else(|| {
+            self.tables.push(table);
+            self.tables.len() - 1
+        })
+    }
+
+    /// Appends a constant.
+    pub(in crate::events) fn number(&mut self, x: f64) -> Slot {
+        self.push(Step::Number(x))
+    }
+
+    /// Returns the constant that a slot holds, if it is one.
+    pub(in crate::events) fn constant(&self, slot: Slot) -> Option<f64> {
+        match self.steps.get(slot) {
+            Some(Step::Number(x)) => Some(*x),
+            _ => None,
+        }
+    }
+
+    /// Appends a sum.
+    pub(in crate::events) fn add(&mut self, a: Slot, b: Slot) -> Slot {
+        match (self.constant(a), self.constant(b)) {
+            (Some(x), Some(y)) => self.number(x + y),
+            (Some(0.0), None) => b,
+            (None, Some(0.0)) => a,
+            _ => self.push(Step::Add(a, b)),
+        }
+    }
+
+    /// Appends a difference.
+    pub(in crate::events) fn sub(&mut self, a: Slot, b: Slot) -> Slot {
+        match (self.constant(a), self.constant(b)) {
+            (Some(x), Some(y)) => self.number(x - y),
+            (None, Some(0.0)) => a,
+            _ => self.push(Step::Sub(a, b)),
+        }
+    }
+
+    /// Appends a product.
+    pub(in crate::events) fn mul(&mut self, a: Slot, b: Slot) -> Slot {
+        match (self.constant(a), self.constant(b)) {
+            (Some(x), Some(y)) => self.number(x * y),
+            (Some(1.0), None) => b,
+            (None, Some(1.0)) => a,
+            _ => self.push(Step::Mul(a, b)),
+        }
+    }
+
+    /// Appends a product with a constant.
+    pub(in crate::events) fn scale(&mut self, factor: f64, a: Slot) -> Slot {
+        let factor = self.number(factor);
+        self.mul(factor, a)
+    }
+
+    /// Appends a quotient.
+    pub(in crate::events) fn div(&mut self, a: Slot, b: Slot) -> Slot {
+        match (self.constant(a), self.constant(b)) {
+            (Some(x), Some(y)) => self.number(x / y),
+            (None, Some(y)) => self.scale(1.0 / y, a),
+            _ => self.push(Step::Binary(Binary::Div, a, b)),
+        }
+    }
+
+    /// Appends a function of one number.
+    pub(in crate::events) fn unary(&mut self, unary: Unary, a: Slot) -> Slot {
+        self.push(Step::Unary(unary, a))
+    }
+
+    /// Appends a power.
+    pub(in crate::events) fn pow(&mut self, a: Slot, b: Slot) -> Slot {
+        match self.constant(b) {
+            Some(1.0) => a,
+            Some(2.0) => self.mul(a, a),
+            Some(p) => self.unary(Unary::Power(p), a),
+            None => self.push(Step::Binary(Binary::Pow, a, b)),
+        }
+    }
+
+    /// Appends the operations of an expression, and returns the slot of its value. `value` gives the slots of
+    /// parameters and functions.
+    pub(in crate::events) fn tape(
+        &mut self,
+        tape: &Tape,
+        value: &mut dyn FnMut(&mut Self, Value) -> Slot,
+    ) -> Slot {
+        let mut slots: Vec<Slot> = Vec::with_capacity(tape.ops().len());
+        for op in tape.ops() {
+            let slot = self.op(*op, &slots, value);
+            slots.push(slot);
+        }
+        slots.last().copied().unwrap_or(0)
+    }
+
+    fn op(&mut self, op: Op, at: &[Slot], value: &mut dyn FnMut(&mut Self, Value) -> Slot) -> Slot {
+        match op {
+            Op::Number(x) => self.number(x),
+            Op::Value(v) => value(self, v),
+            Op::Observable(i) => self.push(Step::Observable(i)),
+            Op::Add(a, b) => self.add(at[a], at[b]),
+            Op::Sub(a, b) => self.sub(at[a], at[b]),
+            Op::Mul(a, b) => self.mul(at[a], at[b]),
+            Op::Div(a, b) => self.div(at[a], at[b]),
+            Op::Pow(a, b) => self.pow(at[a], at[b]),
+            Op::Min(a, b) => {
+                let less = self.push(Step::Less(at[a], at[b]));
+                self.push(Step::Select(less, at[a], at[b]))
+            }
+            Op::Max(a, b) => {
+                let less = self.push(Step::Less(at[a], at[b]));
+                self.push(Step::Select(less, at[b], at[a]))
+            }
+            Op::Neg(a) => self.unary(Unary::Neg, at[a]),
+            Op::Exp(a) => self.unary(Unary::Exp, at[a]),
+            Op::Ln(a) => self.unary(Unary::Ln, at[a]),
+            Op::Sqrt(a) => self.unary(Unary::Sqrt, at[a]),
+            Op::Abs(a) => self.unary(Unary::Abs, at[a]),
+            Op::Sin(a) => self.unary(Unary::Sin, at[a]),
+            Op::Cos(a) => self.unary(Unary::Cos, at[a]),
+            Op::Tan(a) => self.unary(Unary::Tan, at[a]),
+            Op::Asin(a) => self.unary(Unary::Asin, at[a]),
+            Op::Acos(a) => self.unary(Unary::Acos, at[a]),
+            Op::Atan(a) => self.unary(Unary::Atan, at[a]),
+            Op::Less(a, b) => self.push(Step::Less(at[a], at[b])),
+            Op::LessEqual(a, b) => self.push(Step::LessEqual(at[a], at[b])),
+            Op::Equal(a, b) => self.push(Step::Equal(at[a], at[b])),
+            Op::NotEqual(a, b) => {
+                let equal = self.push(Step::Equal(at[a], at[b]));
+                self.choose(equal, 0.0, 1.0)
+            }
+            Op::And(a, b) => {
+                let second = self.choose(at[b], 1.0, 0.0);
+                let zero = self.number(0.0);
+                self.push(Step::Select(at[a], second, zero))
+            }
+            Op::Or(a, b) => {
+                let second = self.choose(at[b], 1.0, 0.0);
+                let one = self.number(1.0);
+                self.push(Step::Select(at[a], one, second))
+            }
+            Op::Not(a) => self.choose(at[a], 0.0, 1.0),
+            Op::Select(a, b, c) => self.push(Step::Select(at[a], at[b], at[c])),
+        }
+    }
+
+    /// Appends a choice between two constants.
+    fn choose(&mut self, condition: Slot, yes: f64, no: f64) -> Slot {
+        let (yes, no) = (self.number(yes), self.number(no));
+        self.push(Step::Select(condition, yes, no))
+    }
+
+    /// Replaces the observables by other ones: `observables[k]` becomes the observable `k`.
+    pub(in crate::events) fn renumber(&mut self, observables: &[usize]) {
+        for table in &mut self.tables {
+            table.renumber(observables);
+        }
+        for step in &mut self.steps {
+            if let Step::Observable(x) = step
+                && let Some(k) = observables.iter().position(|o| o == x)
+            {
+                *x = k;
+            }
+        }
+    }
+
+    /// Returns the program with the value `result`. `inputs` are the components of the inputs.
+    pub(in crate::events) fn finish(
+        mut self,
+        result: Slot,
+        variables: usize,
+        inputs: &[Components],
+    ) -> Program {
+        self.steps.truncate(result + 1);
+        // Steps that the result does not need are dropped.
+        let mut needed = vec![false; self.steps.len()];
+        if let Some(last) = needed.last_mut() {
+            *last = true;
+        }
+        for slot in (0..self.steps.len()).rev() {
+            if needed[slot] {
+                for operand in operands(self.steps[slot]).into_iter().flatten() {
+                    needed[operand] = true;
+                }
+            }
+        }
+        let mut moved = vec![0; self.steps.len()];
+        let mut program = Program {
+            variables,
+            steps: Vec::new(),
+            tables: self.tables,
+            active: Vec::new(),
+            uniform: Vec::new(),
+        };
+        for (slot, step) in self.steps.into_iter().enumerate() {
+            if !needed[slot] {
+                continue;
+            }
+            let step = renamed(step, &moved);
+            moved[slot] = program.steps.len();
+            let uniform = !matches!(step, Step::Observable(_) | Step::Table(..))
+                && operands(step).into_iter().flatten().all(|operand| program.uniform[operand]);
+            program.active.push(Components::of(step, &program.active, inputs, variables));
+            program.uniform.push(uniform);
+            program.steps.push(step);
+        }
+        program
+    }
+}
+
+/// Returns the operands of a step.
+pub(super) fn operands(step: Step) -> [Option<Slot>; 3] {
+    match step {
+        Step::Number(_)
+        | Step::Variable(_)
+        | Step::Input(_)
+        | Step::Observable(_)
+        | Step::Datum(_)
+        | Step::Table(..) => [None; 3],
+        Step::Unary(_, a) => [Some(a), None, None],
+        Step::Add(a, b)
+        | Step::Sub(a, b)
+        | Step::Mul(a, b)
+        | Step::Binary(_, a, b)
+        | Step::Less(a, b)
+        | Step::LessEqual(a, b)
+        | Step::Equal(a, b) => [Some(a), Some(b), None],
+        Step::Select(a, b, c) => [Some(a), Some(b), Some(c)],
+    }
+}
+
+/// Returns the step with the operands in their new slots.
+fn renamed(step: Step, moved: &[Slot]) -> Step {
+    match step {
+        Step::Unary(unary, a) => Step::Unary(unary, moved[a]),
+        Step::Add(a, b) => Step::Add(moved[a], moved[b]),
+        Step::Sub(a, b) => Step::Sub(moved[a], moved[b]),
+        Step::Mul(a, b) => Step::Mul(moved[a], moved[b]),
+        Step::Binary(binary, a, b) => Step::Binary(binary, moved[a], moved[b]),
+        Step::Less(a, b) => Step::Less(moved[a], moved[b]),
+        Step::LessEqual(a, b) => Step::LessEqual(moved[a], moved[b]),
+        Step::Equal(a, b) => Step::Equal(moved[a], moved[b]),
+        Step::Select(a, b, c) => Step::Select(moved[a], moved[b], moved[c]),
+        other => other,
+    }
+}

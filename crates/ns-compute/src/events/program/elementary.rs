@@ -1,0 +1,151 @@
+//! Functions of one and two numbers with first and second derivatives.
+
+use crate::events::special;
+use crate::simd::{MulAdd, exp, ln};
+
+/// A function of one number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::events) enum Unary {
+    /// `-x`.
+    Neg,
+    /// `e^x`.
+    Exp,
+    /// Natural logarithm.
+    Ln,
+    /// Square root.
+    Sqrt,
+    /// Absolute value.
+    Abs,
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// Tangent.
+    Tan,
+    /// Arc sine.
+    Asin,
+    /// Arc cosine.
+    Acos,
+    /// Arc tangent.
+    Atan,
+    /// Inverse hyperbolic sine.
+    Asinh,
+    /// `1 / x`.
+    Reciprocal,
+    /// Logarithm of the gamma function.
+    LnGamma,
+    /// `(1 - e^-x) / x`, which is 1 at 0.
+    Decay,
+    /// `x` to a constant power.
+    Power(f64),
+    /// Factor or shift of an interpolation, see [`special::interpolation`].
+    Interpolation(special::Interpolation),
+}
+
+/// A function of two numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::events) enum Binary {
+    /// `a / b`.
+    Div,
+    /// `a^b`.
+    Pow,
+    /// Integral of `exp(-t^2/2)` from `a` to `b`.
+    NormalIntegral,
+}
+
+impl Unary {
+    /// Returns whether the second derivative can differ from zero.
+    pub(super) fn is_curved(self) -> bool {
+        !matches!(self, Self::Neg | Self::Abs)
+    }
+
+    /// Returns value, first and second derivative at `x`.
+    #[inline(always)]
+    pub(super) fn at<M: MulAdd>(self, x: f64) -> [f64; 3] {
+        match self {
+            Self::Neg => [-x, -1.0, 0.0],
+            Self::Exp => {
+                let e = exp::<M>(x);
+                [e, e, e]
+            }
+            Self::Ln => {
+                let r = 1.0 / x;
+                [ln::<M>(x), r, -r * r]
+            }
+            Self::Sqrt => {
+                let s = x.sqrt();
+                let r = 0.5 / s;
+                [s, r, -0.5 * r / x]
+            }
+            Self::Abs => [x.abs(), if x < 0.0 { -1.0 } else { 1.0 }, 0.0],
+            Self::Sin => {
+                let (s, c) = x.sin_cos();
+                [s, c, -s]
+            }
+            Self::Cos => {
+                let (s, c) = x.sin_cos();
+                [c, -s, -c]
+            }
+            Self::Tan => {
+                let t = x.tan();
+                let d = 1.0 + t * t;
+                [t, d, 2.0 * t * d]
+            }
+            Self::Asin => {
+                let r = 1.0 / (1.0 - x * x);
+                [x.asin(), r.sqrt(), x * r * r.sqrt()]
+            }
+            Self::Acos => {
+                let r = 1.0 / (1.0 - x * x);
+                [x.acos(), -r.sqrt(), -x * r * r.sqrt()]
+            }
+            Self::Atan => {
+                let r = 1.0 / (1.0 + x * x);
+                [x.atan(), r, -2.0 * x * r * r]
+            }
+            Self::Asinh => {
+                let r = 1.0 / (1.0 + x * x);
+                [x.asinh(), r.sqrt(), -x * r * r.sqrt()]
+            }
+            Self::Reciprocal => {
+                let r = 1.0 / x;
+                [r, -r * r, 2.0 * r * r * r]
+            }
+            Self::LnGamma => special::ln_gamma(x),
+            Self::Decay => special::decay(x),
+            Self::Power(p) => power(x, p),
+            Self::Interpolation(interpolation) => interpolation.at(x),
+        }
+    }
+}
+
+impl Binary {
+    /// Returns at `(a, b)`: the value, the derivatives by `a` and `b`, and the second derivatives by `aa`,
+    /// `ab` and `bb`.
+    #[inline(always)]
+    pub(super) fn at(self, a: f64, b: f64) -> [f64; 6] {
+        match self {
+            Self::Div => {
+                let r = 1.0 / b;
+                let q = a * r;
+                [q, r, -q * r, 0.0, -r * r, 2.0 * q * r * r]
+            }
+            Self::Pow => {
+                let value = a.powf(b);
+                // A power of 0 is 0 or 1 and has no derivatives by the exponent.
+                let l = if a > 0.0 { a.ln() } else { 0.0 };
+                let [_, first, second] = power(a, b);
+                let lower = a.powf(b - 1.0);
+                [value, first, value * l, second, lower * (1.0 + b * l), value * l * l]
+            }
+            Self::NormalIntegral => special::normal_integral(a, b),
+        }
+    }
+}
+
+/// Returns `x^p` with its derivatives by `x`, also for `x = 0`.
+fn power(x: f64, p: f64) -> [f64; 3] {
+    let first = if p == 0.0 { 0.0 } else { p * x.powf(p - 1.0) };
+    let second = if p == 0.0 || p == 1.0 { 0.0 } else { p * (p - 1.0) * x.powf(p - 2.0) };
+    [x.powf(p), first, second]
+}

@@ -1,0 +1,336 @@
+//! Runs programs on columns of numbers.
+
+use super::{Binary, Program, Slot, Step, Unary, components, pair};
+use crate::simd::{Level, MulAdd, isa_fn};
+
+/// A result of another computation: its components, and the variables of the program that its own variables
+/// are.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::events) struct Input<'a> {
+    /// Value and derivatives by `variables.len()` variables.
+    pub(in crate::events) result: &'a [f64],
+    /// Variable of the program for each variable of the input.
+    pub(in crate::events) variables: &'a [usize],
+}
+
+/// What a program reads.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::events) struct Sources<'a> {
+    /// Values of the variables.
+    pub(in crate::events) variables: &'a [f64],
+    /// Results of other computations.
+    pub(in crate::events) inputs: &'a [Input<'a>],
+    /// Auxiliary data.
+    pub(in crate::events) data: &'a [f64],
+}
+
+impl<'a> Sources<'a> {
+    /// Returns sources with variables alone.
+    pub(in crate::events) fn of(variables: &'a [f64]) -> Self {
+        Self { variables, inputs: &[], data: &[] }
+    }
+}
+
+/// The results of all operations of a program for a block of events.
+#[derive(Debug, Clone, Default)]
+pub(in crate::events) struct Memory {
+    /// Number of events of a block.
+    lanes: usize,
+    /// Components of each result; each component has `lanes` numbers. Components that a program never
+    /// computes stay zero.
+    results: Vec<f64>,
+    /// Derivatives of one operation, six columns.
+    slopes: Vec<f64>,
+}
+
+impl Memory {
+    /// Allocates the memory for blocks of `lanes` events.
+    pub(in crate::events) fn new(program: &Program, lanes: usize) -> Self {
+        let size = program.steps.len() * components(program.variables) * lanes;
+        Self { lanes, results: vec![0.0; size], slopes: vec![0.0; 6 * lanes] }
+    }
+
+    /// Returns the components of the program's value, `lanes` numbers each.
+    pub(in crate::events) fn value(&self, program: &Program) -> &[f64] {
+        let size = components(program.variables) * self.lanes;
+        &self.results[self.results.len() - size..]
+    }
+}
+
+impl Program {
+    /// Computes the operations that do not depend on events. They stay valid for all blocks.
+    pub(in crate::events) fn prepare(&self, level: Level, sources: Sources<'_>, memory: &mut Memory) {
+        run(level, self, sources, None, 0, 1, memory);
+        let (size, lanes) = (components(self.variables), memory.lanes);
+        if lanes > 1 {
+            for (slot, active) in self.active.iter().enumerate().filter(|(slot, _)| self.uniform[*slot]) {
+                for component in active.columns(self.variables) {
+                    let column = &mut memory.results[(slot * size + component) * lanes..][..lanes];
+                    column.fill(column[0]);
+                }
+            }
+        }
+    }
+
+    /// Computes the operations that depend on events, for the `n` events of `columns` from the event `from`
+    /// on. A call of [`Program::prepare`] must have come before.
+    pub(in crate::events) fn run(
+        &self,
+        level: Level,
+        columns: &[&[f64]],
+        from: usize,
+        n: usize,
+        memory: &mut Memory,
+    ) {
+        run(level, self, Sources::of(&[]), Some(columns), from, n, memory);
+    }
+}
+
+isa_fn! {
+    fn run(program: &Program, sources: Sources<'_>, columns: Option<&[&[f64]]>, from: usize, n: usize, memory: &mut Memory) = run_body
+}
+
+/// The operands of one step, and the place of its result.
+struct Place<'a> {
+    earlier: &'a [f64],
+    out: &'a mut [f64],
+    slopes: &'a mut [f64],
+    lanes: usize,
+    /// Number of lanes in use.
+    n: usize,
+    /// Number of components of a result.
+    size: usize,
+}
+
+impl Place<'_> {
+    /// Sets a component of the result from the same component of two operands.
+    #[inline(always)]
+    fn both(&mut self, c: usize, a: Slot, b: Slot, f: impl Fn(f64, f64) -> f64) {
+        let (first, second) = (slice(self.earlier, a, c, self), slice(self.earlier, b, c, self));
+        let out = &mut self.out[c * self.lanes..][..self.n];
+        for ((to, x), y) in out.iter_mut().zip(first).zip(second) {
+            *to = f(*x, *y);
+        }
+    }
+}
+
+#[inline(always)]
+fn slice<'a>(earlier: &'a [f64], slot: Slot, c: usize, place: &Place<'_>) -> &'a [f64] {
+    &earlier[(slot * place.size + c) * place.lanes..][..place.n]
+}
+
+#[inline(always)]
+fn run_body<M: MulAdd>(
+    program: &Program,
+    sources: Sources<'_>,
+    columns: Option<&[&[f64]]>,
+    from: usize,
+    n: usize,
+    memory: &mut Memory,
+) {
+    let (d, lanes) = (program.variables, memory.lanes);
+    let size = components(d);
+    let Memory { results, slopes, .. } = memory;
+    for (slot, step) in program.steps.iter().enumerate() {
+        if program.uniform[slot] != columns.is_none() {
+            continue;
+        }
+        let active = &program.active[slot];
+        let (earlier, rest) = results.split_at_mut(slot * size * lanes);
+        let mut place = Place { earlier, out: &mut rest[..size * lanes], slopes, lanes, n, size };
+        match *step {
+            Step::Number(x) => place.out[..n].fill(x),
+            Step::Variable(i) => {
+                place.out[..n].fill(sources.variables[i]);
+                place.out[(1 + i) * lanes..][..n].fill(1.0);
+            }
+            Step::Input(i) => input(sources.inputs[i], d, &mut place),
+            Step::Datum(i) => place.out[..n].fill(sources.data[i]),
+            Step::Observable(i) => {
+                if let Some(columns) = columns {
+                    place.out[..n].copy_from_slice(&columns[i][from..from + n]);
+                }
+            }
+            Step::Table(table, row) => {
+                if let Some(columns) = columns {
+                    for (i, to) in place.out[..n].iter_mut().enumerate() {
+                        *to = program.tables[table].at(row, columns, from + i);
+                    }
+                }
+            }
+            Step::Add(a, b) => {
+                for c in active.columns(d) {
+                    place.both(c, a, b, |x, y| x + y);
+                }
+            }
+            Step::Sub(a, b) => {
+                for c in active.columns(d) {
+                    place.both(c, a, b, |x, y| x - y);
+                }
+            }
+            Step::Mul(a, b) => product::<M>(program, slot, a, b, &mut place),
+            Step::Unary(unary, a) => {
+                unary_slopes::<M>(unary, a, &mut place);
+                unary_chain::<M>(program, slot, a, &mut place);
+            }
+            Step::Binary(binary, a, b) => {
+                binary_slopes(binary, a, b, &mut place);
+                binary_chain::<M>(program, slot, a, b, &mut place);
+            }
+            Step::Less(a, b) => place.both(0, a, b, |x, y| if x < y { 1.0 } else { 0.0 }),
+            Step::LessEqual(a, b) => place.both(0, a, b, |x, y| if x <= y { 1.0 } else { 0.0 }),
+            Step::Equal(a, b) => place.both(0, a, b, |x, y| if x == y { 1.0 } else { 0.0 }),
+            Step::Select(condition, a, b) => {
+                for c in active.columns(d) {
+                    let choice = slice(place.earlier, condition, 0, &place);
+                    let (yes, no) = (slice(place.earlier, a, c, &place), slice(place.earlier, b, c, &place));
+                    let out = &mut place.out[c * lanes..][..n];
+                    for i in 0..n {
+                        out[i] = if choice[i] != 0.0 { yes[i] } else { no[i] };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Copies an input, with its derivatives moved to the program's variables. Several variables of the input may
+/// be one variable of the program.
+fn input(input: Input<'_>, d: usize, place: &mut Place<'_>) {
+    let lanes = place.lanes;
+    let own = input.variables.len();
+    place.out.fill(0.0);
+    place.out[0] = input.result[0];
+    for (i, &to) in input.variables.iter().enumerate() {
+        place.out[(1 + to) * lanes] += input.result[1 + i];
+        for (j, &other) in input.variables[..=i].iter().enumerate() {
+            // Two variables that become one have the mixed derivative twice.
+            let twice = if i != j && to == other { 2.0 } else { 1.0 };
+            place.out[pair(d, to, other) * lanes] += twice * input.result[pair(own, i, j)];
+        }
+    }
+}
+
+#[inline(always)]
+fn product<M: MulAdd>(program: &Program, slot: Slot, a: Slot, b: Slot, place: &mut Place<'_>) {
+    let (d, lanes, n) = (program.variables, place.lanes, place.n);
+    let active = &program.active[slot];
+    place.both(0, a, b, |x, y| x * y);
+    for &v in &active.first {
+        let (x, y) = (slice(place.earlier, a, 0, place), slice(place.earlier, b, 0, place));
+        let (dx, dy) = (slice(place.earlier, a, 1 + v, place), slice(place.earlier, b, 1 + v, place));
+        let out = &mut place.out[(1 + v) * lanes..][..n];
+        for i in 0..n {
+            out[i] = M::mul_add(dx[i], y[i], x[i] * dy[i]);
+        }
+    }
+    for &(v, w) in &active.second {
+        let c = pair(d, v, w);
+        let (x, y) = (slice(place.earlier, a, 0, place), slice(place.earlier, b, 0, place));
+        let (xv, yv) = (slice(place.earlier, a, 1 + v, place), slice(place.earlier, b, 1 + v, place));
+        let (xw, yw) = (slice(place.earlier, a, 1 + w, place), slice(place.earlier, b, 1 + w, place));
+        let (xvw, yvw) = (slice(place.earlier, a, c, place), slice(place.earlier, b, c, place));
+        let out = &mut place.out[c * lanes..][..n];
+        for i in 0..n {
+            let mixed = M::mul_add(xv[i], yw[i], xw[i] * yv[i]);
+            out[i] = M::mul_add(xvw[i], y[i], M::mul_add(x[i], yvw[i], mixed));
+        }
+    }
+}
+
+/// Computes value, first and second derivative of a function of one number into `slopes`.
+#[inline(always)]
+fn unary_slopes<M: MulAdd>(unary: Unary, a: Slot, place: &mut Place<'_>) {
+    #[inline(always)]
+    fn each(place: &mut Place<'_>, a: Slot, f: impl Fn(f64) -> [f64; 3]) {
+        let (lanes, n) = (place.lanes, place.n);
+        let x = slice(place.earlier, a, 0, place);
+        let (value, rest) = place.slopes.split_at_mut(lanes);
+        let (first, second) = rest.split_at_mut(lanes);
+        let (value, first, second) = (&mut value[..n], &mut first[..n], &mut second[..n]);
+        for i in 0..n {
+            [value[i], first[i], second[i]] = f(x[i]);
+        }
+    }
+    // One loop per common function, so that the compiler can vectorise it.
+    match unary {
+        Unary::Neg => each(place, a, |x| Unary::Neg.at::<M>(x)),
+        Unary::Exp => each(place, a, |x| Unary::Exp.at::<M>(x)),
+        Unary::Ln => each(place, a, |x| Unary::Ln.at::<M>(x)),
+        Unary::Sqrt => each(place, a, |x| Unary::Sqrt.at::<M>(x)),
+        Unary::Reciprocal => each(place, a, |x| Unary::Reciprocal.at::<M>(x)),
+        other => each(place, a, |x| other.at::<M>(x)),
+    }
+}
+
+#[inline(always)]
+fn unary_chain<M: MulAdd>(program: &Program, slot: Slot, a: Slot, place: &mut Place<'_>) {
+    let (d, lanes, n) = (program.variables, place.lanes, place.n);
+    let (value, rest) = place.slopes.split_at(lanes);
+    let (first, second) = rest.split_at(lanes);
+    let active = &program.active[slot];
+    place.out[..n].copy_from_slice(&value[..n]);
+    for &v in &active.first {
+        let x = slice(place.earlier, a, 1 + v, place);
+        let out = &mut place.out[(1 + v) * lanes..][..n];
+        for i in 0..n {
+            out[i] = first[i] * x[i];
+        }
+    }
+    for &(v, w) in &active.second {
+        let c = pair(d, v, w);
+        let (xv, xw) = (slice(place.earlier, a, 1 + v, place), slice(place.earlier, a, 1 + w, place));
+        let xvw = slice(place.earlier, a, c, place);
+        let out = &mut place.out[c * lanes..][..n];
+        for i in 0..n {
+            out[i] = M::mul_add(first[i], xvw[i], second[i] * xv[i] * xw[i]);
+        }
+    }
+}
+
+/// Computes value and derivatives of a function of two numbers into `slopes`.
+#[inline(always)]
+fn binary_slopes(binary: Binary, a: Slot, b: Slot, place: &mut Place<'_>) {
+    #[inline(always)]
+    fn each(place: &mut Place<'_>, a: Slot, b: Slot, f: impl Fn(f64, f64) -> [f64; 6]) {
+        let (lanes, n) = (place.lanes, place.n);
+        let (x, y) = (slice(place.earlier, a, 0, place), slice(place.earlier, b, 0, place));
+        for i in 0..n {
+            for (k, to) in f(x[i], y[i]).into_iter().enumerate() {
+                place.slopes[k * lanes + i] = to;
+            }
+        }
+    }
+    match binary {
+        Binary::Div => each(place, a, b, |x, y| Binary::Div.at(x, y)),
+        other => each(place, a, b, |x, y| other.at(x, y)),
+    }
+}
+
+#[inline(always)]
+fn binary_chain<M: MulAdd>(program: &Program, slot: Slot, a: Slot, b: Slot, place: &mut Place<'_>) {
+    let (d, lanes, n) = (program.variables, place.lanes, place.n);
+    let column = |k: usize| &place.slopes[k * lanes..][..n];
+    let (f, fa, fb, faa, fab, fbb) = (column(0), column(1), column(2), column(3), column(4), column(5));
+    let active = &program.active[slot];
+    place.out[..n].copy_from_slice(f);
+    for &v in &active.first {
+        let (x, y) = (slice(place.earlier, a, 1 + v, place), slice(place.earlier, b, 1 + v, place));
+        let out = &mut place.out[(1 + v) * lanes..][..n];
+        for i in 0..n {
+            out[i] = M::mul_add(fa[i], x[i], fb[i] * y[i]);
+        }
+    }
+    for &(v, w) in &active.second {
+        let c = pair(d, v, w);
+        let (xv, yv) = (slice(place.earlier, a, 1 + v, place), slice(place.earlier, b, 1 + v, place));
+        let (xw, yw) = (slice(place.earlier, a, 1 + w, place), slice(place.earlier, b, 1 + w, place));
+        let (xvw, yvw) = (slice(place.earlier, a, c, place), slice(place.earlier, b, c, place));
+        let out = &mut place.out[c * lanes..][..n];
+        for i in 0..n {
+            let linear = M::mul_add(fa[i], xvw[i], fb[i] * yvw[i]);
+            let mixed = fab[i] * M::mul_add(xv[i], yw[i], xw[i] * yv[i]);
+            out[i] = linear + mixed + faa[i] * xv[i] * xw[i] + fbb[i] * yv[i] * yw[i];
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Where the values of a channel come from: parameters, or functions of parameters.
+
+use ns_core::{Function, FunctionForm, Penalty, Value};
+
+use super::formula;
+use super::program::{Builder, Components, Input, Memory, Program, Slot, Sources, Step, Values};
+use crate::simd::Level;
+
+/// A value of a channel or penalty.
+#[derive(Debug, Clone)]
+pub(super) struct Local {
+    /// Index of the parameter; `None` for a function.
+    pub(super) parameter: Option<usize>,
+    /// Index of the function, if the value is one.
+    pub(super) function: usize,
+    /// Positions, among the parameters of the channel, of the parameters on which the value depends.
+    pub(super) positions: Vec<usize>,
+}
+
+/// A compiled function or penalty of parameters.
+#[derive(Debug, Clone)]
+pub(crate) struct FormulaPlan {
+    program: Program,
+    /// Parameters that are the program's variables, sorted.
+    pub(super) parameters: Vec<usize>,
+    /// Functions that are the program's inputs, and for each the variables that its parameters are.
+    inputs: Vec<(usize, Vec<usize>)>,
+}
+
+/// The functions of a model, compiled, in the order of the model.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Functions {
+    pub(super) plans: Vec<FormulaPlan>,
+}
+
+/// Values and derivatives of all functions at one point.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FunctionMemory {
+    memories: Vec<Memory>,
+    variables: Vec<f64>,
+}
+
+/// Gives slots to values of formulae of parameters.
+struct Slots<'a> {
+    known: &'a [FormulaPlan],
+    parameters: Vec<usize>,
+    functions: Vec<usize>,
+}
+
+impl Slots<'_> {
+    /// Returns the parameters on which a value depends.
+    fn dependencies(&self, value: Value) -> Vec<usize> {
+        match value {
+            Value::Number(_) => Vec::new(),
+            Value::Parameter(p) => vec![p],
+            Value::Function(f) => self.known.get(f).map(|plan| plan.parameters.clone()).unwrap_or_default(),
+        }
+    }
+
+    fn slot(&mut self, b: &mut Builder, value: Value) -> Slot {
+        match value {
+            Value::Number(x) => b.number(x),
+            Value::Parameter(p) => {
+                let variable = self.parameters.iter().position(|&q| q == p).unwrap_or(0);
+                b.push(Step::Variable(variable))
+            }
+            Value::Function(f) => {
+                let input = self.functions.iter().position(|&g| g == f).unwrap_or_else(|| {
+                    self.functions.push(f);
+                    self.functions.len() - 1
+                });
+                b.push(Step::Input(input))
+            }
+        }
+    }
+}
+
+impl FormulaPlan {
+    /// Compiles a formula of `values`; `build` appends its steps.
+    fn new(known: &[Self], values: &[Value], build: &dyn Fn(&mut Builder, Values<'_>) -> Slot) -> Self {
+        let mut slots = Slots { known, parameters: Vec::new(), functions: Vec::new() };
+        slots.parameters = values.iter().flat_map(|&value| slots.dependencies(value)).collect();
+        slots.parameters.sort_unstable();
+        slots.parameters.dedup();
+        let mut b = Builder::default();
+        let result = build(&mut b, &mut |b, value| slots.slot(b, value));
+        let inputs: Vec<(usize, Vec<usize>)> = slots
+            .functions
+            .iter()
+            .map(|&f| {
+                let own = slots.dependencies(Value::Function(f));
+                (f, own.iter().filter_map(|p| slots.parameters.iter().position(|q| q == p)).collect())
+            })
+            .collect();
+        let active: Vec<Components> =
+            inputs.iter().map(|(_, variables)| Components::of_variables(variables)).collect();
+        let program = b.finish(result, slots.parameters.len(), &active);
+        Self { program, parameters: slots.parameters, inputs }
+    }
+
+    /// Compiles a function; `known` are the functions before it.
+    pub(super) fn function(known: &[Self], function: &Function) -> Self {
+        Self::new(known, &function.form.values(), &|b, values| match &function.form {
+            FunctionForm::Expression(tape) => b.tape(tape, values),
+            form => formula::function(b, form, values),
+        })
+    }
+
+    /// Compiles a penalty.
+    pub(super) fn penalty(known: &[Self], penalty: &Penalty) -> Self {
+        Self::new(known, &penalty.form.values(), &|b, values| formula::penalty(b, &penalty.form, values))
+    }
+
+    /// Allocates the working memory.
+    pub(super) fn memory(&self) -> Memory {
+        Memory::new(&self.program, 1)
+    }
+
+    /// Evaluates the formula, given the results of the functions before it, and returns value and derivatives.
+    pub(super) fn evaluate<'a>(
+        &self,
+        level: Level,
+        theta: &[f64],
+        aux: &[f64],
+        functions: (&Functions, &[Memory]),
+        variables: &mut Vec<f64>,
+        memory: &'a mut Memory,
+    ) -> &'a [f64] {
+        variables.clear();
+        variables.extend(self.parameters.iter().map(|&p| theta[p]));
+        let (plans, memories) = functions;
+        let inputs: Vec<Input<'_>> = self
+            .inputs
+            .iter()
+            .map(|(f, map)| Input { result: memories[*f].value(&plans.plans[*f].program), variables: map })
+            .collect();
+        let sources = Sources { variables, inputs: &inputs, data: aux };
+        self.program.prepare(level, sources, memory);
+        memory.value(&self.program)
+    }
+}
+
+impl Functions {
+    /// Compiles the functions of a model.
+    pub(super) fn new(functions: &[Function]) -> Self {
+        let mut plans = Vec::with_capacity(functions.len());
+        for function in functions {
+            plans.push(FormulaPlan::function(&plans, function));
+        }
+        Self { plans }
+    }
+
+    /// Allocates the working memory.
+    pub(super) fn memory(&self) -> FunctionMemory {
+        FunctionMemory {
+            memories: self.plans.iter().map(FormulaPlan::memory).collect(),
+            variables: Vec::new(),
+        }
+    }
+
+    /// Returns the parameters on which a value depends, sorted.
+    pub(super) fn dependencies(&self, value: Value) -> Vec<usize> {
+        match value {
+            Value::Number(_) => Vec::new(),
+            Value::Parameter(p) => vec![p],
+            Value::Function(f) => self.plans.get(f).map(|plan| plan.parameters.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Evaluates all functions at a point.
+    pub(super) fn evaluate(&self, level: Level, theta: &[f64], memory: &mut FunctionMemory) {
+        let FunctionMemory { memories, variables } = memory;
+        for (f, plan) in self.plans.iter().enumerate() {
+            let (earlier, rest) = memories.split_at_mut(f);
+            if let Some(own) = rest.first_mut() {
+                plan.evaluate(level, theta, &[], (self, earlier), variables, own);
+            }
+        }
+    }
+
+    /// Returns value and derivatives of a function after [`Functions::evaluate`].
+    pub(super) fn result<'a>(&self, f: usize, memory: &'a FunctionMemory) -> &'a [f64] {
+        memory.memories[f].value(&self.plans[f].program)
+    }
+
+    /// Evaluates a penalty after [`Functions::evaluate`].
+    pub(super) fn penalty<'a>(
+        &self,
+        level: Level,
+        plan: &FormulaPlan,
+        theta: &[f64],
+        aux: &[f64],
+        functions: &mut FunctionMemory,
+        memory: &'a mut Memory,
+    ) -> &'a [f64] {
+        let FunctionMemory { memories, variables } = functions;
+        plan.evaluate(level, theta, aux, (self, memories), variables, memory)
+    }
+}

@@ -1,0 +1,11 @@
+//! Functions that densities and their integrals need, with first and second derivatives.
+
+mod decay;
+mod gamma;
+mod interpolation;
+mod normal;
+
+pub(super) use decay::decay;
+pub(super) use gamma::ln_gamma;
+pub(super) use interpolation::Interpolation;
+pub(super) use normal::normal_integral;

@@ -1,0 +1,152 @@
+//! Sums over the events of a channel, block by block.
+
+use super::block::add_block;
+use super::channel::ChannelPlan;
+use super::leaf::LeafMemory;
+use crate::simd::Level;
+
+/// Number of events in a block.
+pub(super) const BLOCK: usize = 128;
+
+/// One number per event of a block.
+pub(super) type Column = [f64; BLOCK];
+
+/// Number of events in a piece, the unit of work of a thread. Results do not depend on the number of threads,
+/// because pieces are added up in their order.
+pub(super) const PIECE: usize = 16_384;
+
+/// Sums over events: `-sum w ln f` with its derivatives by the channel's coordinates.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sums {
+    /// `-sum w ln f`.
+    pub(super) value: f64,
+    /// Sum of the absolute values of its terms.
+    pub(super) scale: f64,
+    /// Derivatives by the coordinates.
+    pub(super) gradient: Vec<f64>,
+    /// `sum w (f_a / f) (f_b / f)`, lower triangle row by row.
+    pub(super) squares: Vec<f64>,
+    /// `-sum w f_ab / f`, likewise. The Hessian is the sum of both.
+    pub(super) bends: Vec<f64>,
+    /// Index of the first event whose density is not positive or not finite.
+    pub(super) bad: Option<usize>,
+}
+
+impl Sums {
+    pub(super) fn new(coordinates: usize) -> Self {
+        let pairs = coordinates * (coordinates + 1) / 2;
+        Self {
+            gradient: vec![0.0; coordinates],
+            squares: vec![0.0; pairs],
+            bends: vec![0.0; pairs],
+            ..Self::default()
+        }
+    }
+
+    /// Sets all sums to zero.
+    pub(super) fn clear(&mut self) {
+        (self.value, self.scale, self.bad) = (0.0, 0.0, None);
+        for array in [&mut self.gradient, &mut self.squares, &mut self.bends] {
+            array.fill(0.0);
+        }
+    }
+
+    /// Adds the sums of the next piece.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.value += other.value;
+        self.scale += other.scale;
+        self.bad = self.bad.or(other.bad);
+        for (mine, theirs) in [
+            (&mut self.gradient, &other.gradient),
+            (&mut self.squares, &other.squares),
+            (&mut self.bends, &other.bends),
+        ] {
+            for (to, from) in mine.iter_mut().zip(theirs) {
+                *to += from;
+            }
+        }
+    }
+}
+
+/// Working memory of one thread for one channel.
+#[derive(Debug, Clone)]
+pub(super) struct SumMemory {
+    pub(super) leaves: Vec<LeafMemory>,
+    /// Product of the leaves of each term.
+    pub(super) products: Vec<Column>,
+    /// For each term with several leaves and each of them, the product of the others.
+    pub(super) others: Vec<Vec<Column>>,
+    /// Inverse of the density of each event.
+    pub(super) inverse: Column,
+    pub(super) weights: Column,
+    /// Derivatives of the density by the coordinates, divided by the density.
+    pub(super) slopes: Vec<Column>,
+    pub(super) sums: Sums,
+    /// Whether the leaves are prepared for the current point.
+    pub(super) prepared: bool,
+}
+
+impl SumMemory {
+    pub(super) fn new(plan: &ChannelPlan) -> Self {
+        let zero = [0.0; BLOCK];
+        Self {
+            leaves: plan.leaves.iter().map(|leaf| leaf.memory(BLOCK)).collect(),
+            products: vec![zero; plan.terms.len()],
+            others: plan.terms.iter().map(|term| vec![zero; term.leaves.len()]).collect(),
+            inverse: zero,
+            weights: zero,
+            slopes: vec![zero; plan.coordinates],
+            sums: Sums::new(plan.coordinates),
+            prepared: false,
+        }
+    }
+
+    /// Prepares the leaves for the values `locals` of the channel.
+    pub(super) fn prepare(&mut self, level: Level, plan: &ChannelPlan, locals: &[f64]) {
+        for (leaf, memory) in plan.leaves.iter().zip(&mut self.leaves) {
+            leaf.prepare(level, locals, memory);
+        }
+        self.prepared = true;
+    }
+}
+
+/// The events of a channel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Events<'a> {
+    pub(super) columns: &'a [&'a [f64]],
+    pub(super) weights: Option<&'a [f64]>,
+    pub(super) count: usize,
+}
+
+/// Sums over the events `from..to` into `memory.sums`. `amplitudes` are the values of all amplitudes.
+pub(super) fn sum_piece(
+    level: Level,
+    plan: &ChannelPlan,
+    events: Events<'_>,
+    amplitudes: &[f64],
+    (from, to): (usize, usize),
+    memory: &mut SumMemory,
+) {
+    memory.sums.clear();
+    let mut start = from;
+    while start < to {
+        let n = BLOCK.min(to - start);
+        for (leaf, own) in plan.leaves.iter().zip(&mut memory.leaves) {
+            leaf.run(level, events.columns, start, n, own);
+        }
+        match events.weights {
+            Some(weights) => memory.weights[..n].copy_from_slice(&weights[start..start + n]),
+            None => memory.weights[..n].fill(1.0),
+        }
+        // Lanes beyond the last event have weight 0.
+        memory.weights[n..].fill(0.0);
+        add_block(level, plan, amplitudes, n, start, memory);
+        start += n;
+    }
+}
+
+/// Returns the index of an element of a symmetric matrix that is stored as its lower triangle.
+pub(super) fn triangle(a: usize, b: usize) -> usize {
+    let (a, b) = if a < b { (b, a) } else { (a, b) };
+    a * (a + 1) / 2 + b
+}

@@ -1,0 +1,22 @@
+//! The distinct values that a channel uses.
+
+use ns_core::Value;
+
+/// Parameters and functions that a channel uses, each once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Locals {
+    pub(super) values: Vec<Value>,
+}
+
+impl Locals {
+    /// Returns the index of a value, which is added if it is new; `None` for a constant.
+    pub(super) fn index(&mut self, value: Value) -> Option<usize> {
+        if matches!(value, Value::Number(_)) {
+            return None;
+        }
+        Some(self.values.iter().position(|known| *known == value).unwrap_or_else(|| {
+            self.values.push(value);
+            self.values.len() - 1
+        }))
+    }
+}

@@ -1,0 +1,325 @@
+//! The likelihood of events written out for one event after the other, without shared code: densities are
+//! plain functions, normalised by a fine Gauss-Legendre rule.
+
+// Not every test uses every function.
+#![allow(dead_code, clippy::panic)]
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ns_core::{
+    Constraint, Density, EventChannel, EventTable, Interpolation, Model, Observable, Observations, Parameter,
+    ParameterSet, Process, Value,
+};
+
+/// Returns the value of a density before normalisation. `q` gives the numbers that values stand for.
+pub(crate) fn density(
+    density: &Density,
+    axes: &[Observable],
+    event: &[f64],
+    q: &dyn Fn(Value) -> f64,
+) -> f64 {
+    match density {
+        Density::Gaussian { x, mean, sigma } => (-0.5 * ((event[*x] - q(*mean)) / q(*sigma)).powi(2)).exp(),
+        Density::BifurcatedGaussian { x, mean, sigma_left, sigma_right } => {
+            let distance = event[*x] - q(*mean);
+            let sigma = if distance < 0.0 { q(*sigma_left) } else { q(*sigma_right) };
+            (-0.5 * (distance / sigma).powi(2)).exp()
+        }
+        Density::Exponential { x, slope } => (-q(*slope) * event[*x]).exp(),
+        Density::CrystalBall { x, mean, sigma_left, sigma_right, left, right } => {
+            let distance = event[*x] - q(*mean);
+            let t = if distance < 0.0 { distance / q(*sigma_left) } else { distance / q(*sigma_right) };
+            let tail = if t < 0.0 { left } else { right };
+            match tail {
+                Some(tail) if t.abs() > q(tail.alpha) => {
+                    let (alpha, n) = (q(tail.alpha), q(tail.n));
+                    (n / alpha).powf(n)
+                        * (-0.5 * alpha * alpha).exp()
+                        * (n / alpha - alpha + t.abs()).powf(-n)
+                }
+                _ => (-0.5 * t * t).exp(),
+            }
+        }
+        Density::Argus { x, resonance, slope, power } => {
+            let u = 1.0 - (event[*x] / q(*resonance)).powi(2);
+            if u > 0.0 { event[*x] * u.powf(q(*power)) * (q(*slope) * u).exp() } else { 0.0 }
+        }
+        Density::BreitWigner { x, mean, width } => {
+            1.0 / ((event[*x] - q(*mean)).powi(2) + 0.25 * q(*width).powi(2))
+        }
+        Density::JohnsonSu { x, mean, width, gamma, delta } => {
+            let z = (event[*x] - q(*mean)) / q(*width);
+            (-0.5 * (q(*gamma) + q(*delta) * z.asinh()).powi(2)).exp() / (1.0 + z * z).sqrt()
+        }
+        Density::Polynomial { x, coefficients } => {
+            coefficients.iter().enumerate().map(|(i, c)| q(*c) * event[*x].powi(i as i32)).sum()
+        }
+        Density::Chebyshev { x, coefficients } => {
+            let axis = &axes[*x];
+            let z = 2.0 * (event[*x] - axis.min) / (axis.max - axis.min) - 1.0;
+            let angle = z.clamp(-1.0, 1.0).acos();
+            1.0 + coefficients
+                .iter()
+                .enumerate()
+                .map(|(i, c)| q(*c) * ((i as f64 + 1.0) * angle).cos())
+                .sum::<f64>()
+        }
+        Density::Bernstein { x, coefficients } => {
+            let axis = &axes[*x];
+            let u = (event[*x] - axis.min) / (axis.max - axis.min);
+            let n = coefficients.len() as i32 - 1;
+            let choose = |k: i32| (0..k).fold(1.0, |c, i| c * f64::from(n - i) / f64::from(i + 1));
+            (0..=n)
+                .zip(coefficients)
+                .map(|(k, c)| q(*c) * choose(k) * u.powi(k) * (1.0 - u).powi(n - k))
+                .sum()
+        }
+        Density::Lognormal { x, mu, sigma } => {
+            (-0.5 * ((event[*x].ln() - q(*mu)) / q(*sigma)).powi(2)).exp() / event[*x]
+        }
+        Density::GeneralizedNormal { x, mean, alpha, beta } => {
+            (-((event[*x] - q(*mean)).abs() / q(*alpha)).powf(q(*beta))).exp()
+        }
+        Density::Uniform { .. } => 1.0,
+        Density::Histogram { observables, edges, heights } => {
+            let mut index = 0;
+            for (x, edges) in observables.iter().zip(edges) {
+                let bin = edges.windows(2).position(|pair| (pair[0]..pair[1]).contains(&event[*x]));
+                let Some(bin) = bin else { return 0.0 };
+                index = index * (edges.len() - 1) + bin;
+            }
+            heights[index]
+        }
+        other => panic!("the oracle does not know the density {}", other.type_name()),
+    }
+}
+
+/// Nodes and weights of the Gauss-Legendre rule with 24 nodes on [-1, 1], by Newton's method.
+fn legendre() -> Vec<(f64, f64)> {
+    let n = 24;
+    (0..n)
+        .map(|k| {
+            let mut x = (std::f64::consts::PI * (k as f64 + 0.75) / (n as f64 + 0.5)).cos();
+            let mut slope = 1.0;
+            for _ in 0..50 {
+                let (mut before, mut here) = (1.0, x);
+                for j in 2..=n {
+                    let j = j as f64;
+                    (before, here) = (here, ((2.0 * j - 1.0) * x * here - (j - 1.0) * before) / j);
+                }
+                slope = n as f64 * (x * here - before) / (x * x - 1.0);
+                x -= here / slope;
+            }
+            (x, 2.0 / ((1.0 - x * x) * slope * slope))
+        })
+        .collect()
+}
+
+/// Integrates a function over a box with many panels. Panels end at `breaks`, where the function may have a
+/// kink, and become geometrically smaller towards the upper end, where it may have a root.
+fn integrate(ends: &[(f64, f64)], breaks: &[f64], f: &mut dyn FnMut(&[f64]) -> f64) -> f64 {
+    let rule = legendre();
+    let axis = |&(lo, hi): &(f64, f64)| -> Vec<(f64, f64)> {
+        let panels = if ends.len() == 1 { 60 } else { 6 };
+        let mut edges: Vec<f64> =
+            (0..=panels).map(|i| lo + (hi - lo) * f64::from(i) / f64::from(panels)).collect();
+        if ends.len() == 1 {
+            let last = (hi - lo) / f64::from(panels);
+            edges.extend((1..60).map(|k| hi - last * 0.5_f64.powi(k)));
+        }
+        edges.extend(breaks.iter().filter(|x| (lo..hi).contains(*x)));
+        edges.sort_by(f64::total_cmp);
+        edges.dedup();
+        let nodes = edges.windows(2).flat_map(|pair| {
+            let (centre, half) = (0.5 * (pair[0] + pair[1]), 0.5 * (pair[1] - pair[0]));
+            rule.iter().map(move |(x, w)| (centre + half * x, half * w)).collect::<Vec<_>>()
+        });
+        nodes.collect()
+    };
+    let axes: Vec<Vec<(f64, f64)>> = ends.iter().map(axis).collect();
+    let mut total = 0.0;
+    let mut index = vec![0; ends.len()];
+    loop {
+        let event: Vec<f64> = axes.iter().zip(&index).map(|(axis, &i)| axis[i].0).collect();
+        let weight: f64 = axes.iter().zip(&index).map(|(axis, &i)| axis[i].1).product();
+        total += weight * f(&event);
+        let mut axis = 0;
+        loop {
+            if axis == index.len() {
+                return total;
+            }
+            index[axis] += 1;
+            if index[axis] < axes[axis].len() {
+                break;
+            }
+            index[axis] = 0;
+            axis += 1;
+        }
+    }
+}
+
+/// Returns the points at which a density of one observable may have a kink.
+fn breaks(of: &Density, q: &dyn Fn(Value) -> f64) -> Vec<f64> {
+    match of {
+        Density::BifurcatedGaussian { mean, .. } | Density::GeneralizedNormal { mean, .. } => vec![q(*mean)],
+        Density::CrystalBall { mean, sigma_left, sigma_right, left, right, .. } => {
+            let mut points = vec![q(*mean)];
+            points.extend(left.map(|tail| q(*mean) - q(tail.alpha) * q(*sigma_left)));
+            points.extend(right.map(|tail| q(*mean) + q(tail.alpha) * q(*sigma_right)));
+            points
+        }
+        Density::Histogram { edges, .. } => edges.concat(),
+        Density::Product(parts) => parts.iter().flat_map(|part| breaks(part, q)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A channel at one point, with the integrals that it needs.
+struct Point<'a> {
+    channel: &'a EventChannel,
+    q: &'a dyn Fn(Value) -> f64,
+    /// Integral of each density over the fit ranges, by its address.
+    integrals: RefCell<HashMap<*const Density, f64>>,
+}
+
+impl Point<'_> {
+    /// Returns a density that is normalised over the fit ranges of the channel.
+    fn normalised(&self, of: &Density, event: &[f64]) -> f64 {
+        match of {
+            Density::Mixture { summands, coefficients } => {
+                let given: Vec<f64> = coefficients.iter().map(|c| (self.q)(*c)).collect();
+                let total: f64 = given.iter().sum();
+                let share = |i: usize| match given.get(i) {
+                    Some(c) if given.len() == summands.len() => c / total,
+                    Some(c) => *c,
+                    None => 1.0 - total,
+                };
+                summands.iter().enumerate().map(|(i, part)| share(i) * self.normalised(part, event)).sum()
+            }
+            other => self.unnormalised(other, event) / self.integral(other),
+        }
+    }
+
+    fn integral(&self, of: &Density) -> f64 {
+        let key: *const Density = of;
+        let known = self.integrals.borrow().get(&key).copied();
+        if let Some(known) = known {
+            return known;
+        }
+        let own = of.observables();
+        let mut regions: Vec<Vec<(f64, f64)>> = Vec::new();
+        for region in self.channel.boxes() {
+            let sides: Vec<(f64, f64)> = own.iter().map(|&x| region[x]).collect();
+            if !regions.contains(&sides) {
+                regions.push(sides);
+            }
+        }
+        let points = breaks(of, self.q);
+        let mut full = vec![0.0; self.channel.observables.len()];
+        let mut total = 0.0;
+        for sides in regions {
+            total += integrate(&sides, &points, &mut |node| {
+                for (&x, &coordinate) in own.iter().zip(node) {
+                    full[x] = coordinate;
+                }
+                self.unnormalised(of, &full)
+            });
+        }
+        self.integrals.borrow_mut().insert(key, total);
+        total
+    }
+
+    fn unnormalised(&self, of: &Density, event: &[f64]) -> f64 {
+        match of {
+            Density::Product(parts) => parts.iter().map(|part| self.unnormalised(part, event)).product(),
+            Density::Mixture { .. } => self.normalised(of, event),
+            leaf => density(leaf, &self.channel.observables, event, self.q),
+        }
+    }
+}
+
+/// Returns `-ln L` of one channel.
+pub(crate) fn channel_nll(channel: &EventChannel, table: &EventTable, q: &dyn Fn(Value) -> f64) -> f64 {
+    let point = Point { channel, q, integrals: RefCell::default() };
+    let rates: Vec<f64> = channel.processes.iter().map(|process| q(process.rate)).collect();
+    let mut nll = if channel.extended { rates.iter().sum() } else { 0.0 };
+    for i in 0..table.len() {
+        let event: Vec<f64> = table.columns.iter().map(|column| column[i]).collect();
+        let processes = channel.processes.iter().zip(&rates);
+        let sum: f64 =
+            processes.map(|(process, rate)| rate * point.normalised(&process.density, &event)).sum();
+        nll -= table.weights.as_ref().map_or(1.0, |weights| weights[i]) * sum.ln();
+    }
+    nll
+}
+
+/// Builds a model without bins, with parameters that have start values and bounds.
+pub(crate) fn model(
+    parameters: &[(&str, f64, (f64, f64))],
+    channels: Vec<(EventChannel, EventTable)>,
+) -> Model {
+    let parameters: Vec<Parameter> = parameters
+        .iter()
+        .map(|&(name, init, bounds)| Parameter {
+            name: name.to_owned(),
+            init,
+            bounds,
+            fixed: false,
+            constraint: Constraint::None,
+        })
+        .collect();
+    let parameter_sets = parameters
+        .iter()
+        .enumerate()
+        .map(|(i, p)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true })
+        .collect();
+    let (event_channels, tables): (Vec<_>, Vec<_>) = channels.into_iter().unzip();
+    Model {
+        measurement: "test".to_owned(),
+        channels: Vec::new(),
+        parameters,
+        parameter_sets,
+        poi: None,
+        interpolation: Interpolation::SMOOTH,
+        functions: Vec::new(),
+        event_channels,
+        penalties: Vec::new(),
+        observed: Observations {
+            main: Vec::new(),
+            aux: Vec::new(),
+            events: tables.into_iter().map(Arc::new).collect(),
+        },
+        warnings: Vec::new(),
+    }
+}
+
+/// Builds a channel of some observables, given by their axes.
+pub(crate) fn channel(axes: &[(f64, f64)], extended: bool, processes: Vec<(Value, Density)>) -> EventChannel {
+    let observable = |(i, &(min, max)): (usize, &(f64, f64))| Observable { name: format!("x{i}"), min, max };
+    EventChannel {
+        name: "events".to_owned(),
+        observables: axes.iter().enumerate().map(observable).collect(),
+        ranges: Vec::new(),
+        extended,
+        processes: processes
+            .into_iter()
+            .enumerate()
+            .map(|(i, (rate, density))| Process { name: format!("process{i}"), rate, density })
+            .collect(),
+        binning: None,
+    }
+}
+
+/// Builds a table of events from columns.
+pub(crate) fn table(columns: Vec<Vec<f64>>) -> EventTable {
+    EventTable { columns: columns.into_iter().map(Into::into).collect(), weights: None }
+}
+
+/// Returns numbers in (0, 1) that fill the interval evenly: multiples of the golden ratio, and of other roots
+/// for further columns.
+pub(crate) fn even(count: usize, column: usize) -> Vec<f64> {
+    let step = [0.618_033_988_749_895, 0.754_877_666_246_693, 0.819_172_513_396_165][column % 3];
+    (0..count).map(|i| (0.5 + step * (i as f64 + 1.0)).fract()).collect()
+}

@@ -1,0 +1,268 @@
+//! Checks indices, lengths and constants of the event-level part of a model.
+
+use crate::{Density, EventChannel, EventTable, FunctionForm, Model, Observations, Value};
+
+/// What is inconsistent in the event-level part of a model or its data.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventModelError {
+    /// A parameter index is out of range.
+    #[error("{place} uses parameter {index}, and the model has {count} parameters")]
+    NoSuchParameter {
+        /// Function, channel or penalty that has the index.
+        place: String,
+        /// The index.
+        index: usize,
+        /// Number of parameters.
+        count: usize,
+    },
+    /// A function is not defined before its use.
+    #[error("{place} uses function {index}, and only the first {count} functions can be used there")]
+    NoSuchFunction {
+        /// Function, channel or penalty that has the index.
+        place: String,
+        /// The index.
+        index: usize,
+        /// Number of functions that can be used.
+        count: usize,
+    },
+    /// An auxiliary datum does not exist.
+    #[error("{place} uses auxiliary datum {index}, and the model has {count} auxiliary data")]
+    NoSuchDatum {
+        /// The penalty that has the index.
+        place: String,
+        /// The index.
+        index: usize,
+        /// Number of auxiliary data.
+        count: usize,
+    },
+    /// An observable does not exist, or an expression of parameters uses one.
+    #[error("{place} uses observable {index}, and {count} observables can be used there")]
+    NoSuchObservable {
+        /// Function or channel that has the index.
+        place: String,
+        /// The index.
+        index: usize,
+        /// Number of observables that can be used.
+        count: usize,
+    },
+    /// A list has the wrong length.
+    #[error("{what} of {place} has {actual} elements; {expected} are needed")]
+    WrongLength {
+        /// Channel or function that has the list.
+        place: String,
+        /// What the list is.
+        what: &'static str,
+        /// Length of the list.
+        actual: usize,
+        /// Length that is needed.
+        expected: usize,
+    },
+    /// An axis, a fit range, bin edges or knots do not ascend, or are not finite.
+    #[error("{what} of {place} does not ascend, or is not finite")]
+    NotAscending {
+        /// Channel that has the numbers.
+        place: String,
+        /// What the numbers are.
+        what: &'static str,
+    },
+    /// A density has no integral that can be computed, for example a histogram that multiplies a density of
+    /// the same observable.
+    #[error(
+        "the density of process '{process}' in event channel '{place}' cannot be normalised; write the product as one expression"
+    )]
+    CannotNormalise {
+        /// Name of the channel.
+        place: String,
+        /// Name of the process.
+        process: String,
+    },
+    /// An interpolation code does not exist.
+    #[error("function '{place}' has the unknown interpolation code {code}; use 0, 1, 2, 4, 5 or 6")]
+    UnknownCode {
+        /// Name of the function.
+        place: String,
+        /// The code given.
+        code: u8,
+    },
+}
+
+impl Model {
+    /// Checks the functions, event channels and penalties of the model, and the observed events.
+    ///
+    /// # Errors
+    /// If an index is out of range, a list has the wrong length, or numbers that ascend do not.
+    pub fn check_events(&self) -> Result<(), EventModelError> {
+        for (index, function) in self.functions.iter().enumerate() {
+            let place = || format!("function '{}'", function.name);
+            for value in function.form.values() {
+                self.check_value(value, index, &place)?;
+            }
+            if let FunctionForm::Expression(tape) = &function.form
+                && let Some(observable) = tape.observables().next()
+            {
+                return Err(EventModelError::NoSuchObservable {
+                    place: place(),
+                    index: observable,
+                    count: 0,
+                });
+            }
+            if let FunctionForm::Interpolation { variations, .. } = &function.form
+                && let Some(bad) = variations.iter().find(|v| !matches!(v.code, 0 | 1 | 2 | 4 | 5 | 6))
+            {
+                return Err(EventModelError::UnknownCode { place: function.name.clone(), code: bad.code });
+            }
+        }
+        for channel in &self.event_channels {
+            self.check_channel(channel)?;
+        }
+        for penalty in &self.penalties {
+            let place = || format!("constraint term '{}'", penalty.name);
+            for value in penalty.form.values() {
+                self.check_value(value, self.functions.len(), &place)?;
+            }
+            let count = self.observed.aux.len();
+            if let Some(index) = penalty.form.datum().filter(|&index| index >= count) {
+                return Err(EventModelError::NoSuchDatum { place: place(), index, count });
+            }
+        }
+        self.check_table_count(&self.observed)?;
+        self.check_tables(&self.observed)
+    }
+
+    /// Checks that `data` have one table of events per event channel, or none at all, with the channels' columns.
+    ///
+    /// # Errors
+    /// If a number of tables, columns or rows is wrong.
+    pub fn check_tables(&self, data: &Observations) -> Result<(), EventModelError> {
+        if !data.events.is_empty() {
+            self.check_table_count(data)?;
+        }
+        for (channel, table) in self.event_channels.iter().zip(&data.events) {
+            let place = || format!("event channel '{}'", channel.name);
+            length(place, "list of columns", table.columns.len(), channel.observables.len())?;
+            rows(table, place)?;
+        }
+        Ok(())
+    }
+
+    fn check_table_count(&self, data: &Observations) -> Result<(), EventModelError> {
+        let (actual, expected) = (data.events.len(), self.event_channels.len());
+        length(|| "the data".to_owned(), "list of event tables", actual, expected)
+    }
+
+    fn check_value(
+        &self,
+        value: Value,
+        functions: usize,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), EventModelError> {
+        let count = self.parameters.len();
+        match value {
+            Value::Parameter(index) if index >= count => {
+                Err(EventModelError::NoSuchParameter { place: place(), index, count })
+            }
+            Value::Function(index) if index >= functions => {
+                Err(EventModelError::NoSuchFunction { place: place(), index, count: functions })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_channel(&self, channel: &EventChannel) -> Result<(), EventModelError> {
+        let place = || format!("event channel '{}'", channel.name);
+        let axes = channel.observables.len();
+        for axis in &channel.observables {
+            ascending(&[axis.min, axis.max], place, "axis of an observable")?;
+        }
+        for region in &channel.ranges {
+            length(place, "fit range", region.len(), axes)?;
+            for &(lower, upper) in region {
+                ascending(&[lower, upper], place, "fit range")?;
+            }
+        }
+        if let Some(binning) = &channel.binning {
+            length(place, "list of bin edges", binning.edges.len(), axes)?;
+            for edges in &binning.edges {
+                ascending(edges, place, "list of bin edges")?;
+            }
+        }
+        for process in &channel.processes {
+            self.check_value(process.rate, self.functions.len(), &place)?;
+            self.check_density(&process.density, axes, &place)?;
+        }
+        Ok(())
+    }
+
+    fn check_density(
+        &self,
+        density: &Density,
+        axes: usize,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), EventModelError> {
+        for value in density.own_values() {
+            self.check_value(value, self.functions.len(), place)?;
+        }
+        if let Some(index) = density.observables().into_iter().find(|&index| index >= axes) {
+            return Err(EventModelError::NoSuchObservable { place: place(), index, count: axes });
+        }
+        match density {
+            Density::Histogram { observables, edges, heights } => {
+                length(place, "list of axes of a histogram", edges.len(), observables.len())?;
+                for axis in edges {
+                    ascending(axis, place, "list of bin edges of a histogram")?;
+                }
+                let bins = edges.iter().map(|axis| axis.len() - 1).product();
+                length(place, "list of contents of a histogram", heights.len(), bins)?;
+            }
+            Density::Spline { knots, values, .. } => {
+                ascending(knots, place, "list of knots of a spline")?;
+                length(place, "list of values of a spline", values.len(), knots.len())?;
+            }
+            Density::MultivariateNormal { observables, mean, covariance } => {
+                let n = observables.len();
+                length(place, "mean of a multivariate normal density", mean.len(), n)?;
+                length(place, "covariance of a multivariate normal density", covariance.len(), n)?;
+                for row in covariance {
+                    length(place, "covariance of a multivariate normal density", row.len(), n)?;
+                }
+            }
+            Density::Mixture { summands, coefficients } => {
+                let given = coefficients.len();
+                if given != summands.len() && given + 1 != summands.len() {
+                    length(place, "list of coefficients of a mixture", given, summands.len())?;
+                }
+            }
+            _ => {}
+        }
+        density.parts().iter().try_for_each(|part| self.check_density(part, axes, place))
+    }
+}
+
+fn length(
+    place: impl Fn() -> String,
+    what: &'static str,
+    actual: usize,
+    expected: usize,
+) -> Result<(), EventModelError> {
+    if actual == expected {
+        return Ok(());
+    }
+    Err(EventModelError::WrongLength { place: place(), what, actual, expected })
+}
+
+/// Checks that there are at least two numbers, all finite, and each is larger than the one before it.
+fn ascending(numbers: &[f64], place: impl Fn() -> String, what: &'static str) -> Result<(), EventModelError> {
+    let holds = numbers.len() > 1
+        && numbers.iter().all(|x| x.is_finite())
+        && numbers.windows(2).all(|pair| pair[0] < pair[1]);
+    if holds { Ok(()) } else { Err(EventModelError::NotAscending { place: place(), what }) }
+}
+
+/// Checks that all columns of a table have the same length.
+fn rows(table: &EventTable, place: impl Fn() -> String) -> Result<(), EventModelError> {
+    for column in table.columns.iter().chain(&table.weights) {
+        length(&place, "column of events", column.len(), table.len())?;
+    }
+    Ok(())
+}

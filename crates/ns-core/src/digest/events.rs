@@ -1,0 +1,172 @@
+//! Adds the event-level parts of models and data to their digests.
+
+use super::Digest;
+use crate::{Density, EventChannel, EventTable, FunctionForm, Measured, Model, Op, PenaltyForm, Tape, Value};
+
+impl Digest {
+    /// Adds functions, event channels and penalties; nothing for a model without any, so that digests of
+    /// binned models stay as they are.
+    pub(super) fn event_model(&mut self, model: &Model) {
+        if model.functions.is_empty() && model.event_channels.is_empty() && model.penalties.is_empty() {
+            return;
+        }
+        self.integer(model.functions.len());
+        for function in &model.functions {
+            self.text(&function.name);
+            self.function(&function.form);
+        }
+        self.integer(model.event_channels.len());
+        for channel in &model.event_channels {
+            self.event_channel(channel);
+        }
+        self.integer(model.penalties.len());
+        for penalty in &model.penalties {
+            self.text(&penalty.name);
+            self.penalty(&penalty.form);
+        }
+    }
+
+    /// Adds the events of one channel.
+    pub(super) fn events(&mut self, table: &EventTable) {
+        self.integer(table.columns.len());
+        for column in table.columns.iter().chain(&table.weights) {
+            self.numbers(column);
+        }
+    }
+
+    fn value(&mut self, value: Value) {
+        match value {
+            Value::Number(number) => self.numbers(&[number]),
+            Value::Parameter(index) => {
+                self.text("parameter");
+                self.integer(index);
+            }
+            Value::Function(index) => {
+                self.text("function");
+                self.integer(index);
+            }
+        }
+    }
+
+    fn values(&mut self, values: &[Value]) {
+        self.integer(values.len());
+        values.iter().for_each(|&value| self.value(value));
+    }
+
+    fn tape(&mut self, tape: &Tape) {
+        self.integer(tape.ops().len());
+        for op in tape.ops() {
+            // The name of an operation and its constants; operands are written below.
+            match op {
+                Op::Number(number) => self.numbers(&[*number]),
+                Op::Value(value) => self.value(*value),
+                Op::Observable(index) => {
+                    self.text("observable");
+                    self.integer(*index);
+                }
+                other => self.text(&format!("{other:?}")),
+            }
+        }
+    }
+
+    fn function(&mut self, form: &FunctionForm) {
+        match form {
+            FunctionForm::Sum(values) => {
+                self.text("sum");
+                self.values(values);
+            }
+            FunctionForm::Product(values) => {
+                self.text("product");
+                self.values(values);
+            }
+            FunctionForm::Polynomial { x, coefficients } => {
+                self.text("polynomial");
+                self.value(*x);
+                self.values(coefficients);
+            }
+            FunctionForm::Interpolation { nominal, variations, positive } => {
+                self.text("interpolation");
+                self.numbers(&[*nominal, f64::from(u8::from(*positive))]);
+                self.integer(variations.len());
+                for v in variations {
+                    self.value(v.alpha);
+                    self.numbers(&[v.lo, v.hi, f64::from(v.code)]);
+                }
+            }
+            FunctionForm::Expression(tape) => {
+                self.text("expression");
+                self.tape(tape);
+            }
+        }
+    }
+
+    fn event_channel(&mut self, channel: &EventChannel) {
+        self.text(&channel.name);
+        self.integer(channel.observables.len());
+        for axis in &channel.observables {
+            self.text(&axis.name);
+            self.numbers(&[axis.min, axis.max]);
+        }
+        self.integer(channel.ranges.len());
+        for region in &channel.ranges {
+            for &(lower, upper) in region {
+                self.numbers(&[lower, upper]);
+            }
+        }
+        self.integer(usize::from(channel.extended));
+        match &channel.binning {
+            None => self.text("events"),
+            Some(binning) => {
+                self.text(&format!("{:?}", binning.rule));
+                binning.edges.iter().for_each(|edges| self.numbers(edges));
+            }
+        }
+        self.integer(channel.processes.len());
+        for process in &channel.processes {
+            self.text(&process.name);
+            self.value(process.rate);
+            self.density(&process.density);
+        }
+    }
+
+    fn density(&mut self, density: &Density) {
+        self.text(density.type_name());
+        for observable in density.observables() {
+            self.integer(observable);
+        }
+        self.values(&density.own_values());
+        match density {
+            Density::Histogram { observables, edges, heights } => {
+                observables.iter().for_each(|&observable| self.integer(observable));
+                edges.iter().for_each(|axis| self.numbers(axis));
+                self.numbers(heights);
+            }
+            Density::Spline { knots, .. } => self.numbers(knots),
+            Density::MultivariateNormal { observables, .. } => {
+                observables.iter().for_each(|&observable| self.integer(observable));
+            }
+            Density::CrystalBall { left, right, .. } => {
+                self.integer(usize::from(left.is_some()) + 2 * usize::from(right.is_some()));
+            }
+            Density::Generic(tape) => self.tape(tape),
+            _ => {}
+        }
+        self.integer(density.parts().len());
+        density.parts().iter().for_each(|part| self.density(part));
+    }
+
+    fn penalty(&mut self, form: &PenaltyForm) {
+        self.text(match form {
+            PenaltyForm::Gaussian { .. } => "gaussian",
+            PenaltyForm::Poisson { .. } => "poisson",
+            PenaltyForm::Lognormal { .. } => "lognormal",
+            PenaltyForm::Gamma { .. } => "gamma",
+        });
+        self.values(&form.values());
+        if let PenaltyForm::Gaussian { mean: Measured::Datum(datum), .. }
+        | PenaltyForm::Poisson { count: Measured::Datum(datum), .. } = form
+        {
+            self.integer(*datum);
+        }
+    }
+}

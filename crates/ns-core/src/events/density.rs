@@ -1,0 +1,298 @@
+//! Densities of observables.
+
+use super::{Tape, Value};
+
+/// Power-law tail of a Crystal Ball density: `A (B + |t|)^-n` beyond `|t| = alpha`, with
+/// `A = (n/alpha)^n exp(-alpha^2/2)` and `B = n/alpha - alpha`, so that value and slope are continuous.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tail {
+    /// Distance of the tail from the mean in units of the width; positive.
+    pub alpha: Value,
+    /// Power of the tail; positive.
+    pub n: Value,
+}
+
+/// A density of observables. Formulae are given before normalisation; every density is normalised over the
+/// fit ranges of its channel. Observables are indices into [`crate::EventChannel::observables`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Density {
+    /// `exp(-(x - mean)^2 / (2 sigma^2))`.
+    Gaussian {
+        /// Observable.
+        x: usize,
+        /// Mean.
+        mean: Value,
+        /// Standard deviation; positive.
+        sigma: Value,
+    },
+    /// A Gaussian with another width on either side of the mean.
+    BifurcatedGaussian {
+        /// Observable.
+        x: usize,
+        /// Position of the peak.
+        mean: Value,
+        /// Width below the peak; positive.
+        sigma_left: Value,
+        /// Width above the peak; positive.
+        sigma_right: Value,
+    },
+    /// `exp(-slope x)`.
+    Exponential {
+        /// Observable.
+        x: usize,
+        /// Slope; falling if positive.
+        slope: Value,
+    },
+    /// A Gaussian core with `t = (x - mean) / sigma`, and power-law tails on the sides that have one.
+    CrystalBall {
+        /// Observable.
+        x: usize,
+        /// Position of the peak.
+        mean: Value,
+        /// Width below the peak; positive.
+        sigma_left: Value,
+        /// Width above the peak; positive.
+        sigma_right: Value,
+        /// Tail below the peak.
+        left: Option<Tail>,
+        /// Tail above the peak.
+        right: Option<Tail>,
+    },
+    /// `x u^power exp(slope u)` with `u = 1 - (x / resonance)^2`; 0 beyond the resonance.
+    Argus {
+        /// Observable; positive.
+        x: usize,
+        /// Upper end of the spectrum; positive.
+        resonance: Value,
+        /// Slope in `u`, usually negative.
+        slope: Value,
+        /// Power of `u`; 1/2 in the usual form.
+        power: Value,
+    },
+    /// Convolution of the Breit-Wigner density with a Gaussian.
+    Voigt {
+        /// Observable.
+        x: usize,
+        /// Position of the peak.
+        mean: Value,
+        /// Full width at half maximum of the Breit-Wigner density; positive.
+        width: Value,
+        /// Standard deviation of the Gaussian; positive.
+        sigma: Value,
+    },
+    /// `1 / ((x - mean)^2 + width^2 / 4)`.
+    BreitWigner {
+        /// Observable.
+        x: usize,
+        /// Position of the peak.
+        mean: Value,
+        /// Full width at half maximum; positive.
+        width: Value,
+    },
+    /// Johnson's S_U: `exp(-(gamma + delta asinh z)^2 / 2) / sqrt(1 + z^2)` with `z = (x - mean) / width`.
+    JohnsonSu {
+        /// Observable.
+        x: usize,
+        /// Location.
+        mean: Value,
+        /// Scale; positive.
+        width: Value,
+        /// Asymmetry.
+        gamma: Value,
+        /// Inverse of the width in `asinh z`; positive.
+        delta: Value,
+    },
+    /// `sum_i coefficients[i] x^i`.
+    Polynomial {
+        /// Observable.
+        x: usize,
+        /// Coefficients, from that of `x^0` on.
+        coefficients: Vec<Value>,
+    },
+    /// `1 + sum_i coefficients[i] T_(i+1)(z)`, where `z` maps the observable's axis to [-1, 1].
+    Chebyshev {
+        /// Observable.
+        x: usize,
+        /// Coefficients, from that of `T_1` on.
+        coefficients: Vec<Value>,
+    },
+    /// `sum_i coefficients[i] B_(i,n)(u)`, where `u` maps the observable's axis to [0, 1] and `n` is the
+    /// number of coefficients minus 1.
+    Bernstein {
+        /// Observable.
+        x: usize,
+        /// Coefficients of the Bernstein polynomials.
+        coefficients: Vec<Value>,
+    },
+    /// `exp(-(ln x - mu)^2 / (2 sigma^2)) / x` for `x > 0`.
+    Lognormal {
+        /// Observable.
+        x: usize,
+        /// Mean of `ln x`.
+        mu: Value,
+        /// Standard deviation of `ln x`; positive.
+        sigma: Value,
+    },
+    /// 1.
+    Uniform {
+        /// Observable.
+        x: usize,
+    },
+    /// Constant within each bin, and 0 outside of all bins.
+    Histogram {
+        /// Observables, one per axis.
+        observables: Vec<usize>,
+        /// Bin edges of each axis, ascending.
+        edges: Vec<Vec<f64>>,
+        /// Density in each bin before normalisation; the last axis varies fastest. Not divided by the bin's
+        /// volume.
+        heights: Vec<f64>,
+    },
+    /// Natural cubic spline through points; 0 outside of the knots.
+    Spline {
+        /// Observable.
+        x: usize,
+        /// Positions of the points, ascending; at least two.
+        knots: Vec<f64>,
+        /// Value at each point.
+        values: Vec<Value>,
+    },
+    /// `exp(-(x - mean)' C^-1 (x - mean) / 2)`.
+    MultivariateNormal {
+        /// Observables.
+        observables: Vec<usize>,
+        /// Means.
+        mean: Vec<Value>,
+        /// Covariance matrix `C`, row by row.
+        covariance: Vec<Vec<Value>>,
+    },
+    /// `exp(-(|x - mean| / alpha)^beta)`.
+    GeneralizedNormal {
+        /// Observable.
+        x: usize,
+        /// Position of the peak.
+        mean: Value,
+        /// Scale; positive.
+        alpha: Value,
+        /// Power; positive.
+        beta: Value,
+    },
+    /// An expression of observables and parameters, normalised numerically.
+    Generic(Tape),
+    /// Product of the densities, normalised as a whole.
+    Product(Vec<Density>),
+    /// `sum_i coefficients[i] p_i` of normalised densities `p_i`. With one coefficient less than summands,
+    /// the last coefficient is 1 minus the sum of the others. Otherwise the coefficients are divided by their
+    /// sum.
+    Mixture {
+        /// Densities that are added.
+        summands: Vec<Density>,
+        /// Coefficients.
+        coefficients: Vec<Value>,
+    },
+}
+
+impl Density {
+    /// Returns the name of the kind of density in messages and digests.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Gaussian { .. } => "gaussian",
+            Self::BifurcatedGaussian { .. } => "bifurcated gaussian",
+            Self::Exponential { .. } => "exponential",
+            Self::CrystalBall { .. } => "crystal ball",
+            Self::Argus { .. } => "argus",
+            Self::Voigt { .. } => "voigt",
+            Self::BreitWigner { .. } => "breit-wigner",
+            Self::JohnsonSu { .. } => "johnson su",
+            Self::Polynomial { .. } => "polynomial",
+            Self::Chebyshev { .. } => "chebyshev",
+            Self::Bernstein { .. } => "bernstein",
+            Self::Lognormal { .. } => "lognormal",
+            Self::Uniform { .. } => "uniform",
+            Self::Histogram { .. } => "histogram",
+            Self::Spline { .. } => "spline",
+            Self::MultivariateNormal { .. } => "multivariate normal",
+            Self::GeneralizedNormal { .. } => "generalized normal",
+            Self::Generic(_) => "generic",
+            Self::Product(_) => "product",
+            Self::Mixture { .. } => "mixture",
+        }
+    }
+
+    /// Returns the parameters of the density itself, without those of densities that it is made of, in the
+    /// order of the formula.
+    #[must_use]
+    pub fn own_values(&self) -> Vec<Value> {
+        match self {
+            Self::Gaussian { mean, sigma, .. } => vec![*mean, *sigma],
+            Self::BifurcatedGaussian { mean, sigma_left, sigma_right, .. } => {
+                vec![*mean, *sigma_left, *sigma_right]
+            }
+            Self::Exponential { slope, .. } => vec![*slope],
+            Self::CrystalBall { mean, sigma_left, sigma_right, left, right, .. } => {
+                let mut values = vec![*mean, *sigma_left, *sigma_right];
+                values.extend([left, right].into_iter().flatten().flat_map(|tail| [tail.alpha, tail.n]));
+                values
+            }
+            Self::Argus { resonance, slope, power, .. } => vec![*resonance, *slope, *power],
+            Self::Voigt { mean, width, sigma, .. } => vec![*mean, *width, *sigma],
+            Self::BreitWigner { mean, width, .. } => vec![*mean, *width],
+            Self::JohnsonSu { mean, width, gamma, delta, .. } => vec![*mean, *width, *gamma, *delta],
+            Self::Polynomial { coefficients, .. }
+            | Self::Chebyshev { coefficients, .. }
+            | Self::Bernstein { coefficients, .. }
+            | Self::Mixture { coefficients, .. } => coefficients.clone(),
+            Self::Lognormal { mu, sigma, .. } => vec![*mu, *sigma],
+            Self::Uniform { .. } | Self::Histogram { .. } | Self::Product(_) => Vec::new(),
+            Self::Spline { values, .. } => values.clone(),
+            Self::MultivariateNormal { mean, covariance, .. } => {
+                mean.iter().chain(covariance.iter().flatten()).copied().collect()
+            }
+            Self::GeneralizedNormal { mean, alpha, beta, .. } => vec![*mean, *alpha, *beta],
+            Self::Generic(tape) => tape.values().collect(),
+        }
+    }
+
+    /// Returns the densities that this one is made of: factors or summands.
+    #[must_use]
+    pub fn parts(&self) -> &[Self] {
+        match self {
+            Self::Product(parts) | Self::Mixture { summands: parts, .. } => parts,
+            _ => &[],
+        }
+    }
+
+    /// Returns the observables of the density, sorted, each once.
+    #[must_use]
+    pub fn observables(&self) -> Vec<usize> {
+        let mut all = match self {
+            Self::Gaussian { x, .. }
+            | Self::BifurcatedGaussian { x, .. }
+            | Self::Exponential { x, .. }
+            | Self::CrystalBall { x, .. }
+            | Self::Argus { x, .. }
+            | Self::Voigt { x, .. }
+            | Self::BreitWigner { x, .. }
+            | Self::JohnsonSu { x, .. }
+            | Self::Polynomial { x, .. }
+            | Self::Chebyshev { x, .. }
+            | Self::Bernstein { x, .. }
+            | Self::Lognormal { x, .. }
+            | Self::Uniform { x }
+            | Self::Spline { x, .. }
+            | Self::GeneralizedNormal { x, .. } => vec![*x],
+            Self::Histogram { observables, .. } | Self::MultivariateNormal { observables, .. } => {
+                observables.clone()
+            }
+            Self::Generic(tape) => tape.observables().collect(),
+            Self::Product(parts) | Self::Mixture { summands: parts, .. } => {
+                parts.iter().flat_map(Self::observables).collect()
+            }
+        };
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}

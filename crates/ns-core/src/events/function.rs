@@ -1,0 +1,74 @@
+//! Functions of parameters.
+
+use super::{Tape, Value};
+
+/// A function of parameters and of earlier functions of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    /// Name of the function in the file.
+    pub name: String,
+    /// Formula of the function.
+    pub form: FunctionForm,
+}
+
+/// Formula of a [`Function`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum FunctionForm {
+    /// Sum of the values; 0 without values.
+    Sum(Vec<Value>),
+    /// Product of the values; 1 without values.
+    Product(Vec<Value>),
+    /// `sum_i coefficients[i] x^i`.
+    Polynomial {
+        /// Argument of the polynomial.
+        x: Value,
+        /// Coefficients, from that of `x^0` on.
+        coefficients: Vec<Value>,
+    },
+    /// A number that nuisance parameters vary: `nominal`, changed by each variation in turn.
+    Interpolation {
+        /// The number if all nuisance parameters are 0.
+        nominal: f64,
+        /// Effects of the nuisance parameters, applied one after the other.
+        variations: Vec<InterpolationForm>,
+        /// Whether a result that is not positive is replaced by the smallest positive normal number, as by
+        /// RooFit's `FlexibleInterpVar`.
+        positive: bool,
+    },
+    /// An expression without observables.
+    Expression(Tape),
+}
+
+/// Effect of one nuisance parameter `alpha` on a number with the nominal value `n` and the current value `y`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InterpolationForm {
+    /// The nuisance parameter `alpha`.
+    pub alpha: Value,
+    /// The number at `alpha = -1`.
+    pub lo: f64,
+    /// The number at `alpha = +1`.
+    pub hi: f64,
+    /// Code of the interpolation, numbered as by RooFit's `flexibleInterpSingle`: 0 adds a linear function in
+    /// two pieces, 1 multiplies by an exponential function in two pieces, 2 adds a parabola that continues
+    /// linearly, 4 adds a polynomial of degree 6 that continues linearly, 5 multiplies by a polynomial of
+    /// degree 6 that continues exponentially, 6 multiplies by a polynomial of degree 6 that continues
+    /// linearly.
+    pub code: u8,
+}
+
+impl FunctionForm {
+    /// Returns the values that the function uses; each may come several times.
+    #[must_use]
+    pub fn values(&self) -> Vec<Value> {
+        match self {
+            Self::Sum(values) | Self::Product(values) => values.clone(),
+            Self::Polynomial { x, coefficients } => {
+                let mut values = vec![*x];
+                values.extend_from_slice(coefficients);
+                values
+            }
+            Self::Interpolation { variations, .. } => variations.iter().map(|v| v.alpha).collect(),
+            Self::Expression(tape) => tape.values().collect(),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Event-level models: densities of observables, functions of parameters, and tables of events.
+
+mod channel;
+mod density;
+mod function;
+mod penalty;
+mod table;
+mod tape;
+mod value;
+
+pub use channel::{BinRule, Binning, EventChannel, Observable, Process};
+pub use density::{Density, Tail};
+pub use function::{Function, FunctionForm, InterpolationForm};
+pub use penalty::{Measured, Penalty, PenaltyForm};
+pub use table::EventTable;
+pub use tape::{Op, Tape, TapeError};
+pub use value::Value;

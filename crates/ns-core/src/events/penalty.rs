@@ -1,0 +1,90 @@
+//! Constraint terms on functions of parameters.
+
+use super::Value;
+
+/// A quantity that a constraint term compares with the model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Measured {
+    /// A number that belongs to the model.
+    Value(Value),
+    /// The auxiliary datum with this index, which toys and Asimov data replace.
+    Datum(usize),
+}
+
+/// A constraint term that is no [`crate::Constraint`] of a parameter, for example on a function of
+/// parameters. `-ln` of its normalised density is added to `-ln L`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Penalty {
+    /// Name of the term in the file.
+    pub name: String,
+    /// Density of the term.
+    pub form: PenaltyForm,
+}
+
+/// Density of a [`Penalty`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum PenaltyForm {
+    /// Normal distribution of `x`.
+    Gaussian {
+        /// The quantity that is distributed.
+        x: Value,
+        /// Mean.
+        mean: Measured,
+        /// Standard deviation.
+        sigma: Value,
+    },
+    /// Poisson distribution of `count`, with `Gamma(count + 1)` for its factorial.
+    Poisson {
+        /// The count.
+        count: Measured,
+        /// Expected count.
+        mean: Value,
+    },
+    /// Log-normal distribution of `x`: `ln x` is normal.
+    Lognormal {
+        /// The quantity that is distributed; positive.
+        x: Value,
+        /// Mean of `ln x`.
+        mu: Value,
+        /// Standard deviation of `ln x`.
+        sigma: Value,
+    },
+    /// Gamma distribution of `x` over `x > 0`: `rate^shape x^(shape - 1) exp(-rate x) / Gamma(shape)`.
+    Gamma {
+        /// The quantity that is distributed; positive.
+        x: Value,
+        /// Shape.
+        shape: Value,
+        /// Rate, one over the scale.
+        rate: Value,
+    },
+}
+
+impl PenaltyForm {
+    /// Returns the values that the term uses.
+    #[must_use]
+    pub fn values(&self) -> Vec<Value> {
+        let measured = |of: &Measured| match of {
+            Measured::Value(value) => Some(*value),
+            Measured::Datum(_) => None,
+        };
+        match self {
+            Self::Gaussian { x, mean, sigma } => {
+                [Some(*x), measured(mean), Some(*sigma)].into_iter().flatten().collect()
+            }
+            Self::Poisson { count, mean } => [measured(count), Some(*mean)].into_iter().flatten().collect(),
+            Self::Lognormal { x, mu, sigma } => vec![*x, *mu, *sigma],
+            Self::Gamma { x, shape, rate } => vec![*x, *shape, *rate],
+        }
+    }
+
+    /// Returns the index of the auxiliary datum that the term uses, if there is one.
+    #[must_use]
+    pub fn datum(&self) -> Option<usize> {
+        match self {
+            Self::Gaussian { mean: Measured::Datum(datum), .. }
+            | Self::Poisson { count: Measured::Datum(datum), .. } => Some(*datum),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Expressions as flat lists of operations.
+
+use super::Value;
+
+/// One operation of a [`Tape`]. Operands are indices of earlier operations of the same tape.
+///
+/// Comparisons and logical operations give 1 for true and 0 for false; any number other than 0 counts as
+/// true. Their derivatives are 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Op {
+    /// A constant.
+    Number(f64),
+    /// A parameter or function of the model.
+    Value(Value),
+    /// The observable with this index in the channel. Allowed in densities only.
+    Observable(usize),
+    /// Sum of two results.
+    Add(usize, usize),
+    /// First result minus second.
+    Sub(usize, usize),
+    /// Product of two results.
+    Mul(usize, usize),
+    /// First result divided by second.
+    Div(usize, usize),
+    /// First result to the power of the second.
+    Pow(usize, usize),
+    /// Smaller of two results.
+    Min(usize, usize),
+    /// Larger of two results.
+    Max(usize, usize),
+    /// Negative of a result.
+    Neg(usize),
+    /// Exponential function.
+    Exp(usize),
+    /// Natural logarithm.
+    Ln(usize),
+    /// Square root.
+    Sqrt(usize),
+    /// Absolute value.
+    Abs(usize),
+    /// Sine of an angle in radians.
+    Sin(usize),
+    /// Cosine of an angle in radians.
+    Cos(usize),
+    /// Tangent of an angle in radians.
+    Tan(usize),
+    /// Arc sine in radians.
+    Asin(usize),
+    /// Arc cosine in radians.
+    Acos(usize),
+    /// Arc tangent in radians.
+    Atan(usize),
+    /// Whether the first result is less than the second.
+    Less(usize, usize),
+    /// Whether the first result is less than the second or equal to it.
+    LessEqual(usize, usize),
+    /// Whether two results are equal.
+    Equal(usize, usize),
+    /// Whether two results differ.
+    NotEqual(usize, usize),
+    /// Whether both results are true.
+    And(usize, usize),
+    /// Whether at least one result is true.
+    Or(usize, usize),
+    /// Whether a result is false.
+    Not(usize),
+    /// The second result if the first is true, otherwise the third.
+    Select(usize, usize, usize),
+}
+
+impl Op {
+    /// Returns the indices of the operands; `None` for operands that the operation does not have.
+    #[must_use]
+    pub fn operands(&self) -> [Option<usize>; 3] {
+        match *self {
+            Self::Number(_) | Self::Value(_) | Self::Observable(_) => [None; 3],
+            Self::Neg(a)
+            | Self::Exp(a)
+            | Self::Ln(a)
+            | Self::Sqrt(a)
+            | Self::Abs(a)
+            | Self::Sin(a)
+            | Self::Cos(a)
+            | Self::Tan(a)
+            | Self::Asin(a)
+            | Self::Acos(a)
+            | Self::Atan(a)
+            | Self::Not(a) => [Some(a), None, None],
+            Self::Add(a, b)
+            | Self::Sub(a, b)
+            | Self::Mul(a, b)
+            | Self::Div(a, b)
+            | Self::Pow(a, b)
+            | Self::Min(a, b)
+            | Self::Max(a, b)
+            | Self::Less(a, b)
+            | Self::LessEqual(a, b)
+            | Self::Equal(a, b)
+            | Self::NotEqual(a, b)
+            | Self::And(a, b)
+            | Self::Or(a, b) => [Some(a), Some(b), None],
+            Self::Select(a, b, c) => [Some(a), Some(b), Some(c)],
+        }
+    }
+}
+
+/// Why a list of operations is no expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TapeError {
+    /// There is no operation.
+    #[error("the expression is empty")]
+    Empty,
+    /// An operation uses its own result or a later one.
+    #[error("operation {operation} of an expression uses result {operand}, which does not exist before it")]
+    NotEarlier {
+        /// Index of the operation.
+        operation: usize,
+        /// Index of the result that it uses.
+        operand: usize,
+    },
+}
+
+/// An expression: a list of operations, each of which uses results of earlier ones. The result of the last
+/// operation is the value of the expression.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tape {
+    ops: Vec<Op>,
+}
+
+impl Tape {
+    /// Returns the expression with these operations.
+    ///
+    /// # Errors
+    /// If there is no operation, or an operation uses a result that does not exist before it.
+    pub fn new(ops: Vec<Op>) -> Result<Self, TapeError> {
+        if ops.is_empty() {
+            return Err(TapeError::Empty);
+        }
+        for (operation, op) in ops.iter().enumerate() {
+            for operand in op.operands().into_iter().flatten() {
+                if operand >= operation {
+                    return Err(TapeError::NotEarlier { operation, operand });
+                }
+            }
+        }
+        Ok(Self { ops })
+    }
+
+    /// Returns the operations in the order in which they are done. There is at least one.
+    #[must_use]
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// Iterates over the parameters and functions that the expression uses; each may come several times.
+    pub fn values(&self) -> impl Iterator<Item = Value> {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Value(value) => Some(*value),
+            _ => None,
+        })
+    }
+
+    /// Iterates over the observables that the expression uses; each may come several times.
+    pub fn observables(&self) -> impl Iterator<Item = usize> {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Observable(observable) => Some(*observable),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_use_earlier_results_only() {
+        assert_eq!(Tape::new(Vec::new()), Err(TapeError::Empty));
+        let own = Tape::new(vec![Op::Number(1.0), Op::Exp(1)]);
+        assert_eq!(own, Err(TapeError::NotEarlier { operation: 1, operand: 1 }));
+        let select = Tape::new(vec![Op::Number(1.0), Op::Select(0, 0, 7)]);
+        assert_eq!(select, Err(TapeError::NotEarlier { operation: 1, operand: 7 }));
+        let tape = Tape::new(vec![Op::Observable(2), Op::Value(Value::Parameter(3)), Op::Mul(0, 1)]).unwrap();
+        assert_eq!(tape.values().collect::<Vec<_>>(), [Value::Parameter(3)]);
+        assert_eq!(tape.observables().collect::<Vec<_>>(), [2]);
+    }
+}

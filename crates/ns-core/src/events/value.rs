@@ -1,0 +1,18 @@
+//! A number in an event-level model: constant, parameter or function of parameters.
+
+/// What a rate, a coefficient or a parameter of a density is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// A constant.
+    Number(f64),
+    /// The parameter with this index in [`crate::Model::parameters`].
+    Parameter(usize),
+    /// The function with this index in [`crate::Model::functions`].
+    Function(usize),
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}

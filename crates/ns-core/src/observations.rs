@@ -1,0 +1,25 @@
+//! The data of a model.
+
+use std::sync::Arc;
+
+use crate::EventTable;
+
+/// Counts, auxiliary measurements and events of a model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Observations {
+    /// Counts of the main bins, channel after channel. They need not be integers: Asimov data are expected
+    /// yields.
+    pub main: Vec<f64>,
+    /// Auxiliary data, one number per constrained parameter, in the order of these parameters.
+    pub aux: Vec<f64>,
+    /// Events, one table per event channel. Empty: the observed events of the model.
+    pub events: Vec<Arc<EventTable>>,
+}
+
+impl Observations {
+    /// Returns counts and auxiliary measurements of a model without event channels.
+    #[must_use]
+    pub fn binned(main: Vec<f64>, aux: Vec<f64>) -> Self {
+        Self { main, aux, events: Vec::new() }
+    }
+}

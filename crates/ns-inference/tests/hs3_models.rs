@@ -1,0 +1,283 @@
+//! Values of small HS3 models, compared with formulae that are written out and integrated here.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+use std::path::PathBuf;
+
+use ns_core::{Control, Data, EvaluationRequest, Execution, Model};
+use ns_inference::{FitOptions, FitResult, fit, open_session};
+use ns_translate::ModelSource;
+use ns_translate::pyhf::ModelOptions;
+use serde_json::{Value, json};
+
+/// Makes a model of distributions and functions. Each parameter has a value and the range from -50 to 50.
+fn model(
+    distributions: Value,
+    functions: Value,
+    data: Value,
+    likelihood: Value,
+    parameters: &[(&str, f64)],
+) -> Model {
+    let axes: Vec<Value> =
+        parameters.iter().map(|(name, _)| json!({"name": name, "min": -50, "max": 50})).collect();
+    let values: Vec<Value> =
+        parameters.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    let document = json!({
+        "metadata": {"hs3_version": "0.2.9"},
+        "distributions": distributions,
+        "functions": functions,
+        "data": data,
+        "likelihoods": [likelihood],
+        "domains": [{"name": "domain", "type": "product_domain", "axes": axes}],
+        "parameter_points": [{"name": "start", "parameters": values}],
+        "analyses": [{"name": "fit", "likelihood": "L", "domain": "domain", "init": "start"}],
+    });
+    let source = ModelSource::from_slice(document.to_string().as_bytes());
+    source.and_then(|source| source.model(&ModelOptions::default())).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Returns `-ln L` at values of parameters, in the order of `names`.
+fn nll(model: &Model, names: &[&str], values: &[f64]) -> f64 {
+    let session = open_session(model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+    for (name, value) in names.iter().zip(values) {
+        point[model.parameter_index(name).unwrap()] = *value;
+    }
+    let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+    session.evaluate(&Data::observed(), &point, request).unwrap().nll[0]
+}
+
+/// Compares differences of `-ln L` between points with those of a formula.
+fn same(model: &Model, names: &[&str], points: &[&[f64]], formula: impl Fn(&[f64]) -> f64) {
+    let (first, right) = (nll(model, names, points[0]), formula(points[0]));
+    for point in &points[1..] {
+        let (found, right) = (nll(model, names, point) - first, formula(point) - right);
+        assert!((found - right).abs() < 1e-8 * (1.0 + right.abs()), "at {point:?}: {found}, not {right}");
+    }
+}
+
+/// Integrates by Simpson's rule.
+fn integral(f: impl Fn(f64) -> f64, from: f64, to: f64) -> f64 {
+    let n = 20_000;
+    let h = (to - from) / f64::from(n);
+    let weight = |i: i32| if i == 0 || i == n { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
+    (0..=n).map(|i| weight(i) * f(from + h * f64::from(i))).sum::<f64>() * h / 3.0
+}
+
+const EVENTS: [f64; 6] = [0.4, 1.3, 2.2, 2.4, 3.1, 3.9];
+
+fn events(name: &str) -> Value {
+    let entries: Vec<Value> = EVENTS.iter().map(|x| json!([x])).collect();
+    json!([{"name": name, "type": "unbinned", "axes": [{"name": "x", "min": 0, "max": 4}], "entries": entries}])
+}
+
+/// `-ln L` of events for a density without normalisation.
+fn shape_nll(density: impl Fn(f64) -> f64) -> f64 {
+    let norm = integral(&density, 0.0, 4.0);
+    -EVENTS.iter().map(|x| (density(*x) / norm).ln()).sum::<f64>()
+}
+
+fn likelihood(distribution: &str) -> Value {
+    json!({"name": "L", "distributions": [distribution], "data": ["d"]})
+}
+
+#[test]
+fn functions_and_expressions_are_densities() {
+    let formula = |p: &[f64]| shape_nll(|x| (1.0 + p[0] * x) * (-0.5 * ((x - 2.0) / 1.5_f64).powi(2)).exp());
+    let points: [&[f64]; 3] = [&[0.2], &[0.7], &[3.0]];
+    let gauss = json!({"name": "g", "type": "gaussian_dist", "x": "x", "mean": 2, "sigma": 1.5});
+    let line = json!([{"name": "line", "type": "polynomial", "x": "x", "coefficients": [1, "a"]}]);
+    let cases = [
+        json!([{"name": "p", "type": "generic_dist", "expression": "(1 + a*x)*exp(-0.5*((x-2)/1.5)^2)"}]),
+        json!([{"name": "p", "type": "efficiency_product_pdf_dist", "pdf": "g", "eff": "line"}, gauss]),
+        json!([{"name": "p", "type": "product_dist", "factors": ["g", "q"]}, gauss,
+               {"name": "q", "type": "polynomial_dist", "x": "x", "coefficients": [1, "a"]}]),
+        json!([{"name": "p", "type": "product_dist", "factors": ["g", "q"]}, gauss,
+               {"name": "q", "type": "density_function_dist", "function": "line"}]),
+        json!([{"name": "p", "type": "log_density_function_dist", "function": "log"}]),
+    ];
+    for distributions in cases {
+        let mut functions = line.as_array().unwrap().clone();
+        functions.push(
+            json!({"name": "log", "type": "generic_function", "expression": "log(line) - 0.5*((x-2)/1.5)^2"}),
+        );
+        let model = model(distributions, functions.into(), events("d"), likelihood("p"), &[("a", 0.2)]);
+        same(&model, &["a"], &points, formula);
+    }
+}
+
+#[test]
+fn a_mean_may_depend_on_another_observable() {
+    // g(x; mean = a + y / 2) and an exponential in y, normalised together.
+    let entries = [[0.4, 0.2], [1.3, 0.8], [2.2, 0.1], [3.1, 1.7]];
+    let axes = json!([{"name": "x", "min": 0, "max": 4}, {"name": "y", "min": 0, "max": 2}]);
+    let data = json!([{"name": "d", "type": "unbinned", "axes": axes, "entries": entries}]);
+    let distributions = json!([
+        {"name": "p", "type": "product_dist", "factors": ["g", "e"]},
+        {"name": "g", "type": "gaussian_dist", "x": "x", "mean": "mean", "sigma": 0.8},
+        {"name": "e", "type": "exponential_dist", "x": "y", "c": "c"},
+    ]);
+    let functions = json!([{"name": "mean", "type": "generic_function", "expression": "a + y/2"}]);
+    let model = model(distributions, functions, data, likelihood("p"), &[("a", 1.0), ("c", 0.5)]);
+    let formula = |p: &[f64]| {
+        let density =
+            |x: f64, y: f64| (-0.5 * ((x - p[0] - 0.5 * y) / 0.8).powi(2)).exp() * (-p[1] * y).exp();
+        let inner = |y: f64| {
+            let n = 400;
+            let h = 4.0 / f64::from(n);
+            let weight = |i: i32| if i == 0 || i == n { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
+            (0..=n).map(|i| weight(i) * density(h * f64::from(i), y)).sum::<f64>() * h / 3.0
+        };
+        let n = 400;
+        let h = 2.0 / f64::from(n);
+        let weight = |i: i32| if i == 0 || i == n { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
+        let norm = (0..=n).map(|i| weight(i) * inner(h * f64::from(i))).sum::<f64>() * h / 3.0;
+        -entries.iter().map(|[x, y]| (density(*x, *y) / norm).ln()).sum::<f64>()
+    };
+    same(&model, &["a", "c"], &[&[1.0, 0.5], &[1.4, 0.1], &[0.3, 1.5]], formula);
+}
+
+#[test]
+fn rates_are_written_in_two_ways() {
+    let gauss = json!({"name": "g", "type": "gaussian_dist", "x": "x", "mean": "m", "sigma": 0.7});
+    let flat = json!({"name": "f", "type": "uniform_dist", "x": "x"});
+    let mixture = json!([{"name": "p", "type": "mixture_dist", "summands": ["g", "f"], "coefficients": ["n1", "n2"]}, gauss, flat]);
+    let rate = json!([
+        {"name": "p", "type": "rate_extended_dist", "rate": "n", "dist": "mix"},
+        {"name": "mix", "type": "mixture_dist", "summands": ["g", "f"], "coefficients": ["fraction"], "extended": false}, gauss, flat
+    ]);
+    let functions = json!([
+        {"name": "n", "type": "sum", "summands": ["n1", "n2"]},
+        {"name": "fraction", "type": "generic_function", "expression": "n1/(n1+n2)"}
+    ]);
+    let formula = |p: &[f64]| {
+        let norm = integral(|x| (-0.5 * ((x - p[2]) / 0.7_f64).powi(2)).exp(), 0.0, 4.0);
+        let density = |x: f64| p[0] * (-0.5 * ((x - p[2]) / 0.7_f64).powi(2)).exp() / norm + p[1] / 4.0;
+        p[0] + p[1] - EVENTS.iter().map(|x| density(*x).ln()).sum::<f64>()
+    };
+    for distributions in [mixture, rate] {
+        let model = model(
+            distributions,
+            functions.clone(),
+            events("d"),
+            likelihood("p"),
+            &[("n1", 4.0), ("n2", 2.0), ("m", 2.0)],
+        );
+        assert!(model.event_channels[0].extended);
+        assert_eq!(model.event_channels[0].processes.len(), 2);
+        same(&model, &["n1", "n2", "m"], &[&[4.0, 2.0, 2.0], &[3.0, 5.0, 2.5], &[1.0, 1.0, 0.5]], formula);
+    }
+}
+
+#[test]
+fn fit_ranges_select_events_and_normalise() {
+    let distributions = json!([{"name": "p", "type": "exponential_dist", "x": "x", "c": "c"}]);
+    let mut likelihood = likelihood("p");
+    likelihood["nextstat.ranges"] = json!({"x": [[0, 1.5], [3, 4]]});
+    let model = model(distributions, json!([]), events("d"), likelihood, &[("c", 0.3)]);
+    assert_eq!(model.observed.events[0].len(), 4);
+    let formula = |p: &[f64]| {
+        let density = |x: f64| (-p[0] * x).exp();
+        let norm = integral(density, 0.0, 1.5) + integral(density, 3.0, 4.0);
+        let inside = EVENTS.iter().filter(|x| **x <= 1.5 || **x >= 3.0);
+        -inside.map(|x| (density(*x) / norm).ln()).sum::<f64>()
+    };
+    same(&model, &["c"], &[&[0.3], &[1.1], &[-0.4]], formula);
+}
+
+#[test]
+fn histograms_are_divided_by_bin_widths() {
+    let axes = json!([{"name": "x", "edges": [0, 1, 1.5, 4]}]);
+    let distributions = json!([
+        {"name": "p", "type": "mixture_dist", "summands": ["h", "f"], "coefficients": ["a"], "extended": false},
+        {"name": "h", "type": "histogram_dist", "data": {"axes": axes, "contents": [2, 5, 3]}},
+        {"name": "f", "type": "uniform_dist", "x": ["x"]},
+    ]);
+    let model = model(distributions, json!([]), events("d"), likelihood("p"), &[("a", 0.5)]);
+    let formula = |p: &[f64]| {
+        let height = |x: f64| {
+            if x < 1.0 {
+                2.0
+            } else if x < 1.5 {
+                10.0
+            } else {
+                1.2
+            }
+        };
+        let density = |x: f64| p[0] * height(x) / 10.0 + (1.0 - p[0]) / 4.0;
+        -EVENTS.iter().map(|x| density(*x).ln()).sum::<f64>()
+    };
+    same(&model, &["a"], &[&[0.5], &[0.1], &[0.9]], formula);
+}
+
+#[test]
+fn constraint_terms_have_their_densities() {
+    let distributions = json!([
+        {"name": "p", "type": "gaussian_dist", "x": "x", "mean": "m", "sigma": "s"},
+        {"name": "both", "type": "multivariate_normal_dist", "x": ["m", "s"], "mean": [2, 1.2], "covariances": [[0.25, 0.1], [0.1, 0.16]]},
+        {"name": "gamma", "type": "gamma_dist", "x": "s", "gamma": 3, "beta": 0.5, "mu": 0.1},
+        {"name": "log", "type": "lognormal_dist", "x": "t", "mu": 0.1, "sigma": 0.3},
+        {"name": "mt", "type": "gaussian_dist", "x": 4.1, "mean": "product", "sigma": 0.4},
+    ]);
+    let functions = json!([{"name": "product", "type": "product", "factors": ["m", "t"]}]);
+    let likelihood = json!({
+        "name": "L", "distributions": ["p"], "data": ["d"], "aux_distributions": ["both", "gamma", "log", "mt"]
+    });
+    let model =
+        model(distributions, functions, events("d"), likelihood, &[("m", 2.0), ("s", 1.2), ("t", 1.0)]);
+    let formula = |p: &[f64]| {
+        let (m, s, t) = (p[0], p[1], p[2]);
+        let events = shape_nll(|x| (-0.5 * ((x - m) / s).powi(2)).exp());
+        let determinant = 0.25 * 0.16 - 0.1 * 0.1;
+        let (a, b) = (m - 2.0, s - 1.2);
+        let both = 0.5 * (0.16 * a * a - 0.2 * a * b + 0.25 * b * b) / determinant;
+        let gamma = -2.0 * (s - 0.1).ln() + (s - 0.1) / 0.5;
+        let log = 0.5 * ((t.ln() - 0.1) / 0.3).powi(2) + t.ln();
+        events + both + gamma + log + 0.5 * ((m * t - 4.1) / 0.4).powi(2)
+    };
+    same(&model, &["m", "s", "t"], &[&[2.0, 1.2, 1.0], &[1.5, 0.9, 1.3], &[2.6, 1.9, 0.6]], formula);
+}
+
+#[test]
+fn counts_and_numbers_are_data_too() {
+    let distributions = json!([
+        {"name": "count", "type": "poisson_dist", "x": "n", "mean": "yields"},
+        {"name": "second", "type": "poisson_dist", "x": "k", "mean": "b"},
+        {"name": "term", "type": "gaussian_dist", "x": "measured", "mean": "b", "sigma": 2},
+    ]);
+    let functions = json!([{"name": "yields", "type": "generic_function", "expression": "mu*5 + b"}]);
+    let data = json!([
+        {"name": "d", "type": "unbinned", "axes": [{"name": "n", "min": 0, "max": 100}], "entries": [[11], [9]]},
+        {"name": "e", "type": "point", "value": 4, "axes": [{"name": "k"}]},
+    ]);
+    let likelihood =
+        json!({"name": "L", "distributions": ["count", "second", "term"], "data": ["d", "e", 3.5]});
+    let parameters = [("mu", 1.0), ("b", 4.0), ("measured", 0.0)];
+    let model = model(distributions, functions, data, likelihood, &parameters);
+    let formula = |p: &[f64]| {
+        let nu = 5.0 * p[0] + p[1];
+        2.0 * nu - 20.0 * nu.ln() + p[1] - 4.0 * p[1].ln() + 0.5 * ((p[1] - 3.5) / 2.0).powi(2)
+    };
+    same(&model, &["mu", "b"], &[&[1.0, 4.0], &[0.4, 6.0], &[2.0, 2.5]], formula);
+}
+
+#[test]
+fn both_dialects_give_the_same_fit() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/hs3");
+    let result = |name: &str| -> FitResult {
+        let text = std::fs::read(folder.join(name)).unwrap();
+        let model = ModelSource::from_slice(&text).and_then(|source| source.model(&ModelOptions::default()));
+        let model = model.unwrap();
+        let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+        fit(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap()
+    };
+    let (text, root) = (result("mixed.hs3.json"), result("mixed_root.hs3.json"));
+    assert!(text.converged && root.converged);
+    assert!((text.twice_nll - root.twice_nll).abs() < 1e-8);
+    for name in ["mu", "eff", "n_bkg", "mass", "k_top", "g_0", "g_1"] {
+        let (a, b) = (text.uncertainty(name).unwrap(), root.uncertainty(name).unwrap());
+        assert!((a / b - 1.0).abs() < 1e-7, "{name}: {a} and {b}");
+        assert!((text.value(name).unwrap() - root.value(name).unwrap()).abs() < 1e-6 * a, "{name}");
+    }
+    // ROOT's slope has the other sign.
+    assert!((text.value("slope").unwrap() + root.value("minus_slope").unwrap()).abs() < 1e-8);
+}

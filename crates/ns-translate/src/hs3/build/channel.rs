@@ -1,0 +1,351 @@
+//! Channels: a distribution with its data.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ns_core::{BinRule, Binning, EventChannel, EventTable, Observable};
+
+use crate::hs3::check;
+use crate::hs3::document::{Arg, Argument, Axis, Data, Distribution, Likelihood, Named, Placed};
+use crate::hs3::index::Object;
+use crate::pyhf::names::{quoted, show};
+use crate::pyhf::problem::Report;
+
+use super::Builder;
+
+/// The observables of a channel.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Space {
+    pub(super) observables: Vec<Observable>,
+}
+
+impl Space {
+    /// Returns the space of functions, which depend on parameters alone.
+    pub(super) fn none() -> Self {
+        Self::default()
+    }
+
+    /// Returns the position of the observable of this name.
+    pub(super) fn observable(&self, name: &str) -> Option<usize> {
+        self.observables.iter().position(|observable| observable.name == name)
+    }
+}
+
+/// The events of a channel, with the observables that its densities use.
+struct Events {
+    columns: Vec<Vec<f64>>,
+    weights: Option<Vec<f64>>,
+    binning: Option<Binning>,
+}
+
+impl<'a> Builder<'a, '_> {
+    /// Builds one pair of a distribution and its data.
+    pub(super) fn channel(&mut self, name: &Placed<String>, data: &Arg, likelihood: &Likelihood) {
+        let index = self.index;
+        let Some(i) = index.distribution(&name.value) else { return };
+        let data_name = match &data.value {
+            Argument::Name(name) => name,
+            Argument::Number(number) => return self.constrain(i, Some(*number)),
+            Argument::Broken => return,
+        };
+        let Some(data) = index.document.data.iter().find(|data| data.name == *data_name) else { return };
+        let axes = match &data.content {
+            Data::Unbinned { axes, .. } | Data::Binned { axes, .. } => axes,
+            Data::Point { axes, value } if axes.is_empty() => return self.constrain(i, Some(*value)),
+            Data::Point { axes, .. } => axes,
+            Data::Unsupported { kind, .. } => {
+                self.report.error(
+                    format!("{}/type", data.path),
+                    format!("Data of type {} are not supported.", quoted(kind)),
+                    "The types are unbinned, binned and point.",
+                );
+                return;
+            }
+        };
+        let names: BTreeSet<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+        let (mut shapes, mut terms) = (Vec::new(), Vec::new());
+        self.factors(i, &names, &mut shapes, &mut terms);
+        for term in terms {
+            self.constrain(term, None);
+        }
+        let of = |i: usize| index.document.distributions.get(i).map(|d| &d.content);
+        match *shapes {
+            [] => self.report.error(
+                name.path.clone(),
+                format!(
+                    "The distribution {} does not depend on the axes of its data {}.",
+                    quoted(&name.value),
+                    quoted(data_name)
+                ),
+                "Name the observables as the axes of the data, or move it to 'aux_distributions'.",
+            ),
+            [only] if matches!(of(only), Some(Distribution::HistFactory(_))) => {
+                self.binned_channel(only, &name.value, data);
+            }
+            [only] if matches!(of(only), Some(Distribution::Poisson { .. })) => self.counts(only, data),
+            _ => self.event_channel(&name.value, &name.path, &shapes, data, axes, likelihood),
+        }
+    }
+
+    /// Divides the factors of a product into those that depend on the axes of the data, and constraint terms.
+    /// Anything else is a product of one factor.
+    fn factors(&mut self, i: usize, axes: &BTreeSet<&str>, shapes: &mut Vec<usize>, terms: &mut Vec<usize>) {
+        let index = self.index;
+        if let Some(Distribution::Product { factors }) =
+            index.document.distributions.get(i).map(|d| &d.content)
+        {
+            for factor in factors.iter().filter_map(|factor| index.named_distribution(factor)) {
+                self.factors(factor, axes, shapes, terms);
+            }
+        } else if self.is_shape(i, axes) {
+            shapes.push(i);
+        } else {
+            terms.push(i);
+        }
+    }
+
+    /// Returns whether a distribution describes the data. That of a histogram does so even if its axes have
+    /// other names.
+    fn is_shape(&mut self, i: usize, axes: &BTreeSet<&str>) -> bool {
+        let content = self.index.document.distributions.get(i).map(|d| &d.content);
+        matches!(content, Some(Distribution::HistFactory(_)))
+            || self.leaves(Object::Distribution(i)).iter().any(|leaf| axes.contains(leaf.as_str()))
+    }
+
+    /// Builds a channel of events, or of bins that are compared with a density.
+    fn event_channel(
+        &mut self,
+        name: &str,
+        path: &str,
+        shapes: &[usize],
+        data: &Named<Data>,
+        axes: &[Axis],
+        likelihood: &Likelihood,
+    ) {
+        let mut used = BTreeSet::new();
+        for shape in shapes {
+            used.extend(self.leaves(Object::Distribution(*shape)).iter().cloned());
+        }
+        let mut space = Space::none();
+        for axis in axes {
+            if !used.contains(&axis.name) {
+                self.report.warn(
+                    axis.path.clone(),
+                    format!(
+                        "The densities of channel {} do not use the axis {}.",
+                        quoted(name),
+                        quoted(&axis.name)
+                    ),
+                    "Check that this is meant; the axis has no influence.",
+                );
+            } else if let Some((min, max)) = check::range(self.index.document, axis) {
+                space.observables.push(Observable { name: axis.name.clone(), min, max });
+            }
+        }
+        let Some(mut events) = self.events(data, axes, &space, likelihood) else { return };
+        let ranges = self.ranges(likelihood, &space, &events);
+        if !ranges.is_empty() {
+            events = inside(events, &ranges);
+        }
+        let Some((extended, processes)) = self.processes(shapes, path, &space) else { return };
+        self.channels.push(EventChannel {
+            name: name.to_owned(),
+            observables: space.observables,
+            ranges,
+            extended,
+            processes,
+            binning: events.binning,
+        });
+        self.tables.push(Arc::new(EventTable {
+            columns: events.columns.into_iter().map(Arc::from).collect(),
+            weights: events.weights.map(Arc::from),
+        }));
+    }
+
+    /// Returns the columns of the observables.
+    fn events(
+        &mut self,
+        data: &Named<Data>,
+        axes: &[Axis],
+        space: &Space,
+        likelihood: &Likelihood,
+    ) -> Option<Events> {
+        match &data.content {
+            Data::Unbinned { columns, weights, .. } => {
+                let used =
+                    axes.iter().zip(columns).filter(|(axis, _)| space.observable(&axis.name).is_some());
+                let columns = used.map(|(_, column)| column.clone()).collect();
+                Some(Events { columns, weights: weights.clone(), binning: None })
+            }
+            Data::Point { value, .. } if axes.len() == 1 => {
+                Some(Events { columns: vec![vec![*value]], weights: None, binning: None })
+            }
+            Data::Binned { contents, .. } => {
+                if space.observables.len() != axes.len() {
+                    self.report.error(
+                        format!("{}/axes", data.path),
+                        format!(
+                            "The histogram {} has axes that the density does not use.",
+                            quoted(&data.name)
+                        ),
+                        "Sum the histogram over these axes.",
+                    );
+                    return None;
+                }
+                let rule = self.bin_rule(likelihood, &data.path)?;
+                let edges: Option<Vec<Vec<f64>>> =
+                    axes.iter().map(|axis| check::edges(axis, &mut Report::default())).collect();
+                let edges = edges?;
+                let columns = centres(&edges, contents.len());
+                Some(Events {
+                    columns,
+                    weights: Some(contents.clone()),
+                    binning: Some(Binning { edges, rule }),
+                })
+            }
+            Data::Point { .. } | Data::Unsupported { .. } => {
+                self.report.error(
+                    data.path.clone(),
+                    format!(
+                        "The data set {} is a single number, but has {} axes.",
+                        quoted(&data.name),
+                        axes.len()
+                    ),
+                    "Write it as unbinned data with one event.",
+                );
+                None
+            }
+        }
+    }
+
+    /// Returns how a density is compared with bins. Without a word in the file it is the density at the bin
+    /// centre, as in ROOT.
+    fn bin_rule(&mut self, likelihood: &Likelihood, path: &str) -> Option<BinRule> {
+        match likelihood.bins.as_ref().map(|word| (word.value.as_str(), &word.path)) {
+            Some(("center", _)) => Some(BinRule::Center),
+            Some(("integral", _)) => Some(BinRule::Integral),
+            Some((other, path)) => {
+                self.report.error(
+                    path.clone(),
+                    format!("{} is no way to compare a density with bins.", quoted(other)),
+                    "Write \"center\" or \"integral\".",
+                );
+                None
+            }
+            None => {
+                if !self.index.document.from_root {
+                    self.report.warn(
+                        path.to_owned(),
+                        "Bins are compared with the density at their centres, as in ROOT.",
+                        "Add \"nextstat.bins\": \"integral\" to the likelihood for integrals over bins, or \"center\" to keep this.",
+                    );
+                }
+                Some(BinRule::Center)
+            }
+        }
+    }
+
+    /// Returns the boxes of the fit ranges; empty if there are none.
+    fn ranges(&mut self, likelihood: &Likelihood, space: &Space, events: &Events) -> Vec<Vec<(f64, f64)>> {
+        const MOST: usize = 1000;
+        let mut boxes: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
+        let mut restricted = false;
+        for (i, observable) in space.observables.iter().enumerate() {
+            let whole = vec![(observable.min, observable.max)];
+            let given = likelihood.ranges.iter().find(|(name, _)| *name == observable.name);
+            let pairs = given.map_or(&whole, |(_, ranges)| &ranges.value);
+            if let Some((name, ranges)) = given {
+                restricted = true;
+                let edges = events.binning.as_ref().and_then(|binning| binning.edges.get(i));
+                for (k, &(from, to)) in pairs.iter().enumerate() {
+                    let path = format!("{}/{k}", ranges.path);
+                    if from < observable.min || to > observable.max {
+                        self.report.error(
+                            path,
+                            format!(
+                                "The fit range from {} to {} lies outside of the axis {} from {} to {}.",
+                                show(from),
+                                show(to),
+                                quoted(name),
+                                show(observable.min),
+                                show(observable.max)
+                            ),
+                            "Correct the range.",
+                        );
+                    } else if edges.is_some_and(|edges| !edges.contains(&from) || !edges.contains(&to)) {
+                        let message = format!(
+                            "The fit range from {} to {} does not end at bin edges of {}.",
+                            show(from),
+                            show(to),
+                            quoted(name)
+                        );
+                        self.report.error(path, message, "Let fit ranges begin and end at bin edges.");
+                    }
+                }
+            }
+            let grown = boxes.iter().flat_map(|region| {
+                pairs.iter().map(move |pair| region.iter().copied().chain([*pair]).collect::<Vec<_>>())
+            });
+            boxes = grown.take(MOST + 1).collect();
+        }
+        if boxes.len() > MOST {
+            let message = format!("The fit ranges of all observables make more than {MOST} boxes.");
+            self.report.error(String::new(), message, "Use fewer ranges.");
+        }
+        if restricted { boxes } else { Vec::new() }
+    }
+
+    /// Collects the names of all axes of the data of a likelihood.
+    pub(super) fn collect_axes(&mut self, likelihood: &Likelihood) {
+        for argument in &likelihood.data {
+            let Argument::Name(name) = &argument.value else { continue };
+            let data = self.index.document.data.iter().find(|data| data.name == *name);
+            if let Some(Data::Unbinned { axes, .. } | Data::Binned { axes, .. } | Data::Point { axes, .. }) =
+                data.map(|data| &data.content)
+            {
+                self.axes.extend(axes.iter().map(|axis| axis.name.clone()));
+            }
+        }
+        for (name, range) in &likelihood.ranges {
+            if !self.axes.contains(name) {
+                self.report.error(
+                    range.path.clone(),
+                    format!("The fit ranges are those of {}, which is no axis of the data.", quoted(name)),
+                    "Name an axis of the data of this likelihood.",
+                );
+            }
+        }
+    }
+}
+
+/// Returns the coordinates of bin centres, column by column; the last axis runs fastest.
+fn centres(edges: &[Vec<f64>], bins: usize) -> Vec<Vec<f64>> {
+    let mut repeat = 1;
+    let mut columns: Vec<Vec<f64>> = Vec::with_capacity(edges.len());
+    for edges in edges.iter().rev() {
+        let middles: Vec<f64> = edges.windows(2).map(|pair| 0.5 * pair.iter().sum::<f64>()).collect();
+        let middle = |bin: usize| middles.get(bin / repeat % middles.len()).copied().unwrap_or(f64::NAN);
+        columns.push((0..bins).map(middle).collect());
+        repeat *= middles.len();
+    }
+    columns.reverse();
+    columns
+}
+
+/// Keeps the events within the fit ranges.
+fn inside(events: Events, ranges: &[Vec<(f64, f64)>]) -> Events {
+    let n = events.columns.first().map_or(0, Vec::len);
+    let within = |event: usize, region: &Vec<(f64, f64)>| {
+        let mut pairs = events.columns.iter().zip(region);
+        pairs.all(|(column, &(from, to))| column.get(event).is_some_and(|x| (from..=to).contains(x)))
+    };
+    let kept: Vec<bool> = (0..n).map(|event| ranges.iter().any(|region| within(event, region))).collect();
+    let select = |column: &Vec<f64>| -> Vec<f64> {
+        column.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(x, _)| *x).collect()
+    };
+    Events {
+        columns: events.columns.iter().map(select).collect(),
+        weights: events.weights.as_ref().map(select),
+        binning: events.binning,
+    }
+}

@@ -1,0 +1,258 @@
+//! Constraint terms: distributions that do not depend on the observables of a channel.
+
+use ns_core::{FunctionForm, Measured, Op, Penalty, PenaltyForm, Value};
+
+use crate::hs3::document::{Arg, Argument, Data, Distribution, Named};
+use crate::pyhf::names::quoted;
+
+use super::channel::Space;
+use super::parameters::Written;
+use super::value::operation;
+use super::{Builder, Trouble};
+
+/// Moves the auxiliary datum of a penalty behind those of the parameters.
+pub(super) fn shift_datum(form: &mut PenaltyForm, by: usize) {
+    if let PenaltyForm::Gaussian { mean: Measured::Datum(datum), .. }
+    | PenaltyForm::Poisson { count: Measured::Datum(datum), .. } = form
+    {
+        *datum += by;
+    }
+}
+
+impl Builder<'_, '_> {
+    /// Adds a distribution as a constraint term, once per likelihood. If `given` is a number, it is the datum
+    /// that the distribution describes.
+    pub(super) fn constrain(&mut self, i: usize, given: Option<f64>) {
+        if given.is_none() && !self.constrained.insert(i) {
+            return;
+        }
+        let index = self.index;
+        let Some(distribution) = index.document.distributions.get(i) else { return };
+        // Problems are reported where they are found.
+        let _ = self.term(distribution, given);
+    }
+
+    fn term(&mut self, distribution: &Named<Distribution>, given: Option<f64>) -> Result<(), Trouble> {
+        use Distribution as D;
+        let space = Space::none();
+        let path = &distribution.path;
+        let datum = |x: &Arg| match given {
+            Some(number) => Arg { value: Argument::Number(number), path: x.path.clone() },
+            None => x.clone(),
+        };
+        match &distribution.content {
+            D::Gaussian { x, mean, sigma } => self.gaussian(distribution, &datum(x), mean, sigma)?,
+            D::Poisson { x, mean } => {
+                let x = datum(x);
+                let mean = self.value(mean, &space)?;
+                let count = self.measured(&x)?;
+                self.penalty(&distribution.name, PenaltyForm::Poisson { count, mean });
+            }
+            D::Lognormal { x, mu, sigma } => {
+                let form = PenaltyForm::Lognormal {
+                    x: self.value(&datum(x), &space)?,
+                    mu: self.value(mu, &space)?,
+                    sigma: self.value(sigma, &space)?,
+                };
+                self.penalty(&distribution.name, form);
+            }
+            D::Gamma { x, gamma, beta, mu } => {
+                let (x, mu) = (self.value(&datum(x), &space)?, self.value(mu, &space)?);
+                let (shape, beta) = (self.value(gamma, &space)?, self.value(beta, &space)?);
+                let x = match mu {
+                    Value::Number(0.0) => x,
+                    mu => self.combined(distribution, "shifted variable of", x, mu, Op::Sub)?,
+                };
+                let rate = match beta {
+                    Value::Number(scale) => Value::Number(1.0 / scale),
+                    beta => self.combined(distribution, "rate of", Value::Number(1.0), beta, Op::Div)?,
+                };
+                self.penalty(&distribution.name, PenaltyForm::Gamma { x, shape, rate });
+            }
+            D::MultivariateNormal { x, mean, covariances } if given.is_none() => {
+                self.check_matrix(x.len(), mean.len(), covariances, path)?;
+                let (x, mean) = (self.values(x, &space)?, self.values(mean, &space)?);
+                self.multivariate(distribution, &x, &mean, covariances)?;
+            }
+            D::Product { factors } if given.is_none() => {
+                let index = self.index;
+                for factor in factors.iter().filter_map(|factor| index.named_distribution(factor)) {
+                    self.constrain(factor, None);
+                }
+            }
+            // A constant factor, which no fit notices.
+            D::Uniform { .. } => {}
+            D::Unsupported { kind } => {
+                let what = format!("Distributions of type {}", quoted(kind));
+                self.unsupported(
+                    &format!("{path}/type"),
+                    &what,
+                    "Use a Gaussian, Poisson, log-normal or gamma term.",
+                );
+                return Err(Trouble::Reported);
+            }
+            _ => {
+                self.report.error(
+                    path.clone(),
+                    format!("The distribution {} is used as a constraint term, which is not supported for its type.", quoted(&distribution.name)),
+                    "Use a gaussian_dist, poisson_dist, lognormal_dist, gamma_dist or multivariate_normal_dist.",
+                );
+                return Err(Trouble::Reported);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a Gaussian term. If it relates a free parameter to numbers, it is the constraint of the parameter.
+    fn gaussian(
+        &mut self,
+        distribution: &Named<Distribution>,
+        x: &Arg,
+        mean: &Arg,
+        sigma: &Arg,
+    ) -> Result<(), Trouble> {
+        let space = Space::none();
+        // The term is symmetric: the side that is always the same number is the datum.
+        let (x, mean) =
+            if self.constant(x).is_some() && self.constant(mean).is_none() { (mean, x) } else { (x, mean) };
+        let width = self.constant(sigma);
+        if width.is_some_and(|width| !(width > 0.0)) {
+            self.report.error(
+                sigma.path.clone(),
+                format!("The width of the Gaussian term {} is not positive.", quoted(&distribution.name)),
+                "Write a positive number.",
+            );
+            return Err(Trouble::Reported);
+        }
+        let x = self.value(x, &space)?;
+        if let (Value::Parameter(parameter), Some(datum), Some(sigma)) = (x, self.constant(mean), width)
+            && self.parameters.constrain(parameter, Written::Gaussian { sigma, datum }, &distribution.path)
+        {
+            return Ok(());
+        }
+        let form = PenaltyForm::Gaussian { x, mean: self.measured(mean)?, sigma: self.value(sigma, &space)? };
+        self.penalty(&distribution.name, form);
+        Ok(())
+    }
+
+    /// Returns a number as an auxiliary datum, and anything else as a value.
+    fn measured(&mut self, argument: &Arg) -> Result<Measured, Trouble> {
+        match self.constant(argument) {
+            Some(number) => {
+                self.penalty_data.push(number);
+                Ok(Measured::Datum(self.penalty_data.len() - 1))
+            }
+            None => Ok(Measured::Value(self.value(argument, &Space::none())?)),
+        }
+    }
+
+    fn penalty(&mut self, name: &str, form: PenaltyForm) {
+        self.penalties.push(Penalty { name: name.to_owned(), form });
+    }
+
+    /// Adds a function of two values.
+    fn combined(
+        &mut self,
+        distribution: &Named<Distribution>,
+        what: &str,
+        a: Value,
+        b: Value,
+        operator: impl Fn(usize, usize) -> Op,
+    ) -> Result<Value, Trouble> {
+        let tape = self.tape(vec![operation(a), operation(b), operator(0, 1)], 2, &distribution.path)?;
+        Ok(self.add_function(format!("{what} {}", distribution.name), FunctionForm::Expression(tape)))
+    }
+
+    /// Adds a multivariate normal term as independent Gaussian terms of linear functions. With `C = L D L'`,
+    /// where `L` has ones on its diagonal, `y = L^-1 (x - mean)` has the diagonal covariance matrix `D`.
+    fn multivariate(
+        &mut self,
+        distribution: &Named<Distribution>,
+        x: &[Value],
+        mean: &[Value],
+        covariances: &[Vec<f64>],
+    ) -> Result<(), Trouble> {
+        let Some((lower, variances)) = decomposed(covariances) else {
+            self.report.error(
+                format!("{}/covariances", distribution.path),
+                format!("The covariance matrix of {} is not positive definite.", quoted(&distribution.name)),
+                "Correct the matrix; two variables may be fully correlated.",
+            );
+            return Err(Trouble::Reported);
+        };
+        for (i, variance) in variances.iter().enumerate() {
+            // Row i of the inverse of L.
+            let mut row = vec![0.0; i + 1];
+            row[i] = 1.0;
+            for j in (0..i).rev() {
+                row[j] = -(j + 1..=i).map(|k| row[k] * lower[k][j]).sum::<f64>();
+            }
+            let mut ops = vec![Op::Number(0.0)];
+            let mut last = 0;
+            for (j, factor) in row.iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
+                let from = ops.len();
+                ops.extend([
+                    operation(x[j]),
+                    operation(mean[j]),
+                    Op::Sub(from, from + 1),
+                    Op::Number(*factor),
+                ]);
+                ops.extend([Op::Mul(from + 2, from + 3), Op::Add(last, from + 4)]);
+                last = from + 5;
+            }
+            let tape = self.tape(ops, last, &distribution.path)?;
+            let name = format!("{} {i}", distribution.name);
+            let x = self.add_function(name.clone(), FunctionForm::Expression(tape));
+            self.penalty_data.push(0.0);
+            let mean = Measured::Datum(self.penalty_data.len() - 1);
+            self.penalty(&name, PenaltyForm::Gaussian { x, mean, sigma: Value::Number(variance.sqrt()) });
+        }
+        Ok(())
+    }
+
+    /// Adds a Poisson term for every count of a data set.
+    pub(super) fn counts(&mut self, i: usize, data: &Named<Data>) {
+        let numbers: &[f64] = match &data.content {
+            Data::Unbinned { columns, weights: None, .. } => match columns.as_slice() {
+                [only] => only,
+                _ => &[],
+            },
+            Data::Point { value, .. } => std::slice::from_ref(value),
+            _ => &[],
+        };
+        if numbers.is_empty() || numbers.len() > 1000 {
+            self.report.error(
+                data.path.clone(),
+                format!(
+                    "The counts of {} must be 1 to 1000 events of one observable, without weights.",
+                    quoted(&data.name)
+                ),
+                "Use a histfactory_dist for more counts.",
+            );
+            return;
+        }
+        for number in numbers {
+            self.constrain(i, Some(*number));
+        }
+    }
+}
+
+/// Returns `L` and `D` of the decomposition `L D L'`; `None` if the matrix is not positive definite.
+fn decomposed(matrix: &[Vec<f64>]) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
+    let n = matrix.len();
+    let mut lower = vec![vec![0.0; n]; n];
+    let mut diagonal: Vec<f64> = Vec::with_capacity(n);
+    for i in 0..n {
+        for j in 0..i {
+            let sum: f64 = (0..j).map(|k| lower[i][k] * lower[j][k] * diagonal[k]).sum();
+            lower[i][j] = (matrix[i][j] - sum) / diagonal[j];
+        }
+        let rest = matrix[i][i] - (0..i).map(|k| lower[i][k] * lower[i][k] * diagonal[k]).sum::<f64>();
+        if !(rest > 1e-12 * matrix[i][i]) {
+            return None;
+        }
+        lower[i][i] = 1.0;
+        diagonal.push(rest);
+    }
+    Some((lower, diagonal))
+}

@@ -1,0 +1,299 @@
+//! Densities as expressions, for those without a formula of their own in the engine.
+
+use std::collections::HashMap;
+
+use ns_core::{Density, Op, Value};
+
+use crate::hs3::document::{Arg, Argument, Distribution, Function as Written};
+use crate::hs3::index::Object;
+use crate::pyhf::names::quoted;
+
+use super::channel::Space;
+use super::value::operation;
+use super::{Builder, Trouble};
+
+/// Largest number of operations of one expression.
+const MOST_OPERATIONS: usize = 100_000;
+
+/// An expression that is being built. Functions of observables are computed once.
+#[derive(Default)]
+struct Draft {
+    ops: Vec<Op>,
+    functions: HashMap<usize, usize>,
+}
+
+impl Draft {
+    fn push(&mut self, op: Op) -> usize {
+        self.ops.push(op);
+        self.ops.len() - 1
+    }
+
+    fn number(&mut self, number: f64) -> usize {
+        self.push(Op::Number(number))
+    }
+
+    fn square(&mut self, x: usize) -> usize {
+        self.push(Op::Mul(x, x))
+    }
+
+    /// `exp(-t^2 / 2)`.
+    fn bell(&mut self, t: usize) -> usize {
+        let square = self.square(t);
+        let factor = self.number(-0.5);
+        let exponent = self.push(Op::Mul(factor, square));
+        self.push(Op::Exp(exponent))
+    }
+
+    /// `(a - b) / c`.
+    fn distance(&mut self, a: usize, b: usize, c: usize) -> usize {
+        let difference = self.push(Op::Sub(a, b));
+        self.push(Op::Div(difference, c))
+    }
+
+    fn polynomial(&mut self, x: usize, coefficients: &[usize]) -> usize {
+        let mut sum = None;
+        for coefficient in coefficients.iter().rev() {
+            sum = Some(match sum {
+                None => *coefficient,
+                Some(sum) => {
+                    let product = self.push(Op::Mul(sum, x));
+                    self.push(Op::Add(product, *coefficient))
+                }
+            });
+        }
+        sum.unwrap_or_else(|| self.number(0.0))
+    }
+}
+
+impl Builder<'_, '_> {
+    /// Returns the product of distributions as one expression, normalised as a whole.
+    pub(super) fn generic(
+        &mut self,
+        factors: &[usize],
+        path: &str,
+        space: &Space,
+    ) -> Result<Density, Trouble> {
+        let mut draft = Draft::default();
+        let mut product = None;
+        for factor in factors {
+            let shape = self.shape(*factor, space, &mut draft)?;
+            product = Some(match product {
+                None => shape,
+                Some(before) => draft.push(Op::Mul(before, shape)),
+            });
+        }
+        let Some(last) = product else { return Err(Trouble::Reported) };
+        let tape = self.tape(draft.ops, last, path)?;
+        if tape.observables().next().is_none() {
+            self.report.error(
+                path.to_owned(),
+                "The density does not depend on any observable of its channel.",
+                "Name the observables as the axes of the data.",
+            );
+            return Err(Trouble::Reported);
+        }
+        Ok(Density::Generic(tape))
+    }
+
+    /// Appends the formula of a distribution before normalisation. Returns the operation with its value.
+    fn shape(&mut self, i: usize, space: &Space, draft: &mut Draft) -> Result<usize, Trouble> {
+        use Distribution as D;
+        let index = self.index;
+        let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
+        self.count_density(&distribution.path)?;
+        let mut operand = |argument: &Arg, draft: &mut Draft| self.operand(argument, space, draft);
+        Ok(match &distribution.content {
+            D::Gaussian { x, mean, sigma } => {
+                let (x, mean) = (operand(x, draft)?, operand(mean, draft)?);
+                let sigma = operand(sigma, draft)?;
+                let t = draft.distance(x, mean, sigma);
+                draft.bell(t)
+            }
+            D::BifurcatedGaussian { x, mean, left, right } => {
+                let (x, mean) = (operand(x, draft)?, operand(mean, draft)?);
+                let (left, right) = (operand(left, draft)?, operand(right, draft)?);
+                let below = draft.push(Op::Less(x, mean));
+                let sigma = draft.push(Op::Select(below, left, right));
+                let t = draft.distance(x, mean, sigma);
+                draft.bell(t)
+            }
+            D::Exponential { x, c } => {
+                let (x, c) = (operand(x, draft)?, operand(c, draft)?);
+                let product = draft.push(Op::Mul(c, x));
+                let exponent = draft.push(Op::Neg(product));
+                draft.push(Op::Exp(exponent))
+            }
+            D::Polynomial { x, coefficients } => {
+                let x = operand(x, draft)?;
+                let coefficients: Result<Vec<usize>, Trouble> =
+                    coefficients.iter().map(|coefficient| operand(coefficient, draft)).collect();
+                draft.polynomial(x, &coefficients?)
+            }
+            D::Uniform { .. } => draft.number(1.0),
+            D::Lognormal { x, mu, sigma } => {
+                let (x, mu) = (operand(x, draft)?, operand(mu, draft)?);
+                let sigma = operand(sigma, draft)?;
+                let logarithm = draft.push(Op::Ln(x));
+                let t = draft.distance(logarithm, mu, sigma);
+                let bell = draft.bell(t);
+                draft.push(Op::Div(bell, x))
+            }
+            D::Gamma { x, gamma, beta, mu } => {
+                let (x, mu) = (operand(x, draft)?, operand(mu, draft)?);
+                let (gamma, beta) = (operand(gamma, draft)?, operand(beta, draft)?);
+                let beyond = draft.push(Op::Sub(x, mu));
+                let one = draft.number(1.0);
+                let power = draft.push(Op::Sub(gamma, one));
+                let rise = draft.push(Op::Pow(beyond, power));
+                let decay = draft.push(Op::Div(beyond, beta));
+                let exponent = draft.push(Op::Neg(decay));
+                let fall = draft.push(Op::Exp(exponent));
+                draft.push(Op::Mul(rise, fall))
+            }
+            D::BreitWigner { x, mean, width } => {
+                let (x, mean) = (operand(x, draft)?, operand(mean, draft)?);
+                let width = operand(width, draft)?;
+                let difference = draft.push(Op::Sub(x, mean));
+                let square = draft.square(difference);
+                let half = draft.number(0.5);
+                let half = draft.push(Op::Mul(width, half));
+                let half = draft.square(half);
+                let sum = draft.push(Op::Add(square, half));
+                let one = draft.number(1.0);
+                draft.push(Op::Div(one, sum))
+            }
+            D::Generic { expression } => {
+                let Some(parsed) = index.distribution_expression(i) else { return Err(Trouble::Reported) };
+                self.expression(parsed, &expression.path, space, draft)?
+            }
+            D::DensityFunction { function, logarithmic } => {
+                let value = operand(function, draft)?;
+                if *logarithmic { draft.push(Op::Exp(value)) } else { value }
+            }
+            D::EfficiencyProduct { pdf, efficiency } => {
+                let efficiency = operand(efficiency, draft)?;
+                let Some(pdf) = index.named_distribution(pdf) else { return Err(Trouble::Reported) };
+                let shape = self.shape(pdf, space, draft)?;
+                draft.push(Op::Mul(shape, efficiency))
+            }
+            D::Product { factors } => {
+                let factors: Vec<usize> =
+                    factors.iter().filter_map(|factor| index.named_distribution(factor)).collect();
+                let mut product = draft.number(1.0);
+                for factor in factors {
+                    let shape = self.shape(factor, space, draft)?;
+                    product = draft.push(Op::Mul(product, shape));
+                }
+                product
+            }
+            D::Unsupported { kind } => {
+                let what = format!("Distributions of type {}", quoted(kind));
+                let path = format!("{}/type", distribution.path);
+                self.unsupported(&path, &what, "Write it as a generic_dist, if it has a formula.");
+                return Err(Trouble::Reported);
+            }
+            _ => {
+                self.report.error(
+                    distribution.path.clone(),
+                    format!(
+                        "The distribution {} depends on observables in a way that is not supported: through its parameters, or with \
+                         observables that another factor has too.",
+                        quoted(&distribution.name)
+                    ),
+                    "Write it as a generic_dist.",
+                );
+                return Err(Trouble::Reported);
+            }
+        })
+    }
+
+    /// Appends an expression.
+    fn expression(
+        &mut self,
+        parsed: &ns_unbinned::expression::Expression,
+        path: &str,
+        space: &Space,
+        draft: &mut Draft,
+    ) -> Result<usize, Trouble> {
+        let mut operands = Vec::with_capacity(parsed.names().len());
+        for name in parsed.names() {
+            operands.push(self.named_operand(name, path, space, draft)?);
+        }
+        if draft.ops.len() + parsed.nodes().len() > MOST_OPERATIONS {
+            let message = format!(
+                "The density has more than {MOST_OPERATIONS} operations, with all functions that it uses."
+            );
+            self.report.error(path.to_owned(), message, "Simplify the functions.");
+            return Err(Trouble::Reported);
+        }
+        Ok(parsed.append_to(&mut draft.ops, &operands))
+    }
+
+    fn operand(&mut self, argument: &Arg, space: &Space, draft: &mut Draft) -> Result<usize, Trouble> {
+        match &argument.value {
+            Argument::Number(number) => Ok(draft.number(*number)),
+            Argument::Name(name) => self.named_operand(name, &argument.path, space, draft),
+            Argument::Broken => Err(Trouble::Reported),
+        }
+    }
+
+    /// Appends what a name stands for: an observable, a value, or a function that depends on observables.
+    fn named_operand(
+        &mut self,
+        name: &str,
+        path: &str,
+        space: &Space,
+        draft: &mut Draft,
+    ) -> Result<usize, Trouble> {
+        if let Some(x) = space.observable(name) {
+            return Ok(draft.push(Op::Observable(x)));
+        }
+        match self.named_value(name, path, space) {
+            Ok(Value::Number(number)) => Ok(draft.number(number)),
+            Ok(value) => Ok(draft.push(operation(value))),
+            Err(Trouble::Reported) => Err(Trouble::Reported),
+            Err(Trouble::Observables) => match self.index.find(name) {
+                Some(Object::Function(i)) => self.inlined(i, space, draft),
+                _ => Err(Trouble::Reported),
+            },
+        }
+    }
+
+    /// Appends a function that depends on observables.
+    fn inlined(&mut self, i: usize, space: &Space, draft: &mut Draft) -> Result<usize, Trouble> {
+        if let Some(known) = draft.functions.get(&i) {
+            return Ok(*known);
+        }
+        let index = self.index;
+        let Some(function) = index.document.functions.get(i) else { return Err(Trouble::Reported) };
+        let result = match &function.content {
+            Written::Sum { summands: arguments } | Written::Product { factors: arguments } => {
+                let sum = matches!(function.content, Written::Sum { .. });
+                let mut result = draft.number(if sum { 0.0 } else { 1.0 });
+                for argument in arguments {
+                    let operand = self.operand(argument, space, draft)?;
+                    result =
+                        draft.push(if sum { Op::Add(result, operand) } else { Op::Mul(result, operand) });
+                }
+                result
+            }
+            Written::Polynomial { x, coefficients } => {
+                let x = self.operand(x, space, draft)?;
+                let coefficients: Result<Vec<usize>, Trouble> =
+                    coefficients.iter().map(|coefficient| self.operand(coefficient, space, draft)).collect();
+                draft.polynomial(x, &coefficients?)
+            }
+            Written::Generic { expression } => {
+                let Some(parsed) = index.function_expression(i) else { return Err(Trouble::Reported) };
+                self.expression(parsed, &expression.path, space, draft)?
+            }
+            Written::Interpolation { .. } | Written::Unsupported { .. } => {
+                let what = "A function of this type of observables";
+                self.unsupported(&function.path, what, "Write it as a generic_function.");
+                return Err(Trouble::Reported);
+            }
+        };
+        draft.functions.insert(i, result);
+        Ok(result)
+    }
+}

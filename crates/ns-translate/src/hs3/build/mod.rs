@@ -1,0 +1,247 @@
+//! Builds a [`Model`] from a document whose names and contents are in order.
+
+mod binned;
+mod channel;
+mod constraint;
+mod density;
+mod generic;
+mod interpolation;
+mod parameters;
+mod processes;
+mod settings;
+mod value;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use ns_core::{
+    Channel, Constraint, EventChannel, EventTable, Function, Model, Observations, Parameter, ParameterSet,
+    Penalty, Value,
+};
+
+use crate::pyhf::names::{nearest, quoted};
+use crate::pyhf::problem::{Problem, Report};
+
+use super::choose::Choice;
+use super::index::{Index, Object};
+use interpolation::Codes;
+use parameters::{Parameters, Written};
+
+/// Builds the model of one likelihood. The document must have no errors so far. If the result is `None`, the
+/// report says why.
+pub(super) fn build(
+    index: &Index<'_>,
+    choice: &Choice<'_>,
+    poi: Option<&str>,
+    report: &mut Report,
+) -> Option<Model> {
+    let mut builder = Builder {
+        index,
+        parameters: Parameters::new(index, choice.analysis.map(|analysis| &analysis.content)),
+        functions: Vec::new(),
+        function_values: HashMap::new(),
+        constants: HashMap::new(),
+        axes: BTreeSet::new(),
+        leaves: HashMap::new(),
+        constrained: BTreeSet::new(),
+        penalties: Vec::new(),
+        penalty_data: Vec::new(),
+        binned: Vec::new(),
+        channels: Vec::new(),
+        tables: Vec::new(),
+        codes: Codes::default(),
+        densities: 0,
+        report,
+    };
+    builder.likelihood(choice);
+    if builder.report.has_errors() {
+        return None;
+    }
+    builder.finish(choice, poi)
+}
+
+/// The largest number of densities in a model: a bound on what references to shared parts may unfold to.
+const MOST_DENSITIES: usize = 100_000;
+
+/// Why a value or a density could not be built.
+enum Trouble {
+    /// It depends on observables, so that it is no function of parameters alone.
+    Observables,
+    /// The problem is reported.
+    Reported,
+}
+
+/// A model that is being built.
+struct Builder<'a, 'r> {
+    index: &'a Index<'a>,
+    parameters: Parameters<'a>,
+    functions: Vec<Function>,
+    /// The values of functions of the document that are built.
+    function_values: HashMap<usize, Value>,
+    /// Numbers of functions that are always the same; `None` for others.
+    constants: HashMap<usize, Option<f64>>,
+    /// Names of the axes of all data of the likelihood.
+    axes: BTreeSet<String>,
+    leaves: HashMap<Object, Arc<BTreeSet<String>>>,
+    /// Distributions that are constraint terms already.
+    constrained: BTreeSet<usize>,
+    penalties: Vec<Penalty>,
+    /// Auxiliary data of penalties, which count their data from 0 until the model is finished.
+    penalty_data: Vec<f64>,
+    /// Binned channels with their counts.
+    binned: Vec<(Channel, Vec<f64>)>,
+    channels: Vec<EventChannel>,
+    tables: Vec<Arc<EventTable>>,
+    codes: Codes,
+    densities: usize,
+    report: &'r mut Report,
+}
+
+impl Builder<'_, '_> {
+    /// Builds all terms of a likelihood.
+    fn likelihood(&mut self, choice: &Choice<'_>) {
+        self.collect_axes(&choice.likelihood.content);
+        self.declare_groups(&choice.likelihood.content);
+        if self.report.has_errors() {
+            return;
+        }
+        let likelihood = &choice.likelihood.content;
+        for (name, data) in likelihood.distributions.iter().zip(&likelihood.data) {
+            self.channel(name, data, likelihood);
+        }
+        let more = choice.analysis.map(|analysis| analysis.content.auxiliary.as_slice()).unwrap_or_default();
+        for name in likelihood.auxiliary.iter().chain(more) {
+            if let Some(i) = self.index.distribution(&name.value) {
+                self.constrain(i, None);
+            }
+        }
+    }
+
+    /// Returns the names of observables and parameters that an object depends on.
+    fn leaves(&mut self, object: Object) -> Arc<BTreeSet<String>> {
+        let index = self.index;
+        Arc::clone(self.leaves.entry(object).or_insert_with(|| Arc::new(index.leaves(object))))
+    }
+
+    /// Counts a density. Reports a model that has too many.
+    fn count_density(&mut self, path: &str) -> Result<(), Trouble> {
+        self.densities += 1;
+        if self.densities == MOST_DENSITIES + 1 {
+            self.report.error(
+                path.to_owned(),
+                format!("The model consists of more than {MOST_DENSITIES} densities, because parts are used many times."),
+                "Use fewer nested products and mixtures.",
+            );
+        }
+        if self.densities > MOST_DENSITIES { Err(Trouble::Reported) } else { Ok(()) }
+    }
+
+    /// Puts the parts together.
+    fn finish(mut self, choice: &Choice<'_>, poi: Option<&str>) -> Option<Model> {
+        let poi = self.interest(choice, poi);
+        let interpolation = self.codes.common(self.report);
+        if self.report.has_errors() {
+            return None;
+        }
+        let mut aux = Vec::new();
+        let mut parameters = Vec::new();
+        for entry in self.parameters.entries {
+            let constraint = match entry.constraint.map(|constraint| constraint.written) {
+                None => Constraint::None,
+                Some(Written::Gaussian { sigma, datum }) => {
+                    aux.push(datum);
+                    Constraint::Gaussian { sigma, aux: aux.len() - 1 }
+                }
+                Some(Written::Poisson { tau }) => {
+                    aux.push(tau);
+                    Constraint::Poisson { tau, aux: aux.len() - 1 }
+                }
+            };
+            let (init, bounds, fixed) = (entry.init, entry.bounds, entry.fixed);
+            parameters.push(Parameter { name: entry.name, init, bounds, fixed, constraint });
+        }
+        let first_datum = aux.len();
+        aux.extend(self.penalty_data);
+        let mut penalties = self.penalties;
+        for penalty in &mut penalties {
+            constraint::shift_datum(&mut penalty.form, first_datum);
+        }
+        let set = |(i, p): (usize, &Parameter)| ParameterSet {
+            name: p.name.clone(),
+            range: i..i + 1,
+            scalar: true,
+        };
+        let parameter_sets = parameters.iter().enumerate().map(set).collect();
+        // Channels are sorted by name, as those of workspaces.
+        self.binned.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+        let mut main = Vec::new();
+        let mut channels = Vec::new();
+        for (mut channel, counts) in self.binned {
+            channel.first_bin = main.len();
+            main.extend(counts);
+            channels.push(channel);
+        }
+        let model = Model {
+            measurement: choice.name.clone(),
+            channels,
+            parameters,
+            parameter_sets,
+            poi,
+            interpolation,
+            functions: self.functions,
+            event_channels: self.channels,
+            penalties,
+            observed: Observations { main, aux, events: self.tables },
+            warnings: self.report.warnings().map(Problem::paragraph).collect(),
+        };
+        if let Err(error) = model.check_events() {
+            self.report.error(
+                choice.likelihood.path.clone(),
+                format!(
+                    "The model of likelihood {} is inconsistent: {error}.",
+                    quoted(&choice.likelihood.name)
+                ),
+                "Correct the part that it names.",
+            );
+            return None;
+        }
+        Some(model)
+    }
+
+    /// Returns the index of the parameter of interest: the one asked for, or that of the analysis.
+    fn interest(&mut self, choice: &Choice<'_>, poi: Option<&str>) -> Option<usize> {
+        let written =
+            choice.analysis.map(|analysis| analysis.content.interest.as_slice()).unwrap_or_default();
+        let (name, path) = match (poi, written.first()) {
+            (Some(name), _) => (name, String::new()),
+            (None, Some(first)) => (first.value.as_str(), first.path.clone()),
+            (None, None) => return None,
+        };
+        if poi.is_none() && written.len() > 1 {
+            self.report.warn(
+                path.clone(),
+                format!(
+                    "The analysis has {} parameters of interest; the first, {}, is used.",
+                    written.len(),
+                    quoted(name)
+                ),
+                "Choose another one by name where a command asks for it.",
+            );
+        }
+        let found = self.parameters.find(name);
+        if found.is_none() {
+            let names = self.parameters.entries.iter().map(|entry| entry.name.as_str());
+            let near = nearest(name, names);
+            let hint = near.map_or(String::new(), |near| format!(" Did you mean {}?", quoted(near)));
+            let message =
+                format!("The parameter of interest {} has no influence on the likelihood.", quoted(name));
+            if poi.is_some() {
+                self.report.error(path, message, format!("Choose another one.{hint}"));
+            } else {
+                let remedy = format!("Fits work; limits, significances and rankings need one.{hint}");
+                self.report.warn(path, message, remedy);
+            }
+        }
+        found
+    }
+}

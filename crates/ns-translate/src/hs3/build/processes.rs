@@ -1,0 +1,240 @@
+//! The processes of a channel: what a mixture consists of, with rates or fractions.
+
+use ns_core::{Density, FunctionForm, Op, Process, Value};
+
+use crate::hs3::document::{Arg, Distribution};
+use crate::pyhf::names::quoted;
+
+use super::channel::Space;
+use super::value::operation;
+use super::{Builder, Trouble};
+
+/// Densities that add up, before they are processes.
+struct Parts {
+    extended: bool,
+    parts: Vec<(String, Value, Density)>,
+}
+
+impl Builder<'_, '_> {
+    /// Returns the processes of a channel whose density is the product of some distributions, and whether
+    /// their rates are expected numbers of events.
+    pub(super) fn processes(
+        &mut self,
+        shapes: &[usize],
+        path: &str,
+        space: &Space,
+    ) -> Option<(bool, Vec<Process>)> {
+        let index = self.index;
+        let of = |i: usize| index.document.distributions.get(i).map(|d| &d.content);
+        let composed = |i: &usize| {
+            matches!(of(*i), Some(Distribution::Mixture { .. } | Distribution::RateExtended { .. }))
+        };
+        let parts = match (shapes, shapes.iter().position(composed)) {
+            ([only], Some(_)) => self.parts(*only, space).ok()?,
+            (_, Some(place)) => {
+                // One factor that is a sum, times densities of other observables.
+                let mixture = shapes.get(place).copied()?;
+                let mut parts = self.parts(mixture, space).ok()?;
+                let others: Vec<usize> = shapes.iter().copied().filter(|i| *i != mixture).collect();
+                let other = self.product(&others, path, space).ok()?;
+                if other
+                    .observables()
+                    .iter()
+                    .any(|x| parts.parts.iter().any(|p| p.2.observables().contains(x)))
+                {
+                    self.report.error(
+                        path.to_owned(),
+                        "A product of a mixture with a density of the same observable is not supported.",
+                        "Write the mixture of the products.",
+                    );
+                    return None;
+                }
+                for (_, _, density) in &mut parts.parts {
+                    *density = Density::Product(vec![density.clone(), other.clone()]);
+                }
+                parts
+            }
+            (_, None) => {
+                let density = self.product(shapes, path, space).ok()?;
+                let name = shapes.first().and_then(|i| index.document.distributions.get(*i));
+                let name = name.map(|d| d.name.clone()).unwrap_or_default();
+                Parts { extended: false, parts: vec![(name, Value::Number(1.0), density)] }
+            }
+        };
+        let n = space.observables.len();
+        let processes = parts.parts.into_iter().map(|(name, rate, density)| {
+            // A density that does not name an observable is constant in it.
+            let named = density.observables();
+            let missing: Vec<usize> = (0..n).filter(|x| !named.contains(x)).collect();
+            let density = if missing.is_empty() {
+                density
+            } else {
+                let flat = missing.into_iter().map(|x| Density::Uniform { x });
+                Density::Product(std::iter::once(density).chain(flat).collect())
+            };
+            Process { name, rate, density }
+        });
+        Some((parts.extended, processes.collect()))
+    }
+
+    /// Returns the parts of a mixture, or of an extended density.
+    fn parts(&mut self, i: usize, space: &Space) -> Result<Parts, Trouble> {
+        let index = self.index;
+        let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
+        match &distribution.content {
+            Distribution::Mixture { summands, coefficients, extended } => {
+                let path = &distribution.path;
+                let rates = self.coefficients(i, space)?;
+                let (n, given) = (summands.len(), coefficients.len());
+                if given == n && *extended == Some(false) {
+                    self.check_sum(coefficients, path);
+                }
+                let extended = given == n && *extended != Some(false);
+                let densities = self.summands(summands, space)?;
+                let parts =
+                    densities.into_iter().zip(rates).map(|((name, density), rate)| (name, rate, density));
+                Ok(Parts { extended, parts: parts.collect() })
+            }
+            Distribution::RateExtended { rate, distribution: inner } => {
+                let rate = self.rate(rate, space)?;
+                let Some(inner) = index.named_distribution(inner) else { return Err(Trouble::Reported) };
+                let parts = self.parts(inner, space)?;
+                if parts.extended {
+                    self.report.error(
+                        distribution.path.clone(),
+                        format!("The distribution in {} has a rate of its own.", quoted(&distribution.name)),
+                        "Remove one of the two rates.",
+                    );
+                    return Err(Trouble::Reported);
+                }
+                let mut scaled = Vec::new();
+                for (name, fraction, density) in parts.parts {
+                    let rate = match fraction {
+                        Value::Number(1.0) => rate,
+                        fraction => self.add_function(
+                            format!("{} of {}", name, distribution.name),
+                            FunctionForm::Product(vec![rate, fraction]),
+                        ),
+                    };
+                    scaled.push((name, rate, density));
+                }
+                Ok(Parts { extended: true, parts: scaled })
+            }
+            _ => {
+                let density = self.density(i, space)?;
+                let parts = vec![(distribution.name.clone(), Value::Number(1.0), density)];
+                Ok(Parts { extended: false, parts })
+            }
+        }
+    }
+
+    /// Returns a rate or a coefficient, which may not depend on observables.
+    fn rate(&mut self, argument: &Arg, space: &Space) -> Result<Value, Trouble> {
+        self.value(argument, space).map_err(|trouble| {
+            if matches!(trouble, Trouble::Observables) {
+                self.report.error(
+                    argument.path.clone(),
+                    "A rate or a coefficient depends on an observable.",
+                    "Use parameters and functions of parameters.",
+                );
+            }
+            Trouble::Reported
+        })
+    }
+
+    /// Returns one coefficient per summand of a mixture; the last one may be 1 minus the sum of the others.
+    fn coefficients(&mut self, i: usize, space: &Space) -> Result<Vec<Value>, Trouble> {
+        let index = self.index;
+        let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
+        let Distribution::Mixture { summands, coefficients, extended } = &distribution.content else {
+            return Err(Trouble::Reported);
+        };
+        let (n, given) = (summands.len(), coefficients.len());
+        if n == 0 || (given != n && given + 1 != n) {
+            self.report.error(
+                format!("{}/coefficients", distribution.path),
+                format!(
+                    "The mixture {} has {n} summands and {given} coefficients.",
+                    quoted(&distribution.name)
+                ),
+                "Write one coefficient per summand, or one less, if the last is 1 minus the others.",
+            );
+            return Err(Trouble::Reported);
+        }
+        if given + 1 == n && *extended == Some(true) {
+            self.report.error(
+                format!("{}/extended", distribution.path),
+                format!(
+                    "The mixture {} is extended, but lacks the rate of its last summand.",
+                    quoted(&distribution.name)
+                ),
+                "Write one coefficient per summand, or \"extended\": false.",
+            );
+            return Err(Trouble::Reported);
+        }
+        let mut rates = Vec::with_capacity(n);
+        for coefficient in coefficients {
+            rates.push(self.rate(coefficient, space)?);
+        }
+        if given + 1 == n {
+            rates.push(self.rest(&distribution.name, &distribution.path, &rates)?);
+        }
+        Ok(rates)
+    }
+
+    /// Returns 1 minus the sum of fractions.
+    fn rest(&mut self, name: &str, path: &str, fractions: &[Value]) -> Result<Value, Trouble> {
+        let mut ops = vec![Op::Number(1.0)];
+        let mut last = 0;
+        for fraction in fractions {
+            ops.push(operation(*fraction));
+            ops.push(Op::Sub(last, ops.len() - 1));
+            last = ops.len() - 1;
+        }
+        if fractions.is_empty() {
+            return Ok(Value::Number(1.0));
+        }
+        let tape = self.tape(ops, last, path)?;
+        Ok(self.add_function(format!("last fraction of {name}"), FunctionForm::Expression(tape)))
+    }
+
+    /// Warns if fractions that are all given are constant and do not add up to 1.
+    fn check_sum(&mut self, coefficients: &[Arg], path: &str) {
+        let numbers: Option<Vec<f64>> = coefficients.iter().map(|c| self.constant(c)).collect();
+        let Some(sum) = numbers.map(|numbers| numbers.iter().sum::<f64>()) else { return };
+        if (sum - 1.0).abs() > 1e-9 {
+            self.report.error(
+                format!("{path}/coefficients"),
+                format!("The coefficients add up to {sum}, not to 1, although the mixture is not extended."),
+                "Correct them, or leave the last one out.",
+            );
+        }
+    }
+
+    /// Returns the densities of the summands of a mixture with their names.
+    fn summands(&mut self, summands: &[Arg], space: &Space) -> Result<Vec<(String, Density)>, Trouble> {
+        let index = self.index;
+        let mut densities = Vec::with_capacity(summands.len());
+        for summand in summands {
+            let Some(i) = index.named_distribution(summand) else { return Err(Trouble::Reported) };
+            let name = index.document.distributions.get(i).map(|d| d.name.clone()).unwrap_or_default();
+            densities.push((name, self.density(i, space)?));
+        }
+        Ok(densities)
+    }
+
+    /// Returns a mixture as one density, whose coefficients are fractions.
+    pub(super) fn mixture(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
+        let index = self.index;
+        let Some(Distribution::Mixture { summands, coefficients, .. }) =
+            index.document.distributions.get(i).map(|d| &d.content)
+        else {
+            return Err(Trouble::Reported);
+        };
+        let mut values = self.coefficients(i, space)?;
+        values.truncate(coefficients.len());
+        let densities = self.summands(summands, space)?;
+        let summands = densities.into_iter().map(|(_, density)| density).collect();
+        Ok(Density::Mixture { summands, coefficients: values })
+    }
+}

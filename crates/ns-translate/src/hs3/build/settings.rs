@@ -1,0 +1,66 @@
+//! What parameter points and domains say about a parameter.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::hs3::document::{Analysis, Document, DomainAxis, PointValue};
+
+/// Values, ranges and constants of an analysis, by name of the parameter.
+pub(super) struct Settings<'a> {
+    values: HashMap<&'a str, &'a PointValue>,
+    ranges: HashMap<&'a str, &'a DomainAxis>,
+    constants: HashSet<&'a str>,
+}
+
+impl<'a> Settings<'a> {
+    /// Collects what applies to an analysis. Its own point and domains come first, then those that ROOT calls
+    /// default, then all others.
+    pub(super) fn new(document: &'a Document, analysis: Option<&'a Analysis>) -> Self {
+        let own = analysis.and_then(|analysis| analysis.init.as_ref()).map(|name| name.value.as_str());
+        let rank = |name: &str| match name {
+            name if Some(name) == own => 0,
+            "default_values" => 1,
+            "NominalParamValues" => 2,
+            _ => 3,
+        };
+        let mut points: Vec<_> = document.points.iter().collect();
+        points.sort_by_key(|point| rank(&point.name));
+        let mut values = HashMap::new();
+        for value in points.into_iter().flat_map(|point| &point.content) {
+            values.entry(value.name.as_str()).or_insert(value);
+        }
+        let own: Vec<&str> = analysis
+            .map(|analysis| analysis.domains.iter().map(|name| name.value.as_str()).collect())
+            .unwrap_or_default();
+        let mut domains: Vec<_> = document.domains.iter().collect();
+        let rank = |name: &str| match name {
+            name if own.contains(&name) => 0,
+            "default_domain" => 1,
+            _ => 2,
+        };
+        domains.sort_by_key(|domain| rank(&domain.name));
+        let mut ranges = HashMap::new();
+        for range in domains.into_iter().flat_map(|domain| &domain.content) {
+            ranges.entry(range.name.as_str()).or_insert(range);
+        }
+        let constants = document.constants.iter().map(String::as_str).collect();
+        Self { values, ranges, constants }
+    }
+
+    /// Returns the value that a parameter point gives.
+    pub(super) fn value(&self, name: &str) -> Option<&'a PointValue> {
+        self.values.get(name).copied()
+    }
+
+    /// Returns whether a parameter is constant.
+    pub(super) fn is_constant(&self, name: &str) -> bool {
+        self.constants.contains(name) || self.value(name).is_some_and(|value| value.constant)
+    }
+
+    /// Returns the range of a parameter, with infinities where it is open; `None` if nothing is said.
+    pub(super) fn range(&self, name: &str) -> Option<(f64, f64)> {
+        let domain = self.ranges.get(name).map(|range| (range.min, range.max));
+        let point = self.value(name).map(|value| (value.min, value.max));
+        let pair = domain.or(point).filter(|pair| *pair != (None, None))?;
+        Some((pair.0.unwrap_or(f64::NEG_INFINITY), pair.1.unwrap_or(f64::INFINITY)))
+    }
+}

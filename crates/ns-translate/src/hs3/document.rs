@@ -1,0 +1,371 @@
+//! The parts of an HS3 file as they are written, before references between them are resolved.
+
+/// A part of the file with its name and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Named<T> {
+    /// Name of the part; distributions, functions, data and so on have names that are unique in the file.
+    pub(crate) name: String,
+    /// JSON pointer to the part.
+    pub(crate) path: String,
+    /// What the part says.
+    pub(crate) content: T,
+}
+
+/// A number, or the name of the observable, parameter or function that gives it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Argument {
+    /// A number.
+    Number(f64),
+    /// A name.
+    Name(String),
+    /// Nothing usable was written; the problem is reported already.
+    Broken,
+}
+
+/// A value with the place where it is written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Placed<T> {
+    /// The value.
+    pub(crate) value: T,
+    /// JSON pointer to the value.
+    pub(crate) path: String,
+}
+
+/// An argument with its place.
+pub(crate) type Arg = Placed<Argument>;
+
+/// Everything that a file says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Document {
+    pub(crate) distributions: Vec<Named<Distribution>>,
+    pub(crate) functions: Vec<Named<Function>>,
+    pub(crate) data: Vec<Named<Data>>,
+    pub(crate) likelihoods: Vec<Named<Likelihood>>,
+    pub(crate) domains: Vec<Named<Vec<DomainAxis>>>,
+    pub(crate) points: Vec<Named<Vec<PointValue>>>,
+    pub(crate) analyses: Vec<Named<Analysis>>,
+    /// Whether the file was written by ROOT or pyhs3, which differ from the text in some words.
+    pub(crate) from_root: bool,
+    /// Names that ROOT marks as constant.
+    pub(crate) constants: Vec<String>,
+    /// Names of parts that could not be read, for which the problem is reported.
+    pub(crate) broken: Vec<String>,
+}
+
+/// A distribution: its type with its keys.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Distribution {
+    Gaussian {
+        x: Arg,
+        mean: Arg,
+        sigma: Arg,
+    },
+    BifurcatedGaussian {
+        x: Arg,
+        mean: Arg,
+        left: Arg,
+        right: Arg,
+    },
+    Exponential {
+        x: Arg,
+        c: Arg,
+    },
+    Argus {
+        mass: Arg,
+        resonance: Arg,
+        slope: Arg,
+        power: Arg,
+    },
+    /// One list of tail parameters (`alpha`, `n`) means what `two_sided` says.
+    CrystalBall {
+        x: Arg,
+        mean: Arg,
+        left: Arg,
+        right: Arg,
+        tails: Tails,
+    },
+    Chebychev {
+        x: Arg,
+        coefficients: Vec<Arg>,
+    },
+    Polynomial {
+        x: Arg,
+        coefficients: Vec<Arg>,
+    },
+    Bernstein {
+        x: Arg,
+        coefficients: Vec<Arg>,
+    },
+    Uniform {
+        x: Vec<Arg>,
+    },
+    Lognormal {
+        x: Arg,
+        mu: Arg,
+        sigma: Arg,
+    },
+    Poisson {
+        x: Arg,
+        mean: Arg,
+    },
+    /// `(x - mu)^(gamma - 1) exp(-(x - mu) / beta)`.
+    Gamma {
+        x: Arg,
+        gamma: Arg,
+        beta: Arg,
+        mu: Arg,
+    },
+    GeneralizedNormal {
+        x: Arg,
+        mean: Arg,
+        alpha: Arg,
+        beta: Arg,
+    },
+    MultivariateNormal {
+        x: Vec<Arg>,
+        mean: Vec<Arg>,
+        covariances: Vec<Vec<f64>>,
+    },
+    /// A non-relativistic Breit-Wigner; `nextstat.breit_wigner_dist`.
+    BreitWigner {
+        x: Arg,
+        mean: Arg,
+        width: Arg,
+    },
+    /// A Breit-Wigner folded with a Gaussian; `nextstat.voigt_dist`.
+    Voigt {
+        x: Arg,
+        mean: Arg,
+        width: Arg,
+        sigma: Arg,
+    },
+    /// Johnson's S_U; `nextstat.johnson_su_dist`.
+    JohnsonSu {
+        x: Arg,
+        mu: Arg,
+        lambda: Arg,
+        gamma: Arg,
+        delta: Arg,
+    },
+    /// A cubic spline through positive values; `nextstat.spline_dist`.
+    Spline {
+        x: Arg,
+        knots: Vec<f64>,
+        values: Vec<f64>,
+        kind: Placed<String>,
+    },
+    Histogram {
+        axes: Vec<Axis>,
+        contents: Vec<f64>,
+    },
+    Generic {
+        expression: Placed<String>,
+    },
+    /// The density is a function, or the exponential of one.
+    DensityFunction {
+        function: Arg,
+        logarithmic: bool,
+    },
+    EfficiencyProduct {
+        pdf: Arg,
+        efficiency: Arg,
+    },
+    HistFactory(HistFactory),
+    Mixture {
+        summands: Vec<Arg>,
+        coefficients: Vec<Arg>,
+        extended: Option<bool>,
+    },
+    Product {
+        factors: Vec<Arg>,
+    },
+    RateExtended {
+        rate: Arg,
+        distribution: Arg,
+    },
+    /// A type that is not supported, or whose keys could not be read.
+    Unsupported {
+        kind: String,
+    },
+}
+
+/// Tails of a Crystal Ball: exponent `n` and the place `alpha` where the tail begins, in units of the width.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tails {
+    pub(crate) left: Option<(Arg, Arg)>,
+    pub(crate) right: Option<(Arg, Arg)>,
+}
+
+/// A channel of a HistFactory model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HistFactory {
+    pub(crate) axes: Vec<Axis>,
+    pub(crate) samples: Vec<Sample>,
+}
+
+/// A sample of a channel.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sample {
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) contents: Vec<f64>,
+    pub(crate) errors: Option<Vec<f64>>,
+    pub(crate) modifiers: Vec<Modifier>,
+}
+
+/// A modifier of a sample.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Modifier {
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) effect: Effect,
+    /// Names of the parameters: one, or one per bin; empty if the file gives none.
+    pub(crate) parameters: Vec<String>,
+    pub(crate) constraint: WrittenConstraint,
+    pub(crate) interpolation: Option<Placed<Interpolation>>,
+}
+
+/// What a modifier does.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect {
+    NormFactor,
+    NormSys {
+        hi: f64,
+        lo: f64,
+    },
+    HistoSys {
+        hi: Vec<f64>,
+        lo: Vec<f64>,
+    },
+    /// Relative uncertainties per bin, if the file has them.
+    ShapeSys {
+        relative: Option<Vec<f64>>,
+    },
+    ShapeFactor,
+    StatError,
+}
+
+/// How the constraint of a modifier is written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum WrittenConstraint {
+    /// Nothing is said.
+    None,
+    /// Its kind: `Gauss`, `Poisson` or `LogNormal`.
+    Kind(Placed<String>),
+    /// A distribution of this name.
+    Distribution(Placed<String>),
+    /// Distributions, parallel to the parameters; a parameter without one is free.
+    Distributions(Vec<Option<Placed<String>>>),
+}
+
+/// How the interpolation of a modifier is written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Interpolation {
+    /// ROOT's number.
+    Number(i64),
+    /// A word of the text.
+    Word(String),
+    /// The structure of the next version: whether it multiplies, and the shapes within and beyond one standard
+    /// deviation.
+    Structure { multiplies: bool, inside: String, outside: Option<String> },
+}
+
+/// A function of parameters (and, within densities, of observables).
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Function {
+    Sum {
+        summands: Vec<Arg>,
+    },
+    Product {
+        factors: Vec<Arg>,
+    },
+    Polynomial {
+        x: Arg,
+        coefficients: Vec<Arg>,
+    },
+    Generic {
+        expression: Placed<String>,
+    },
+    /// ROOT's interpolation of yields by nuisance parameters (`FlexibleInterpVar`).
+    Interpolation {
+        parameters: Vec<Arg>,
+        nominal: f64,
+        low: Vec<f64>,
+        high: Vec<f64>,
+        codes: Vec<i64>,
+    },
+    /// A type that is not supported, or whose keys could not be read.
+    Unsupported {
+        kind: String,
+    },
+}
+
+/// An axis of data or of a histogram.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Axis {
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) min: Option<f64>,
+    pub(crate) max: Option<f64>,
+    pub(crate) bins: Option<usize>,
+    pub(crate) edges: Option<Vec<f64>>,
+}
+
+/// A data set.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Data {
+    /// Events: one column per axis.
+    Unbinned { axes: Vec<Axis>, columns: Vec<Vec<f64>>, weights: Option<Vec<f64>> },
+    /// Contents of bins, the last axis running fastest.
+    Binned { axes: Vec<Axis>, contents: Vec<f64> },
+    /// One measured number.
+    Point { axes: Vec<Axis>, value: f64 },
+    /// A type that is not supported, or whose keys could not be read.
+    Unsupported { kind: String, axes: Vec<String> },
+}
+
+/// A likelihood: distributions, each with its data, and further terms.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Likelihood {
+    pub(crate) distributions: Vec<Placed<String>>,
+    pub(crate) data: Vec<Arg>,
+    pub(crate) auxiliary: Vec<Placed<String>>,
+    /// `center` or `integral`: how a density is compared with bins.
+    pub(crate) bins: Option<Placed<String>>,
+    /// Fit ranges of observables.
+    pub(crate) ranges: Vec<FitRanges>,
+}
+
+/// Name of an observable with its fit ranges.
+pub(crate) type FitRanges = (String, Placed<Vec<(f64, f64)>>);
+
+/// The range of one parameter in a domain.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DomainAxis {
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) min: Option<f64>,
+    pub(crate) max: Option<f64>,
+}
+
+/// The value of one parameter in a parameter point.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PointValue {
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) value: f64,
+    pub(crate) constant: bool,
+    pub(crate) min: Option<f64>,
+    pub(crate) max: Option<f64>,
+}
+
+/// An analysis: a likelihood with the meaning of its parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Analysis {
+    pub(crate) likelihood: Placed<String>,
+    pub(crate) interest: Vec<Placed<String>>,
+    pub(crate) domains: Vec<Placed<String>>,
+    pub(crate) init: Option<Placed<String>>,
+    /// Further terms of the likelihood.
+    pub(crate) auxiliary: Vec<Placed<String>>,
+}

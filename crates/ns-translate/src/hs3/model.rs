@@ -1,0 +1,187 @@
+//! [`Hs3`]: an HS3 file that was read, from which models are made.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ns_core::{Interpolation, Model};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::pyhf::diagnose::{explain_syntax, report_duplicate_keys};
+use crate::pyhf::problem::{Problem, Report};
+use crate::pyhf::{ChannelSelection, ModelOptions, WorkspaceError};
+
+use super::document::Document;
+use super::index::Index;
+use super::{build, check, choose, read};
+
+/// An HS3 file with a valid structure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hs3 {
+    document: Document,
+    /// The text of the file.
+    text: Arc<[u8]>,
+    /// Names of channels that are left out.
+    omitted: BTreeSet<String>,
+    /// Problems that were found when the file was read.
+    notes: Report,
+}
+
+/// The keys by which an HS3 file is known.
+#[derive(Deserialize)]
+struct Keys {
+    metadata: Option<Metadata>,
+    distributions: Option<IgnoredAny>,
+    likelihoods: Option<IgnoredAny>,
+    channels: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    hs3_version: Option<IgnoredAny>,
+}
+
+/// Returns whether a JSON text is an HS3 file: it has an `hs3_version`, or distributions or likelihoods and no
+/// channels.
+#[must_use]
+pub fn is_hs3(text: &[u8]) -> bool {
+    let Ok(keys) = serde_json::from_slice::<Keys>(text) else { return false };
+    let version = keys.metadata.is_some_and(|metadata| metadata.hs3_version.is_some());
+    version || (keys.channels.is_none() && (keys.distributions.is_some() || keys.likelihoods.is_some()))
+}
+
+impl Hs3 {
+    /// Reads JSON text.
+    ///
+    /// # Errors
+    /// If the text is not JSON, or not an HS3 file: the error has all problems, also those of the contents.
+    pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
+        let tree: Value = serde_json::from_slice(text).map_err(|error| explain_syntax(text, &error))?;
+        let mut notes = Report::default();
+        report_duplicate_keys(text, &mut notes);
+        let document = read::read(&tree, &mut notes);
+        drop(tree);
+        let index = Index::new(&document, &mut notes);
+        check::check(&index, &mut notes);
+        if notes.has_errors() {
+            return Err(WorkspaceError::Invalid { report: notes });
+        }
+        Ok(Self { document, text: Arc::from(text), omitted: BTreeSet::new(), notes })
+    }
+
+    /// Returns the names of the analyses, in the order of the file; those of the likelihoods if there are no
+    /// analyses.
+    #[must_use]
+    pub fn analysis_names(&self) -> Vec<String> {
+        choose::choices(&self.document).into_iter().map(|choice| choice.name).collect()
+    }
+
+    /// Returns the file as JSON text, without the channels that were left out.
+    ///
+    /// # Errors
+    /// If the text cannot be written.
+    pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
+        if self.omitted.is_empty() {
+            return Ok(self.text.to_vec());
+        }
+        let mut tree: Value = serde_json::from_slice(&self.text)?;
+        let likelihoods = tree.get_mut("likelihoods").and_then(Value::as_array_mut);
+        for likelihood in likelihoods.into_iter().flatten() {
+            let names =
+                likelihood.get("distributions").and_then(Value::as_array).cloned().unwrap_or_default();
+            let stays = |i: usize| {
+                names.get(i).and_then(Value::as_str).is_some_and(|name| !self.omitted.contains(name))
+            };
+            for key in ["distributions", "data"] {
+                if let Some(items) = likelihood.get_mut(key).and_then(Value::as_array_mut) {
+                    let mut i = 0;
+                    items.retain(|_| {
+                        i += 1;
+                        stays(i - 1)
+                    });
+                }
+            }
+        }
+        serde_json::to_vec(&tree)
+    }
+
+    /// Returns the names of the channels of all likelihoods: of distributions that have data.
+    #[must_use]
+    pub fn channel_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for name in self.document.likelihoods.iter().flat_map(|likelihood| &likelihood.content.distributions)
+        {
+            if !names.contains(&name.value.as_str()) && !self.omitted.contains(&name.value) {
+                names.push(&name.value);
+            }
+        }
+        names
+    }
+
+    /// Returns the file with some of its channels. Constraint terms that are factors of a channel that is left
+    /// out are left out too, unless another channel has them.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NoSuchChannel`] if a channel does not exist, or none is left.
+    pub fn select_channels(mut self, selection: &ChannelSelection) -> Result<Self, WorkspaceError> {
+        let known: Vec<String> = self.channel_names().into_iter().map(str::to_owned).collect();
+        let named = selection.keep.iter().flatten().chain(&selection.mask);
+        let missing = named.into_iter().find(|name| !known.contains(name));
+        if let Some(name) = missing {
+            return Err(WorkspaceError::NoSuchChannel { name: name.clone(), available: known });
+        }
+        let kept = |name: &String| selection.keep.as_ref().is_none_or(|keep| keep.contains(name));
+        let stays = |name: &String| kept(name) && !selection.mask.contains(name);
+        if !known.iter().any(stays) {
+            return Err(WorkspaceError::NoSuchChannel { name: String::new(), available: known });
+        }
+        for likelihood in &mut self.document.likelihoods {
+            let content = &mut likelihood.content;
+            let pairs: Vec<_> = std::mem::take(&mut content.distributions)
+                .into_iter()
+                .zip(std::mem::take(&mut content.data))
+                .filter(|(name, _)| stays(&name.value))
+                .collect();
+            (content.distributions, content.data) = pairs.into_iter().unzip();
+        }
+        self.omitted.extend(known.into_iter().filter(|name| !stays(name)));
+        Ok(self)
+    }
+
+    /// Returns all errors and warnings, for every analysis.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut report = self.notes.clone();
+        let index = Index::new(&self.document, &mut Report::default());
+        for choice in choose::choices(&self.document) {
+            let mut own = Report::default();
+            build::build(&index, &choice, None, &mut own);
+            own.problems.retain(|problem| !report.problems.contains(problem));
+            report.extend(own);
+        }
+        report.problems
+    }
+
+    /// Makes the model of one analysis, that of [`ModelOptions::measurement`].
+    ///
+    /// # Errors
+    /// [`WorkspaceError::ChooseAnalysis`] if there is none of this name, or none was named and it is not clear
+    /// which one is meant; [`WorkspaceError::Invalid`] with every problem that concerns the analysis, among
+    /// them everything that is not supported.
+    pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
+        if options.interpolation != Interpolation::default() {
+            return Err(WorkspaceError::NotForHs3 {
+                what: "an interpolation code",
+                remedy: "The file says how its modifiers are interpolated; leave the code out.",
+            });
+        }
+        let choice = choose::choose(&self.document, options.measurement.as_deref())?;
+        let mut report = self.notes.clone();
+        let index = Index::new(&self.document, &mut Report::default());
+        match build::build(&index, &choice, options.poi.as_deref(), &mut report) {
+            Some(model) => Ok(model),
+            None => Err(WorkspaceError::Invalid { report }),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Reads likelihoods, domains, parameter points and analyses.
+
+use serde_json::Value;
+
+use super::fields::{self, Fields};
+use crate::hs3::document::{Analysis, Arg, DomainAxis, FitRanges, Likelihood, Placed, PointValue};
+use crate::hs3::words::count;
+use crate::pyhf::expect::{self, ValueLocation};
+use crate::pyhf::names::quoted;
+use crate::pyhf::problem::Report;
+
+/// Reads a likelihood.
+pub(super) fn likelihood(fields: &Fields<'_>, report: &mut Report) -> Option<Likelihood> {
+    let path = fields.path("distributions");
+    let _ = fields.required("distributions", report)?;
+    let distributions = fields.optional_names("distributions", report);
+    let items = fields.items("data", "names of data sets", report);
+    let data: Vec<Arg> =
+        items.into_iter().map(|(value, place)| fields::argument(value, &place, report)).collect();
+    if distributions.len() != data.len() {
+        report.error(
+            path,
+            format!(
+                "The likelihood has {}, but {}.",
+                count(distributions.len(), "distribution", "distributions"),
+                count(data.len(), "data set", "data sets")
+            ),
+            "Name one data set per distribution, in the same order.",
+        );
+        return None;
+    }
+    let auxiliary = fields.optional_names("aux_distributions", report);
+    let bins = fields.optional_name("nextstat.bins", report);
+    Some(Likelihood { distributions, data, auxiliary, bins, ranges: ranges(fields, report) })
+}
+
+/// Reads the fit ranges of observables: `{"x": [[100, 115], [135, 160]]}`.
+fn ranges(fields: &Fields<'_>, report: &mut Report) -> Vec<FitRanges> {
+    let Some(value) = fields.optional("nextstat.ranges") else { return Vec::new() };
+    let place = fields.location("nextstat.ranges");
+    let Some(map) = value.as_object() else {
+        expect::object(value, &place, &[], &[], report);
+        return Vec::new();
+    };
+    let mut ranges = Vec::new();
+    for (name, value) in map {
+        let path = place.key(name);
+        let below = ValueLocation::new(path.clone(), format!("The fit ranges of {}", quoted(name)));
+        let Some(items) = expect::non_empty(value, &below, "pairs [from, to]", report) else { continue };
+        let mut pairs: Vec<(f64, f64)> = Vec::new();
+        for (i, item) in items.iter().enumerate() {
+            let element =
+                ValueLocation::new(format!("{path}/{i}"), format!("Fit range {i} of {}", quoted(name)));
+            let numbers = expect::numbers(item, &element, report);
+            match *numbers {
+                [from, to] if from < to && pairs.last().is_none_or(|last| last.1 <= from) => {
+                    pairs.push((from, to))
+                }
+                _ => report.error(
+                    element.path,
+                    format!("{} is empty, overlaps the one before, or is no pair.", element.what),
+                    "Write pairs [from, to] in rising order that do not overlap.",
+                ),
+            }
+        }
+        ranges.push((name.clone(), Placed { value: pairs, path }));
+    }
+    ranges
+}
+
+/// Reads a domain: the ranges of parameters.
+pub(super) fn domain(fields: &Fields<'_>, report: &mut Report) -> Option<Vec<DomainAxis>> {
+    let kind = fields.text("type", report)?;
+    if kind != "product_domain" {
+        report.error(
+            fields.path("type"),
+            format!("There is no domain type {}.", quoted(kind)),
+            "Write \"product_domain\".",
+        );
+        return None;
+    }
+    let mut axes = Vec::new();
+    for (value, place) in fields.items("axes", "axes", report) {
+        let path = place.path.clone();
+        let Some(axis) = Fields::of(value, place, report) else { continue };
+        let Some(name) = axis.text("name", report).map(str::to_owned) else { continue };
+        let (min, max) = (axis.optional_number("min", report), axis.optional_number("max", report));
+        axis.ignore(&["nbins", "edges", "value"]);
+        axis.finish(report);
+        if min.zip(max).is_some_and(|(min, max)| min > max) {
+            report.error(
+                path.clone(),
+                format!("The range of {} is empty: min is above max.", quoted(&name)),
+                "Exchange the two.",
+            );
+            continue;
+        }
+        axes.push(DomainAxis { name, path, min, max });
+    }
+    Some(axes)
+}
+
+/// Reads a parameter point.
+pub(super) fn point(fields: &Fields<'_>, report: &mut Report) -> Option<Vec<PointValue>> {
+    let mut values = Vec::new();
+    for (value, place) in fields.items("parameters", "values of parameters", report) {
+        let path = place.path.clone();
+        let Some(entry) = Fields::of(value, place, report) else { continue };
+        let name = entry.text("name", report).map(str::to_owned);
+        let value = entry.number("value", report);
+        let constant = entry.optional_flag("const", report).unwrap_or(false);
+        let (min, max) = (entry.optional_number("min", report), entry.optional_number("max", report));
+        entry.ignore(&["error", "nbins"]);
+        entry.finish(report);
+        let Some(name) = name else { continue };
+        values.push(PointValue { name, path, value, constant, min, max });
+    }
+    Some(values)
+}
+
+/// Reads an analysis. The text spells some keys in two ways.
+pub(super) fn analysis(fields: &Fields<'_>, report: &mut Report) -> Option<Analysis> {
+    let likelihood = fields.name("likelihood", report)?;
+    let mut interest = fields.optional_names("parameters_of_interest", report);
+    match fields.optional("parameter_of_interest") {
+        Some(Value::Array(_)) => interest.extend(fields.optional_names("parameter_of_interest", report)),
+        Some(_) => interest.extend(fields.optional_name("parameter_of_interest", report)),
+        None => {}
+    }
+    let mut domains = fields.optional_names("domains", report);
+    domains.extend(fields.optional_name("domain", report));
+    let init = fields.optional_name("init", report);
+    if fields.optional("prior").is_some() {
+        report.warn(
+            fields.path("prior"),
+            "The prior is not used: all methods are frequentist.",
+            "Constraints belong into 'aux_distributions' of the likelihood.",
+        );
+    }
+    let auxiliary = fields.optional_names("aux_likelihood_terms", report);
+    Some(Analysis { likelihood, interest, domains, init, auxiliary })
+}

@@ -1,0 +1,252 @@
+//! Reads distributions.
+
+use serde_json::Value;
+
+use super::fields::Fields;
+use super::{data, histfactory};
+use crate::hs3::document::{Argument, Distribution, Placed, Tails};
+use crate::pyhf::expect;
+use crate::pyhf::names::{nearest, quoted};
+use crate::pyhf::problem::Report;
+
+/// Types that are read.
+const KNOWN: &[&str] = &[
+    "gaussian_dist",
+    "normal_dist",
+    "bifurkated_gaussian_dist",
+    "bifurcated_gaussian_dist",
+    "exponential_dist",
+    "argus_dist",
+    "ARGUS_dist",
+    "crystalball_dist",
+    "crystalball_doublesided_dist",
+    "chebychev_dist",
+    "polynomial_dist",
+    "bernstein_poly_dist",
+    "uniform_dist",
+    "lognormal_dist",
+    "poisson_dist",
+    "gamma_dist",
+    "generalized_normal_dist",
+    "multivariate_normal_dist",
+    "nextstat.breit_wigner_dist",
+    "nextstat.voigt_dist",
+    "nextstat.johnson_su_dist",
+    "nextstat.spline_dist",
+    "histogram_dist",
+    "generic_dist",
+    "density_function_dist",
+    "log_density_function_dist",
+    "efficiency_product_pdf_dist",
+    "histfactory_dist",
+    "mixture_dist",
+    "product_dist",
+    "rate_extended_dist",
+    "extend_pdf",
+];
+
+/// Reads the keys of a distribution. A type that is not supported is kept, because it only matters where it is
+/// used.
+pub(super) fn read(fields: &Fields<'_>, from_root: bool, report: &mut Report) -> Option<Distribution> {
+    let kind = fields.text("type", report)?;
+    Some(match kind {
+        "gaussian_dist" | "normal_dist" => {
+            let (x, mean) = (fields.argument("x", report), fields.argument("mean", report));
+            Distribution::Gaussian { x, mean, sigma: fields.argument("sigma", report) }
+        }
+        "bifurkated_gaussian_dist" | "bifurcated_gaussian_dist" => Distribution::BifurcatedGaussian {
+            x: fields.argument("x", report),
+            mean: fields.argument("mean", report),
+            left: fields.argument("sigmaL", report),
+            right: fields.argument("sigmaR", report),
+        },
+        "exponential_dist" => {
+            Distribution::Exponential { x: fields.argument("x", report), c: fields.argument("c", report) }
+        }
+        "argus_dist" | "ARGUS_dist" => argus(fields, report),
+        "crystalball_dist" | "crystalball_doublesided_dist" => crystal_ball(fields, kind, from_root, report),
+        "chebychev_dist" => {
+            let x = fields.argument("x", report);
+            Distribution::Chebychev { x, coefficients: fields.arguments("coefficients", report) }
+        }
+        "polynomial_dist" => {
+            let x = fields.argument("x", report);
+            Distribution::Polynomial { x, coefficients: fields.arguments("coefficients", report) }
+        }
+        "bernstein_poly_dist" => {
+            let x = fields.argument("x", report);
+            Distribution::Bernstein { x, coefficients: fields.arguments("coefficients", report) }
+        }
+        "uniform_dist" => Distribution::Uniform { x: fields.arguments("x", report) },
+        "lognormal_dist" => {
+            let (x, mu) = (fields.argument("x", report), fields.argument("mu", report));
+            Distribution::Lognormal { x, mu, sigma: fields.argument("sigma", report) }
+        }
+        "poisson_dist" => {
+            // Whether x is rounded: values that are whole numbers are the same in both cases.
+            fields.ignore(&["integer"]);
+            Distribution::Poisson { x: fields.argument("x", report), mean: fields.argument("mean", report) }
+        }
+        "gamma_dist" => Distribution::Gamma {
+            x: fields.argument("x", report),
+            gamma: fields.argument("gamma", report),
+            beta: fields.argument("beta", report),
+            mu: fields.argument("mu", report),
+        },
+        "generalized_normal_dist" => Distribution::GeneralizedNormal {
+            x: fields.argument("x", report),
+            mean: fields.argument("mean", report),
+            alpha: fields.argument("alpha", report),
+            beta: fields.argument("beta", report),
+        },
+        "multivariate_normal_dist" => Distribution::MultivariateNormal {
+            x: fields.arguments("x", report),
+            mean: fields.arguments("mean", report),
+            covariances: rows(fields, report),
+        },
+        "nextstat.breit_wigner_dist" => Distribution::BreitWigner {
+            x: fields.argument("x", report),
+            mean: fields.argument("mean", report),
+            width: fields.argument("width", report),
+        },
+        "nextstat.voigt_dist" => Distribution::Voigt {
+            x: fields.argument("x", report),
+            mean: fields.argument("mean", report),
+            width: fields.argument("width", report),
+            sigma: fields.argument("sigma", report),
+        },
+        "nextstat.johnson_su_dist" => Distribution::JohnsonSu {
+            x: fields.argument("x", report),
+            mu: fields.argument("mu", report),
+            lambda: fields.argument("lambda", report),
+            gamma: fields.argument("gamma", report),
+            delta: fields.argument("delta", report),
+        },
+        "nextstat.spline_dist" => Distribution::Spline {
+            x: fields.argument("x", report),
+            knots: fields.numbers("knots", report),
+            values: fields.numbers("values", report),
+            kind: fields.name("kind", report)?,
+        },
+        "histogram_dist" => histogram(fields, report)?,
+        "generic_dist" => Distribution::Generic { expression: fields.name("expression", report)? },
+        "density_function_dist" | "log_density_function_dist" => Distribution::DensityFunction {
+            function: fields.argument("function", report),
+            logarithmic: kind.starts_with("log"),
+        },
+        "efficiency_product_pdf_dist" => Distribution::EfficiencyProduct {
+            pdf: fields.argument("pdf", report),
+            efficiency: fields.argument("eff", report),
+        },
+        "histfactory_dist" => Distribution::HistFactory(histfactory::read(fields, report)),
+        "mixture_dist" => Distribution::Mixture {
+            summands: fields.arguments("summands", report),
+            coefficients: fields.arguments("coefficients", report),
+            extended: fields.optional_flag("extended", report),
+        },
+        "product_dist" => Distribution::Product { factors: fields.arguments("factors", report) },
+        "rate_extended_dist" => Distribution::RateExtended {
+            rate: fields.argument("rate", report),
+            distribution: fields.argument("dist", report),
+        },
+        "extend_pdf" => extend_pdf(fields, report),
+        other => return unsupported(fields, other, report),
+    })
+}
+
+/// Keeps a type that is not supported. A type that is probably misspelt is reported.
+fn unsupported(fields: &Fields<'_>, kind: &str, report: &mut Report) -> Option<Distribution> {
+    if let Some(near) = nearest(kind, KNOWN.iter().copied()) {
+        report.error(
+            fields.path("type"),
+            format!("There is no distribution type {}.", quoted(kind)),
+            format!("Did you mean {}?", quoted(near)),
+        );
+        return None;
+    }
+    fields.ignore_all();
+    Some(Distribution::Unsupported { kind: kind.to_owned() })
+}
+
+/// Reads the Argus density; the text and ROOT use the same words for its keys.
+fn argus(fields: &Fields<'_>, report: &mut Report) -> Distribution {
+    let mass = fields.argument("mass", report);
+    let resonance = fields.argument("resonance", report);
+    let slope = fields.argument("slope", report);
+    let power = if fields.has("power") {
+        fields.argument("power", report)
+    } else {
+        fields.ignore(&["power"]);
+        Placed { value: Argument::Number(0.5), path: fields.here() }
+    };
+    Distribution::Argus { mass, resonance, slope, power }
+}
+
+/// Reads a Crystal Ball. With one `alpha` and one `n` it is two-sided in the text, but one-sided in files of
+/// ROOT and pyhs3.
+fn crystal_ball(fields: &Fields<'_>, kind: &str, from_root: bool, report: &mut Report) -> Distribution {
+    let x = fields.argument("m", report);
+    let mean = fields.argument("m0", report);
+    let pair = |one: &'static str, left: &'static str, right: &'static str, report: &mut Report| {
+        if fields.has(one) || !(fields.has(left) || fields.has(right)) {
+            let both = fields.argument(one, report);
+            return (both.clone(), both);
+        }
+        (fields.argument(left, report), fields.argument(right, report))
+    };
+    let one_tail = fields.has("alpha") && kind == "crystalball_dist";
+    let (left, right) = pair("sigma", "sigma_L", "sigma_R", report);
+    let (alpha_left, alpha_right) = pair("alpha", "alpha_L", "alpha_R", report);
+    let (n_left, n_right) = pair("n", "n_L", "n_R", report);
+    let mut tails = Tails { left: Some((alpha_left, n_left)), right: Some((alpha_right, n_right)) };
+    if one_tail {
+        let (meaning, other) = if from_root {
+            tails.right = None;
+            ("one tail, on the left, as in ROOT and pyhs3, which wrote the file", "two tails in the HS3 text")
+        } else {
+            ("two equal tails, as the HS3 text says", "one tail, on the left, in ROOT and pyhs3")
+        };
+        report.warn(
+            fields.here(),
+            format!("A crystalball_dist with one 'alpha' and one 'n' is taken with {meaning}; it would have {other}."),
+            "Write crystalball_doublesided_dist with alpha_L, alpha_R, n_L and n_R for two tails.",
+        );
+    }
+    Distribution::CrystalBall { x, mean, left, right, tails }
+}
+
+fn histogram(fields: &Fields<'_>, report: &mut Report) -> Option<Distribution> {
+    let value = fields.required("data", report)?;
+    let inner = Fields::of(value, fields.location("data"), report)?;
+    let axes = data::axes(&inner, report);
+    let contents = inner.numbers("contents", report);
+    inner.ignore(&["errors"]);
+    inner.finish(report);
+    Some(Distribution::Histogram { axes, contents })
+}
+
+/// Reads ROOT's extended density: a density with an expected number of events.
+fn extend_pdf(fields: &Fields<'_>, report: &mut Report) -> Distribution {
+    if let Some(range) = fields.optional("range_name").or_else(|| fields.optional("range"))
+        && range.as_str() != Some("")
+    {
+        report.error(
+            fields.here(),
+            "An extend_pdf whose rate belongs to a range is not supported.",
+            "Give the expected number of events in the whole range of the data.",
+        );
+    }
+    fields.ignore(&["range_name", "range"]);
+    let rate = if fields.has("n") { "n" } else { "rate" };
+    let distribution = if fields.has("pdf") { "pdf" } else { "dist" };
+    Distribution::RateExtended {
+        rate: fields.argument(rate, report),
+        distribution: fields.argument(distribution, report),
+    }
+}
+
+/// Reads the rows of a matrix.
+fn rows(fields: &Fields<'_>, report: &mut Report) -> Vec<Vec<f64>> {
+    let rows: Vec<(&Value, _)> = fields.items("covariances", "rows of numbers", report);
+    rows.into_iter().map(|(row, place)| expect::numbers(row, &place, report)).collect()
+}

@@ -1,0 +1,224 @@
+//! Reads the keys of one JSON object. Every key that is missing, unknown or of the wrong type is reported.
+
+use std::cell::{Cell, RefCell};
+
+use serde_json::{Map, Value};
+
+use crate::hs3::document::{Arg, Argument, Placed};
+use crate::pyhf::expect::{self, ValueLocation, lower};
+use crate::pyhf::names::{list, nearest, quoted};
+use crate::pyhf::problem::Report;
+
+/// An object that is being read. Keys that nobody asked for are reported by [`Fields::finish`].
+pub(super) struct Fields<'a> {
+    map: &'a Map<String, Value>,
+    place: ValueLocation,
+    asked: RefCell<Vec<&'static str>>,
+    /// Whether all keys are accepted.
+    whole: Cell<bool>,
+}
+
+impl<'a> Fields<'a> {
+    /// Begins to read an object; reports any other value.
+    pub(super) fn of(value: &'a Value, place: ValueLocation, report: &mut Report) -> Option<Self> {
+        let Value::Object(map) = value else {
+            // Keys are checked one by one later, so any are allowed here.
+            expect::object(value, &place, &[], &[], report);
+            return None;
+        };
+        Some(Self { map, place, asked: RefCell::default(), whole: Cell::new(false) })
+    }
+
+    /// Returns the JSON pointer to a key.
+    pub(super) fn path(&self, key: &str) -> String {
+        self.place.key(key)
+    }
+
+    /// Returns the JSON pointer to the object.
+    pub(super) fn here(&self) -> String {
+        self.place.path.clone()
+    }
+
+    /// Returns the value of a key that may be absent; `null` counts as absent.
+    pub(super) fn optional(&self, key: &'static str) -> Option<&'a Value> {
+        self.asked.borrow_mut().push(key);
+        self.map.get(key).filter(|value| !value.is_null())
+    }
+
+    /// Returns the value of a key, and reports it if it is absent.
+    pub(super) fn required(&self, key: &'static str, report: &mut Report) -> Option<&'a Value> {
+        let value = self.optional(key);
+        if value.is_none() {
+            let near = nearest(key, self.map.keys().map(String::as_str));
+            report.error(
+                self.here(),
+                format!("{} lacks the key {}.", self.place.what, quoted(key)),
+                match near {
+                    Some(near) => format!("Add it; is {} meant to be it?", quoted(near)),
+                    None => "Add it.".to_owned(),
+                },
+            );
+        }
+        value
+    }
+
+    /// Returns whether a key is there, without asking for it.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.map.get(key).is_some_and(|value| !value.is_null())
+    }
+
+    /// Describes the value of a key, for messages.
+    pub(super) fn location(&self, key: &str) -> ValueLocation {
+        ValueLocation::new(self.path(key), format!("{} of {}", quoted(key), lower(&self.place.what)))
+    }
+
+    /// Returns a string, and reports anything else.
+    pub(super) fn text(&self, key: &'static str, report: &mut Report) -> Option<&'a str> {
+        let value = self.required(key, report)?;
+        expect::string(value, &self.location(key), report)
+    }
+
+    /// Returns a string with its place.
+    pub(super) fn name(&self, key: &'static str, report: &mut Report) -> Option<Placed<String>> {
+        let value = self.text(key, report)?.to_owned();
+        Some(Placed { value, path: self.path(key) })
+    }
+
+    /// Returns a string with its place, if the key is there.
+    pub(super) fn optional_name(&self, key: &'static str, report: &mut Report) -> Option<Placed<String>> {
+        let value = self.optional(key)?;
+        let text = expect::string(value, &self.location(key), report)?;
+        Some(Placed { value: text.to_owned(), path: self.path(key) })
+    }
+
+    /// Returns a number, and reports anything else; then the number is NaN.
+    pub(super) fn number(&self, key: &'static str, report: &mut Report) -> f64 {
+        match self.required(key, report) {
+            Some(value) => expect::number(value, &self.location(key), report),
+            None => f64::NAN,
+        }
+    }
+
+    /// Returns a number, if the key is there.
+    pub(super) fn optional_number(&self, key: &'static str, report: &mut Report) -> Option<f64> {
+        let value = self.optional(key)?;
+        Some(expect::number(value, &self.location(key), report)).filter(|x| x.is_finite())
+    }
+
+    /// Returns `true` or `false`, if the key is there.
+    pub(super) fn optional_flag(&self, key: &'static str, report: &mut Report) -> Option<bool> {
+        let value = self.optional(key)?;
+        if value.as_bool().is_none() {
+            let what = self.location(key).what;
+            report.error(self.path(key), format!("{what} must be true or false."), "Write true or false.");
+        }
+        value.as_bool()
+    }
+
+    /// Returns the numbers of an array.
+    pub(super) fn numbers(&self, key: &'static str, report: &mut Report) -> Vec<f64> {
+        match self.required(key, report) {
+            Some(value) => expect::numbers(value, &self.location(key), report),
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the elements of an array with their places.
+    pub(super) fn items(
+        &self,
+        key: &'static str,
+        of: &str,
+        report: &mut Report,
+    ) -> Vec<(&'a Value, ValueLocation)> {
+        let Some(value) = self.required(key, report) else { return Vec::new() };
+        let place = self.location(key);
+        let Some(items) = expect::array(value, &place, of, report) else { return Vec::new() };
+        let element = |(i, item)| {
+            let what = format!("Element {i} of {}", lower(&place.what));
+            (item, ValueLocation::new(format!("{}/{i}", place.path), what))
+        };
+        items.iter().enumerate().map(element).collect()
+    }
+
+    /// Returns a number or a name.
+    pub(super) fn argument(&self, key: &'static str, report: &mut Report) -> Arg {
+        match self.required(key, report) {
+            Some(value) => argument(value, &self.location(key), report),
+            None => Placed { value: Argument::Broken, path: self.here() },
+        }
+    }
+
+    /// Returns the numbers and names of an array, or of a single one that stands for an array.
+    pub(super) fn arguments(&self, key: &'static str, report: &mut Report) -> Vec<Arg> {
+        if self.map.get(key).is_some_and(|value| value.is_string() || value.is_number()) {
+            return vec![self.argument(key, report)];
+        }
+        let items = self.items(key, "numbers and names", report);
+        items.into_iter().map(|(item, place)| argument(item, &place, report)).collect()
+    }
+
+    /// Returns the strings of an array with their places; an empty list if the key is absent.
+    pub(super) fn optional_names(&self, key: &'static str, report: &mut Report) -> Vec<Placed<String>> {
+        if self.optional(key).is_none() {
+            return Vec::new();
+        }
+        let items = self.items(key, "names", report);
+        let read = |(item, place): (&Value, ValueLocation)| {
+            let value = expect::string(item, &place, report)?.to_owned();
+            Some(Placed { value, path: place.path })
+        };
+        items.into_iter().filter_map(read).collect()
+    }
+
+    /// Marks keys that have no influence on the likelihood, so that they are not reported.
+    pub(super) fn ignore(&self, keys: &[&'static str]) {
+        self.asked.borrow_mut().extend_from_slice(keys);
+    }
+
+    /// Marks all keys, for an object of a type that is not supported.
+    pub(super) fn ignore_all(&self) {
+        self.whole.set(true);
+    }
+
+    /// Reports all keys that nobody asked for.
+    pub(super) fn finish(self, report: &mut Report) {
+        if self.whole.get() {
+            return;
+        }
+        let asked = self.asked.into_inner();
+        for key in self.map.keys().filter(|key| !asked.contains(&key.as_str())) {
+            let near = nearest(key, asked.iter().copied().filter(|known| !self.map.contains_key(*known)));
+            let known = list("The keys are", &asked);
+            report.error(
+                self.place.key(key),
+                format!("{} has the unknown key {}.", self.place.what, quoted(key)),
+                match near {
+                    Some(near) => format!("Did you mean {}? Else remove it.", quoted(near)),
+                    None => format!("Remove it, if it has no meaning for the likelihood. {known}"),
+                },
+            );
+        }
+    }
+}
+
+/// Reads a number or a name.
+pub(super) fn argument(value: &Value, place: &ValueLocation, report: &mut Report) -> Arg {
+    let path = place.path.clone();
+    let value = match value {
+        Value::String(name) => Argument::Name(name.clone()),
+        Value::Number(_) => {
+            let number = expect::number(value, place, report);
+            if number.is_finite() { Argument::Number(number) } else { Argument::Broken }
+        }
+        other => {
+            let found = expect::kind_of(other);
+            report.error(
+                path.clone(),
+                format!("{} must be a number or a name, but is {found}.", place.what),
+                "Write a number, or the name of a parameter or function in quotes.",
+            );
+            Argument::Broken
+        }
+    };
+    Placed { value, path }
+}

@@ -1,0 +1,59 @@
+//! Reads functions.
+
+use serde_json::Value;
+
+use super::fields::Fields;
+use crate::hs3::document::Function;
+use crate::pyhf::names::{nearest, quoted};
+use crate::pyhf::problem::Report;
+
+/// Types that are read.
+const KNOWN: &[&str] = &["sum", "product", "polynomial", "generic_function", "generic", "interpolation0d"];
+
+/// Reads the keys of a function.
+pub(super) fn read(fields: &Fields<'_>, report: &mut Report) -> Option<Function> {
+    let kind = fields.text("type", report)?;
+    Some(match kind {
+        "sum" => Function::Sum { summands: fields.arguments("summands", report) },
+        "product" => Function::Product { factors: fields.arguments("factors", report) },
+        "polynomial" => {
+            let x = fields.argument("x", report);
+            Function::Polynomial { x, coefficients: fields.arguments("coefficients", report) }
+        }
+        "generic_function" | "generic" => {
+            Function::Generic { expression: fields.name("expression", report)? }
+        }
+        "interpolation0d" => {
+            let parameters = fields.arguments("vars", report);
+            let nominal = fields.number("nom", report);
+            let (low, high) = (fields.numbers("low", report), fields.numbers("high", report));
+            let codes = fields.items("interpolationCodes", "whole numbers", report);
+            let codes = codes.into_iter().map(|(value, place)| code(value, &place.path, report)).collect();
+            Function::Interpolation { parameters, nominal, low, high, codes }
+        }
+        other => {
+            if let Some(near) = nearest(other, KNOWN.iter().copied()) {
+                report.error(
+                    fields.path("type"),
+                    format!("There is no function type {}.", quoted(other)),
+                    format!("Did you mean {}?", quoted(near)),
+                );
+                return None;
+            }
+            fields.ignore_all();
+            Function::Unsupported { kind: other.to_owned() }
+        }
+    })
+}
+
+/// Reads ROOT's number of an interpolation code.
+fn code(value: &Value, path: &str, report: &mut Report) -> i64 {
+    value.as_i64().unwrap_or_else(|| {
+        report.error(
+            path.to_owned(),
+            "An interpolation code must be a whole number.",
+            "Write one of ROOT's codes, such as 4.",
+        );
+        -1
+    })
+}

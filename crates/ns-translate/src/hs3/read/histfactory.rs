@@ -1,0 +1,221 @@
+//! Reads `histfactory_dist`: the samples of a channel with their modifiers.
+
+use serde_json::Value;
+
+use super::data;
+use super::fields::Fields;
+use crate::hs3::document::{Effect, HistFactory, Interpolation, Modifier, Placed, Sample, WrittenConstraint};
+use crate::pyhf::expect::{self, ValueLocation, lower};
+use crate::pyhf::names::{list, nearest, quoted};
+use crate::pyhf::problem::Report;
+
+/// Types of modifiers, with the older word for normsys.
+const TYPES: [&str; 7] =
+    ["normfactor", "normsys", "histosys", "shapesys", "shapefactor", "staterror", "overallsys"];
+
+/// Reads the axes and samples of a channel.
+pub(super) fn read(fields: &Fields<'_>, report: &mut Report) -> HistFactory {
+    let axes = data::axes(fields, report);
+    let default = fields.optional("default_interpolation");
+    let default =
+        default.and_then(|value| structure(value, &fields.location("default_interpolation"), report));
+    let items = fields.items("samples", "samples", report);
+    let samples = items.into_iter().filter_map(|(value, place)| sample(value, place, &default, report));
+    HistFactory { axes, samples: samples.collect() }
+}
+
+fn sample(
+    value: &Value,
+    mut place: ValueLocation,
+    default: &Option<Placed<Interpolation>>,
+    report: &mut Report,
+) -> Option<Sample> {
+    let path = place.path.clone();
+    let name = value.get("name").and_then(Value::as_str);
+    if let Some(name) = name {
+        place.what = format!("Sample {}", quoted(name));
+    }
+    let fields = Fields::of(value, place, report)?;
+    fields.ignore(&["name"]);
+    let (mut contents, mut errors) = (Vec::new(), None);
+    if let Some(value) = fields.required("data", report)
+        && let Some(inner) = Fields::of(value, fields.location("data"), report)
+    {
+        contents = inner.numbers("contents", report);
+        if inner.has("errors") {
+            errors = Some(inner.numbers("errors", report));
+        }
+        inner.ignore(&["errors"]);
+        inner.finish(report);
+    }
+    let modifiers = match fields.optional("modifiers") {
+        None => Vec::new(),
+        Some(_) => {
+            let items = fields.items("modifiers", "modifiers", report);
+            items.into_iter().filter_map(|(value, place)| modifier(value, place, default, report)).collect()
+        }
+    };
+    fields.finish(report);
+    let name = name.map_or_else(|| path.clone(), str::to_owned);
+    Some(Sample { name, path, contents, errors, modifiers })
+}
+
+fn modifier(
+    value: &Value,
+    mut place: ValueLocation,
+    default: &Option<Placed<Interpolation>>,
+    report: &mut Report,
+) -> Option<Modifier> {
+    let path = place.path.clone();
+    let name = value.get("name").and_then(Value::as_str);
+    if let Some(name) = name {
+        place.what = format!("Modifier {}", quoted(name));
+    }
+    let fields = Fields::of(value, place, report)?;
+    fields.ignore(&["name"]);
+    let kind = fields.text("type", report)?;
+    let effect = match kind {
+        "normfactor" => Effect::NormFactor,
+        "normsys" | "overallsys" => {
+            let inner = payload(&fields, report)?;
+            let effect = Effect::NormSys { hi: inner.number("hi", report), lo: inner.number("lo", report) };
+            inner.finish(report);
+            effect
+        }
+        "histosys" => {
+            let inner = payload(&fields, report)?;
+            let (hi, lo) = (template(&inner, "hi", report), template(&inner, "lo", report));
+            inner.finish(report);
+            Effect::HistoSys { hi, lo }
+        }
+        "shapesys" => {
+            let relative = match fields.has("data") {
+                false => None,
+                true => {
+                    let inner = payload(&fields, report)?;
+                    let values = inner.numbers("vals", report);
+                    inner.finish(report);
+                    Some(values)
+                }
+            };
+            fields.ignore(&["data"]);
+            Effect::ShapeSys { relative }
+        }
+        "shapefactor" => Effect::ShapeFactor,
+        "staterror" => Effect::StatError,
+        other => {
+            let near = nearest(other, TYPES.iter().copied());
+            report.error(
+                fields.path("type"),
+                format!("There is no modifier type {}.", quoted(other)),
+                near.map_or_else(
+                    || list("The types are", &TYPES),
+                    |near| format!("Did you mean {}?", quoted(near)),
+                ),
+            );
+            return None;
+        }
+    };
+    let mut parameters: Vec<String> =
+        fields.optional_names("parameters", report).into_iter().map(|name| name.value).collect();
+    if let Some(parameter) = fields.optional_name("parameter", report) {
+        parameters.insert(0, parameter.value);
+    }
+    let constraint = constraint(&fields, report);
+    let interpolation = match fields.optional("interpolation") {
+        Some(value) => interpolation(value, &fields.location("interpolation"), report),
+        None => default.clone(),
+    };
+    fields.finish(report);
+    let name = name.map(str::to_owned).or_else(|| parameters.first().cloned());
+    let name = name.unwrap_or_else(|| kind.to_owned());
+    Some(Modifier { name, path, effect, parameters, constraint, interpolation })
+}
+
+/// Returns the object under `data`.
+fn payload<'a>(fields: &Fields<'a>, report: &mut Report) -> Option<Fields<'a>> {
+    let value = fields.required("data", report)?;
+    Fields::of(value, fields.location("data"), report)
+}
+
+/// Reads the contents of a varied histogram.
+fn template(fields: &Fields<'_>, key: &'static str, report: &mut Report) -> Vec<f64> {
+    let Some(value) = fields.required(key, report) else { return Vec::new() };
+    let Some(inner) = Fields::of(value, fields.location(key), report) else { return Vec::new() };
+    let contents = inner.numbers("contents", report);
+    inner.ignore(&["errors"]);
+    inner.finish(report);
+    contents
+}
+
+/// Reads the constraint, for which every dialect has words of its own.
+fn constraint(fields: &Fields<'_>, report: &mut Report) -> WrittenConstraint {
+    let kinds = ["Gauss", "Poisson", "LogNormal", "Const"];
+    let named = fields.optional_name("constraint_name", report);
+    let kind = fields.optional_name("constraint_type", report);
+    let either = fields.optional_name("constraint", report);
+    let many = fields.optional("constraints").is_some();
+    if many {
+        let items = fields.items("constraints", "names", report);
+        let read = |(value, place): (&Value, ValueLocation)| match value {
+            Value::Null => None,
+            value => {
+                let name = expect::string(value, &place, report)?.to_owned();
+                Some(Placed { value: name, path: place.path })
+            }
+        };
+        return WrittenConstraint::Distributions(items.into_iter().map(read).collect());
+    }
+    if let Some(name) = named {
+        return WrittenConstraint::Distribution(name);
+    }
+    match kind.or(either) {
+        None => WrittenConstraint::None,
+        Some(word) if kinds.contains(&word.value.as_str()) => WrittenConstraint::Kind(word),
+        Some(word) => WrittenConstraint::Distribution(word),
+    }
+}
+
+/// Reads how a modifier is interpolated: ROOT's number, a word of the text, or the structure of its next
+/// version.
+fn interpolation(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<Placed<Interpolation>> {
+    let path = place.path.clone();
+    match value {
+        Value::Number(number) if number.as_i64().is_some() => {
+            number.as_i64().map(|code| Placed { value: Interpolation::Number(code), path })
+        }
+        Value::String(word) => Some(Placed { value: Interpolation::Word(word.clone()), path }),
+        Value::Object(_) => structure(value, place, report),
+        other => {
+            report.error(
+                path,
+                format!("{} is {}.", place.what, expect::kind_of(other)),
+                "Write one of ROOT's numbers, a word such as \"poly6\", or {\"type\": .., \"in\": .., \"out\": ..}.",
+            );
+            None
+        }
+    }
+}
+
+fn structure(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<Placed<Interpolation>> {
+    let fields = Fields::of(value, place.clone(), report)?;
+    let kind = fields.text("type", report);
+    let inside = fields.text("in", report).map(str::to_owned);
+    let outside = fields.optional_name("out", report).map(|name| name.value);
+    let path = fields.here();
+    let kind_path = fields.path("type");
+    fields.finish(report);
+    let multiplies = match kind? {
+        "add" => false,
+        "mult" => true,
+        other => {
+            report.error(
+                kind_path,
+                format!("The 'type' of {} is {}.", lower(&place.what), quoted(other)),
+                "Write \"add\" or \"mult\".",
+            );
+            return None;
+        }
+    };
+    Some(Placed { value: Interpolation::Structure { multiplies, inside: inside?, outside }, path })
+}

@@ -1,0 +1,134 @@
+//! Reads the JSON tree of an HS3 file into a [`Document`], with every problem of its structure.
+
+mod analyses;
+mod data;
+mod distributions;
+mod fields;
+mod functions;
+mod histfactory;
+
+use serde_json::Value;
+
+use crate::pyhf::expect::{self, ValueLocation};
+use crate::pyhf::names::{LONGEST, quoted};
+use crate::pyhf::problem::Report;
+
+use super::document::{Document, Named};
+use fields::Fields;
+
+/// Reads a document. Parts that cannot be read are left out, and reported.
+pub(super) fn read(tree: &Value, report: &mut Report) -> Document {
+    let place = ValueLocation::new("", "The document");
+    let Some(fields) = Fields::of(tree, place, report) else { return Document::default() };
+    let mut document = Document { from_root: metadata(&fields, report), ..Document::default() };
+    // What is in `misc` is not part of the model, but ROOT keeps there which parameters are constant.
+    if let Some(misc) = fields.optional("misc") {
+        document.constants = constants(misc);
+    }
+    let from_root = document.from_root;
+    let mut sections = Sections { document: &fields, broken: Vec::new(), report };
+    document.distributions = sections.parts("distributions", "Distribution", |fields, report| {
+        distributions::read(fields, from_root, report)
+    });
+    document.functions = sections.parts("functions", "Function", functions::read);
+    document.data = sections.parts("data", "Data set", data::read);
+    document.likelihoods = sections.parts("likelihoods", "Likelihood", analyses::likelihood);
+    document.domains = sections.parts("domains", "Domain", analyses::domain);
+    document.points = sections.parts("parameter_points", "Parameter point", analyses::point);
+    document.analyses = sections.parts("analyses", "Analysis", analyses::analysis);
+    document.broken = sections.broken;
+    fields.finish(report);
+    document
+}
+
+/// Reads the metadata. Returns whether ROOT or pyhs3 wrote the file.
+fn metadata(fields: &Fields<'_>, report: &mut Report) -> bool {
+    let Some(value) = fields.required("metadata", report) else { return false };
+    let place = ValueLocation::new("/metadata", "The metadata");
+    let Some(metadata) = Fields::of(value, place, report) else { return false };
+    if let Some(version) = metadata.text("hs3_version", report) {
+        // 0.1 was written by ROOT 6.26, before HistFactory modifiers named their parameters.
+        if !version.starts_with("0.2") && !version.starts_with("0.3") {
+            report.warn(
+                metadata.path("hs3_version"),
+                format!(
+                    "The file follows version {} of HS3; versions 0.2 and 0.3 are known.",
+                    quoted(version)
+                ),
+                "Check the result, because words may have changed their meaning.",
+            );
+        }
+    }
+    let packages = metadata.optional("packages").and_then(Value::as_array);
+    packages.is_some_and(|packages| {
+        let name = |package: &Value| package.get("name").and_then(Value::as_str).map(str::to_lowercase);
+        packages.iter().filter_map(name).any(|name| name == "root" || name == "pyhs3")
+    })
+}
+
+/// Returns the names that ROOT tags as constant.
+fn constants(misc: &Value) -> Vec<String> {
+    let attributes = misc.pointer("/ROOT_internal/attributes").and_then(Value::as_object);
+    let constant = |value: &Value| {
+        let tags = value.get("tags").and_then(Value::as_array);
+        tags.is_some_and(|tags| tags.iter().any(|tag| tag == "Constant"))
+    };
+    let named = attributes.into_iter().flatten().filter(|(_, value)| constant(value));
+    named.map(|(name, _)| name.clone()).collect()
+}
+
+/// The sections of the document: arrays of objects with names.
+struct Sections<'a, 'r> {
+    document: &'a Fields<'a>,
+    broken: Vec<String>,
+    report: &'r mut Report,
+}
+
+impl Sections<'_, '_> {
+    /// Reads the objects under a key; an absent section is empty.
+    fn parts<T>(
+        &mut self,
+        key: &'static str,
+        kind: &str,
+        mut read: impl FnMut(&Fields<'_>, &mut Report) -> Option<T>,
+    ) -> Vec<Named<T>> {
+        if self.document.optional(key).is_none() {
+            return Vec::new();
+        }
+        let report = &mut *self.report;
+        let mut named = Vec::new();
+        for (value, place) in self.document.items(key, "objects", report) {
+            let name = value.get("name").and_then(Value::as_str).unwrap_or_default();
+            let what = match name {
+                "" => format!("A {}", kind.to_lowercase()),
+                name => format!("{kind} {}", quoted(name)),
+            };
+            let place = ValueLocation::new(place.path, what);
+            let path = place.path.clone();
+            let Some(fields) = Fields::of(value, place, report) else { continue };
+            let name = fields.text("name", report).map(str::to_owned);
+            let content = read(&fields, report);
+            // Without the content it is not known which keys belong there.
+            if content.is_some() {
+                fields.finish(report);
+            }
+            let Some(name) = name else { continue };
+            let Some(content) = content else {
+                self.broken.push(name);
+                continue;
+            };
+            if name.is_empty() || name.len() > LONGEST {
+                report.error(
+                    format!("{path}/name"),
+                    format!(
+                        "The name of a {} is empty, or longer than {LONGEST} bytes.",
+                        expect::lower(kind)
+                    ),
+                    "Give it another name.",
+                );
+            }
+            named.push(Named { name, path, content });
+        }
+        named
+    }
+}

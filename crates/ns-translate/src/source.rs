@@ -1,0 +1,132 @@
+//! A file that models are made of, whatever its format.
+
+use ns_core::Model;
+
+use crate::hs3::{Hs3, is_hs3};
+use crate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError};
+
+/// A pyhf workspace or an HS3 model. Its keys decide which it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelSource {
+    /// A pyhf workspace.
+    Pyhf(Workspace),
+    /// An HS3 model.
+    Hs3(Hs3),
+}
+
+impl ModelSource {
+    /// Reads JSON text.
+    ///
+    /// # Errors
+    /// Those of [`Workspace::from_slice`] and [`Hs3::from_slice`].
+    pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
+        Self::from_slice_patched(text, &[], DigestCheck::Verify)
+    }
+
+    /// Reads JSON text and applies patches, which only workspaces can have.
+    ///
+    /// # Errors
+    /// Those of [`Workspace::from_slice_patched`] and [`Hs3::from_slice`];
+    /// [`WorkspaceError::NotForHs3`] for an HS3 file with patches.
+    pub fn from_slice_patched(
+        text: &[u8],
+        patches: &[Patch],
+        check: DigestCheck,
+    ) -> Result<Self, WorkspaceError> {
+        // Most files are workspaces that follow the schema; only the others are looked at twice.
+        if patches.is_empty()
+            && let Some(workspace) = Workspace::quick(text)
+        {
+            return Ok(Self::Pyhf(workspace));
+        }
+        if !is_hs3(text) {
+            return Workspace::from_slice_patched(text, patches, check).map(Self::Pyhf);
+        }
+        if !patches.is_empty() {
+            return Err(WorkspaceError::NotForHs3 {
+                what: "a patch",
+                remedy: "Change the file, or leave the patch out.",
+            });
+        }
+        Hs3::from_slice(text).map(Self::Hs3)
+    }
+
+    /// Returns the names of the measurements of a workspace, or of the analyses of an HS3 file.
+    #[must_use]
+    pub fn measurement_names(&self) -> Vec<String> {
+        match self {
+            Self::Pyhf(workspace) => workspace.measurement_names().into_iter().map(str::to_owned).collect(),
+            Self::Hs3(hs3) => hs3.analysis_names(),
+        }
+    }
+
+    /// Returns the names of all channels.
+    #[must_use]
+    pub fn channel_names(&self) -> Vec<&str> {
+        match self {
+            Self::Pyhf(workspace) => workspace.channel_names(),
+            Self::Hs3(hs3) => hs3.channel_names(),
+        }
+    }
+
+    /// Returns the source with some of its channels.
+    ///
+    /// # Errors
+    /// If a channel does not exist, is both kept and left out, or if no channel is left.
+    pub fn select_channels(self, selection: &ChannelSelection) -> Result<Self, WorkspaceError> {
+        match self {
+            Self::Pyhf(workspace) => workspace.select_channels(selection).map(Self::Pyhf),
+            Self::Hs3(hs3) => hs3.select_channels(selection).map(Self::Hs3),
+        }
+    }
+
+    /// Returns all errors and warnings, for every measurement or analysis.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        match self {
+            Self::Pyhf(workspace) => workspace.validate(),
+            Self::Hs3(hs3) => hs3.validate(),
+        }
+    }
+
+    /// Makes the model of one measurement or analysis.
+    ///
+    /// # Errors
+    /// Those of [`Workspace::model`] and [`Hs3::model`].
+    pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
+        match self {
+            Self::Pyhf(workspace) => workspace.model(options),
+            Self::Hs3(hs3) => hs3.model(options),
+        }
+    }
+
+    /// Returns the workspace or the HS3 file as JSON text, without channels that were left out.
+    ///
+    /// # Errors
+    /// If the text cannot be written.
+    pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
+        match self {
+            Self::Pyhf(workspace) => serde_json::to_vec(workspace),
+            Self::Hs3(hs3) => hs3.to_json(),
+        }
+    }
+
+    /// Returns the warnings about parts that were corrected or left out when a workspace was read. What
+    /// [`Self::to_json`] writes does not contain their cause.
+    #[must_use]
+    pub fn reading_warnings(&self) -> &[Problem] {
+        match self {
+            Self::Pyhf(workspace) => workspace.reading_warnings(),
+            Self::Hs3(_) => &[],
+        }
+    }
+
+    /// Replaces the warnings of [`Self::reading_warnings`].
+    #[must_use]
+    pub fn with_reading_warnings(self, warnings: Vec<Problem>) -> Self {
+        match self {
+            Self::Pyhf(workspace) => Self::Pyhf(workspace.with_reading_warnings(warnings)),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Expressions such as `300*mu*pow(1.1, theta)`: text is parsed to an [`Expression`].
+//!
+//! ```
+//! # fn main() -> Result<(), ns_unbinned::expression::ExpressionError> {
+//! use ns_unbinned::expression::Expression;
+//!
+//! let yields = Expression::parse("300*mu*pow(1.1, theta)")?;
+//! assert_eq!(yields.names(), ["mu", "theta"]);
+//! assert_eq!(yields.value(|i| [2.0, 0.0][i]), 600.0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The language is that of section 3.1 of the HS3 text, version 0.2.9, with what ROOT writes besides: the
+//! conditional operator `a ? b : c` and functions with the prefix `TMath::`. Logical values are numbers: 0 is
+//! false, everything else is true, and comparisons give 0 or 1.
+
+mod error;
+mod evaluate;
+mod function;
+mod node;
+mod parse;
+mod tape;
+mod token;
+
+pub use error::{ExpressionError, Mistake};
+pub use function::Function;
+pub use node::{Binary, Expression, Node, Unary};
+pub use parse::{LONGEST, NESTING};
+
+#[cfg(test)]
+mod tests;

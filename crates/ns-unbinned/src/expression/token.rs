@@ -1,0 +1,82 @@
+//! The tokens of an expression.
+
+use std::ops::Range;
+
+use logos::Logos;
+
+use super::error::{ExpressionError, Mistake};
+
+/// A token; white space lies between them.
+#[derive(Logos, Debug, Clone, Copy, PartialEq)]
+#[logos(skip r"[ \t\r\n]+")]
+pub(super) enum Token<'a> {
+    #[regex(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", |lexer| lexer.slice().parse().ok())]
+    Number(f64),
+    #[regex(r"[A-Za-z_][A-Za-z0-9_]*(::[A-Za-z_][A-Za-z0-9_]*)*")]
+    Name(&'a str),
+    #[token("+")]
+    Plus,
+    #[token("-")]
+    Minus,
+    #[token("*")]
+    Times,
+    #[token("/")]
+    Over,
+    #[token("^")]
+    #[token("**")]
+    Power,
+    #[token("(")]
+    Open,
+    #[token(")")]
+    Close,
+    #[token(",")]
+    Comma,
+    #[token("?")]
+    Question,
+    #[token(":")]
+    Colon,
+    #[token("!")]
+    Not,
+    #[token("&&")]
+    And,
+    #[token("||")]
+    Or,
+    #[token("==")]
+    AlmostEqual,
+    #[token("===")]
+    Equal,
+    #[token("!=")]
+    NotAlmostEqual,
+    #[token("!==")]
+    NotEqual,
+    #[token("<")]
+    Less,
+    #[token("<=")]
+    LessOrEqual,
+    #[token(">")]
+    Greater,
+    #[token(">=")]
+    GreaterOrEqual,
+}
+
+/// Splits a text into tokens with their places.
+///
+/// # Errors
+/// [`Mistake::Character`] for a character that no token has, and [`Mistake::Number`] for a number that is not
+/// finite.
+pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>, ExpressionError> {
+    let mut tokens = Vec::new();
+    for (token, place) in Token::lexer(text).spanned() {
+        match token {
+            Ok(Token::Number(x)) if !x.is_finite() => {
+                return Err(ExpressionError::at(text, place.start, Mistake::Number));
+            }
+            Ok(token) => tokens.push((token, place)),
+            Err(()) => {
+                let found = text.get(place.start..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
+                return Err(ExpressionError::at(text, place.start, Mistake::Character { found }));
+            }
+        }
+    }
+    Ok(tokens)
+}

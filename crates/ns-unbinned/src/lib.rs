@@ -1,0 +1,3 @@
+//! What only models of events have: expressions, as they are written in HS3 files.
+
+pub mod expression;
