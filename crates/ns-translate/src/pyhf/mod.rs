@@ -22,12 +22,14 @@
 //! is accepted with a warning. All problems of a file are reported at once.
 
 mod build;
+mod contents;
 mod declare;
 mod diagnose;
 mod document;
 mod edit;
 mod error;
 mod input;
+mod layout;
 mod mark;
 mod names;
 mod parse;
@@ -40,9 +42,11 @@ mod tolerate;
 mod workspace;
 mod written;
 
+pub use contents::{ChannelRow, Contents, ParameterRow, ProblemRow, SampleRow};
 pub use edit::{Change, ChannelSelection, Combine, Edited, Join, Operation, Prune, Rename};
 pub use error::WorkspaceError;
 pub use input::{file_of, read_file, read_from};
+pub use layout::to_text;
 pub use patch::{DigestAlgorithm, DigestCheck, Patch, PatchArgument, Patchset};
 pub use problem::{Problem, Report, Severity};
 pub use summary::{ChannelSummary, MeasurementSummary, ParameterSummary, Summary};
