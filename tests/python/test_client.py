@@ -52,6 +52,12 @@ def test_results_are_those_of_the_library(client):
     for workspace in (kept, SIMPLE, json.loads(SIMPLE.read_text()), SIMPLE.read_text()):
         result = client.fit(workspace)
         assert result["bestfit"] == list(nextstat.fit(model).bestfit)
+    counts = model.observed_data()
+    n_main = len(model.observed_data(include_auxdata=False))
+    sets = [{"main": list(counts[:n_main]), "aux": list(counts[n_main:])}, {"main": [x + 1 for x in counts[:n_main]]}]
+    batch = client.fit_batch(kept, sets)
+    there = nextstat.fit_batch(model, [counts, [x + 1 for x in counts[:n_main]] + list(counts[n_main:])])
+    assert batch["bestfit"] == there.bestfit.tolist() and batch["n_converged"] == 2
     limit = client.upper_limit(kept, cl=0.9)
     assert limit["observed"] == nextstat.upper_limit(model, cl=0.9).observed
     test = client.hypotest(kept, 1.0, test_stat="q")

@@ -20,7 +20,7 @@ impl Devices {
     /// # Errors
     /// If the system cannot start the threads.
     pub(crate) fn start(execution: Execution) -> std::io::Result<Self> {
-        let cpu = Arc::new(Pool::start(execution.resolved_threads())?);
+        let cpu = Arc::new(Pool::start(execution.resolved_threads(), true)?);
         Ok(Self { execution, cpu, gpus: Mutex::default() })
     }
 
@@ -43,7 +43,7 @@ impl Devices {
         if let Some((_, pool)) = gpus.iter().find(|(known, _)| *known == device) {
             return Ok(Arc::clone(pool));
         }
-        let pool = Pool::start(1).map_err(|error| SessionError::DeviceUnavailable {
+        let pool = Pool::start(1, false).map_err(|error| SessionError::DeviceUnavailable {
             device,
             reason: error.to_string(),
             remedy: "Let the server start more threads".into(),

@@ -97,6 +97,12 @@ class _Functions:
         """Finds the best fit. With `plot`, returns the picture of pulls (svg, png or pdf) as bytes."""
         return self._analysis("fit", model, options, plot=plot, device=device)
 
+    def fit_batch(self, model: ModelLike, datasets: Any, *, device: str | None = None,
+                  progress: Progress | None = None, **options: Any) -> Any:
+        """Fits many data sets, each an object with `main` and, unless observed, `aux`."""
+        options = {"covariance": False, **options}
+        return self._analysis("fit-batch", model, options, device=device, progress=progress, datasets=list(datasets))
+
     def profile_scan(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
                      progress: Progress | None = None, **options: Any) -> Any:
         """Scans the profile likelihood. Options as `first={"param": ..., "start": ..., "stop": ..., "points": ...}`."""

@@ -2,6 +2,7 @@
 
 mod combine;
 mod fit;
+mod fit_batch;
 mod gof;
 mod hypotest;
 mod hypotest_toys;
@@ -21,6 +22,7 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use combine::CombineBody;
 pub(crate) use fit::FitBody;
+pub(crate) use fit_batch::FitBatchBody;
 pub(crate) use gof::GofBody;
 pub(crate) use hypotest::HypotestBody;
 pub(crate) use hypotest_toys::HypotestToysBody;
@@ -87,6 +89,7 @@ macro_rules! each_analysis {
     ($call:ident) => {
         $call!(
             crate::analyses::FitBody,
+            crate::analyses::FitBatchBody,
             crate::analyses::ScanBody,
             crate::analyses::RankingBody,
             crate::analyses::HypotestBody,

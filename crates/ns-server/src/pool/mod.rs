@@ -3,6 +3,8 @@
 //! Every batch of fits is cut into pieces of a few tens of milliseconds. A thread that is free takes the piece of
 //! the request that has used the least time so far, so that short requests pass long ones; among requests of one
 //! level, that of the client who was served least. Short pieces of one model that wait together become one batch.
+//! One thread more takes nothing but short pieces of new requests, and the operating system shares the cores between
+//! it and the others: so a fit need not wait for the end of a piece of toys either.
 
 mod queue;
 mod session;
@@ -13,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use queue::{Piece, Queue};
+use queue::{Piece, Queue, Takes};
 pub(crate) use session::PooledSession;
 pub(crate) use split::Pace;
 
@@ -74,18 +76,19 @@ impl Shared {
 }
 
 impl Pool {
-    /// Starts the threads of a pool, at least one.
+    /// Starts the threads of a pool, at least one, and with `express` one more for short pieces.
     ///
     /// # Errors
     /// If the system cannot start a thread.
-    pub(crate) fn start(threads: usize) -> std::io::Result<Self> {
+    pub(crate) fn start(threads: usize, express: bool) -> std::io::Result<Self> {
         let threads = threads.max(1);
         let shared = Arc::new(Shared { threads, queue: Mutex::new(Queue::default()), wake: Condvar::new() });
         let pool = Self { shared };
-        for number in 0..threads {
+        for number in 0..threads + usize::from(express) {
             let shared = Arc::clone(&pool.shared);
+            let takes = if number < threads { Takes::All } else { Takes::Short };
             let name = format!("fits-{number}");
-            std::thread::Builder::new().name(name).spawn(move || worker::work(&shared))?;
+            std::thread::Builder::new().name(name).spawn(move || worker::work(&shared, takes))?;
         }
         Ok(pool)
     }
@@ -103,7 +106,8 @@ impl Pool {
     /// Adds a piece to the queue.
     fn submit(&self, piece: Piece) {
         self.shared.lock().push(piece);
-        self.shared.wake.notify_one();
+        // The thread that one notification wakes may be the one that takes only short pieces.
+        self.shared.wake.notify_all();
     }
 }
 

@@ -16,11 +16,20 @@ const LEVELS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5
 /// Time after which a client's share counts half.
 const HALF_LIFE_S: f64 = 10.0;
 
-/// Longest batch that is gathered from the pieces of several requests.
+/// Longest batch that is gathered from the pieces of several requests. Shorter pieces count as short.
 const GATHERED: Duration = Duration::from_millis(20);
 
 /// Pieces that are expected to take longer leave one thread free for others.
 const LONG: Duration = Duration::from_millis(100);
+
+/// Which pieces a thread takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// All pieces.
+    All,
+    /// Short pieces of new requests.
+    Short,
+}
 
 /// Some tasks of a request on one session, which a thread runs without a break.
 pub(super) struct Piece {
@@ -44,6 +53,12 @@ impl Piece {
 
     fn is_long(&self) -> bool {
         self.expected.is_some_and(|time| time > LONG)
+    }
+
+    /// Returns whether the piece is of a new request and expected to be short. The first fits of a model are
+    /// assumed to be.
+    fn is_short(&self) -> bool {
+        self.level() == 0 && self.expected.is_none_or(|time| time < GATHERED)
     }
 
     /// Returns whether both pieces may be run as one batch.
@@ -107,11 +122,15 @@ impl Queue {
     }
 
     /// Takes the pieces that a thread runs next as one batch, and whether they count as long. `threads` is the
-    /// number of threads of the pool.
-    pub(super) fn take(&mut self, threads: usize) -> Option<(Vec<Piece>, bool)> {
+    /// number of threads of the pool that take all pieces.
+    pub(super) fn take(&mut self, threads: usize, takes: Takes) -> Option<(Vec<Piece>, bool)> {
         let full = self.long + 1 >= threads.max(2);
         let share = |piece: &Piece| self.served.get(&piece.ticket.client).map_or(0.0, Served::now);
-        let open = self.pieces.iter().enumerate().filter(|(_, piece)| !(full && piece.is_long()));
+        let may = |piece: &Piece| match takes {
+            Takes::All => !(full && piece.is_long()),
+            Takes::Short => piece.is_short(),
+        };
+        let open = self.pieces.iter().enumerate().filter(|(_, piece)| may(piece));
         let (first, _) = open
             .map(|(i, piece)| (i, (piece.level(), share(piece))))
             .min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))?;

@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use ns_core::{Control, FitTask, TaskOutcome};
 
-use super::queue::{Failure, Piece, Reply};
+use super::queue::{Failure, Piece, Reply, Takes};
 use super::{Shared, Ticket};
 
-/// Runs pieces until the pool is closed.
-pub(super) fn work(shared: &Shared) {
+/// Runs the pieces that the thread takes until the pool is closed.
+pub(super) fn work(shared: &Shared, takes: Takes) {
     let mut queue = shared.lock();
     loop {
-        if let Some((batch, long)) = queue.take(shared.threads) {
+        if let Some((batch, long)) = queue.take(shared.threads, takes) {
             drop(queue);
             let tickets: Vec<Arc<Ticket>> = batch.iter().map(|piece| Arc::clone(&piece.ticket)).collect();
             let started = Instant::now();
@@ -22,7 +22,7 @@ pub(super) fn work(shared: &Shared) {
             queue.done(&tickets, started.elapsed(), long);
             if long {
                 // A long piece that another thread had to leave may start now.
-                shared.wake.notify_one();
+                shared.wake.notify_all();
             }
         } else if queue.is_closed() {
             return;

@@ -31,6 +31,7 @@ fn the_description_has_every_path_and_every_schema_that_it_names() {
     let paths = document["paths"].as_object().unwrap();
     for name in [
         "fit",
+        "fit-batch",
         "scan",
         "ranking",
         "hypotest",
