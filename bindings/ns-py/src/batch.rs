@@ -119,12 +119,7 @@ impl BatchResult {
         let errors: Vec<Option<String>> = (0..n).map(|i| batch.failure(&model.inner, i)).collect();
         let (n_converged, n_error) = (batch.n_converged(), errors.iter().flatten().count());
         let mut warnings = model.inner.warnings.clone();
-        if n_converged < n {
-            warnings.push(format!(
-                "{} of {n} fits did not converge, {n_error} have no result: see converged and errors",
-                n - n_converged - n_error
-            ));
-        }
+        warnings.extend(batch.warning());
         let twice_nll = nll.iter().map(|x| 2.0 * x).collect();
         Ok(Self {
             parameter_names: batch.parameter_names,

@@ -1,13 +1,11 @@
 //! Shared code of the commands whose result is a workspace. The workspace goes to a file or to standard
 //! output, so that it can be piped. A report of the changes goes to standard error.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ns_translate::pyhf::{Edited, Operation, Problem, Workspace, WorkspaceError};
+use ns_translate::pyhf::{Edited, Operation, Problem, Workspace, WorkspaceError, to_text};
 use serde::Serialize;
-use serde_json::ser::Formatter;
 
 use crate::args::{Format, OutputArgs};
 use crate::error::CliError;
@@ -74,79 +72,10 @@ pub(crate) fn failed(path: &Path, source: WorkspaceError) -> CliError {
     CliError::Workspace { origin: load::shown(path), source }
 }
 
-/// Writes the workspace as JSON in the layout of [`Lines`].
+/// Writes the workspace as JSON text in the layout of [`to_text`].
 ///
 /// # Errors
 /// If the workspace cannot be written.
 pub(crate) fn write(output: Output, workspace: &impl Serialize) -> Result<(), CliError> {
-    let mut bytes = Vec::with_capacity(1 << 16);
-    workspace.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Lines::default()))?;
-    bytes.push(b'\n');
-    output.deliver(&bytes)
-}
-
-/// JSON layout with one line for each object in an array and for each key of the outermost object. Each
-/// modifier then has its own line, arrays of numbers stay on one line, and versions of a file can be compared
-/// line by line.
-#[derive(Default)]
-struct Lines {
-    depth: usize,
-    /// For each open container, from the outermost to the innermost, whether it is an array.
-    array: Vec<bool>,
-}
-
-impl Lines {
-    fn new_line<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b"\n")?;
-        (0..self.depth).try_for_each(|_| writer.write_all(b"  "))
-    }
-}
-
-impl Formatter for Lines {
-    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.array.push(true);
-        writer.write_all(b"[")
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.array.pop();
-        writer.write_all(b"]")
-    }
-
-    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        if self.array.last() == Some(&true) {
-            self.new_line(writer)?;
-        }
-        self.array.push(false);
-        self.depth += 1;
-        writer.write_all(b"{")
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.array.pop();
-        self.depth -= 1;
-        if self.depth == 0 {
-            writer.write_all(b"\n")?;
-        }
-        writer.write_all(b"}")
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if !first {
-            writer.write_all(b",")?;
-        }
-        match (self.depth, first) {
-            (1, _) => self.new_line(writer),
-            (_, true) => Ok(()),
-            (_, false) => writer.write_all(b" "),
-        }
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b",") }
-    }
+    output.deliver(&to_text(workspace)?)
 }

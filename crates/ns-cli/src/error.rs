@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use ns_core::SessionError;
 use ns_inference::InferenceError;
-use ns_inference::toys::store::StoreError;
+use ns_inference::toys::store::{SavedRunError, StoreError};
 use ns_translate::pyhf::WorkspaceError;
 use ns_viz::PictureError;
 use thiserror::Error;
@@ -92,6 +92,15 @@ pub(crate) enum CliError {
     /// The result cannot be written as JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
+}
+
+impl From<SavedRunError> for CliError {
+    fn from(error: SavedRunError) -> Self {
+        match error {
+            SavedRunError::Store(error) => error.into(),
+            SavedRunError::Inference(error) => error.into(),
+        }
+    }
 }
 
 /// Returns whether an error that occurred while a file was written comes from wrong usage, such as a missing

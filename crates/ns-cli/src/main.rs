@@ -14,7 +14,6 @@ mod load;
 mod output;
 mod plot;
 mod progress;
-mod record;
 mod save;
 mod start;
 mod streams;

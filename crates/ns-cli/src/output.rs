@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use ns_core::plain_lines;
-use ns_inference::report::{Part, Report};
+use ns_inference::report::{Part, Report, to_json};
 use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 
@@ -86,7 +86,7 @@ impl Output {
             }
         }
         let bytes = match self.format {
-            Format::Json => crate::record::to_json(result)?,
+            Format::Json => to_json(result)?,
             Format::Table => (plain_lines(&table::render(parts)).into_owned() + "\n").into_bytes(),
         };
         self.deliver(&bytes)

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use ns_core::{Control, Model, Session};
-use ns_inference::InferenceError;
 use ns_inference::report::Part;
-use ns_inference::toys::store::{StoredRow, ToyDestination};
+use ns_inference::toys::store::{SavedRun, Saving, StoredRow, ToyDestination, run_saved};
 use ns_inference::toys::{PreparedToys, RowSink, Shard};
 
 use crate::error::CliError;
@@ -68,88 +67,38 @@ impl SaveArgs {
     /// including those of an earlier run.
     ///
     /// # Errors
-    /// If the device fails, the file cannot be written, or the run was interrupted before any toy was
-    /// finished.
+    /// As [`run_saved`].
     pub(crate) fn run<'a, R: StoredRow>(
         &self,
         place: Option<ToyDestination>,
-        mut test: PreparedToys<'a, R>,
-        (model, session): (&'a Model, &'a dyn Session),
+        test: PreparedToys<'a, R>,
+        job: (&'a Model, &'a dyn Session),
         control: Control<'_>,
         sink: &mut dyn RowSink<R>,
     ) -> Result<Done, CliError> {
-        let (mut earlier, mut rows) = (0, 0);
-        let shard = R::origin(test.header()).shard;
-        let mut take = |some: &[R]| {
-            rows += some.len() as u64;
-            sink.rows(some)
-        };
-        let run = if let Some(place) = place {
-            let mut recording = place.begin::<R>(test.header())?;
-            recording.set_every(Duration::from_secs_f64(self.save_every));
-            earlier = recording.n_there();
-            if earlier > 0 {
-                // The generating point of the earlier run is used, so that all toys come from exactly the
-                // same point.
-                let header = recording.header().clone();
-                test = PreparedToys::from_header(model, session, header, control)?.batch(self.batch);
-            }
-            let mut failure = None;
-            let run = test.run(&recording.missing(), control, &mut |some: &[R]| {
-                recording.add(some).map_err(|error| {
-                    failure = Some(error);
-                    InferenceError::Cancelled
-                })
-            });
-            let run = match failure {
-                Some(failure) => return Err(failure.into()),
-                None => run?,
-            };
-            recording.finish(|some| take(some).map_err(CliError::from))?;
-            run
-        } else {
-            test.run(&test.ranges(), control, &mut take)?
-        };
-        if run.interrupted && rows == 0 {
-            return Err(InferenceError::Cancelled.into());
-        }
-        let toys_per_s = (run.n_rows > 0 && run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
-        let saved = self.save.is_some();
-        Ok(Done { shard, saved, earlier, rows, interrupted: run.interrupted, toys_per_s })
+        let every = Duration::from_secs_f64(self.save_every);
+        let saving = place.map(|destination| Saving { destination, every });
+        let run = run_saved(saving, test, self.batch, job, control, sink)?;
+        Ok(Done { run, saved: self.save.is_some() })
     }
 }
 
 /// Summary of a finished or interrupted run of toys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {
-    shard: Shard,
+    pub(crate) run: SavedRun,
     saved: bool,
-    /// Number of rows that an earlier run had saved.
-    earlier: u64,
-    rows: u64,
-    pub(crate) interrupted: bool,
-    /// Toys per second of this run; `None` if it ran no toy.
-    pub(crate) toys_per_s: Option<f64>,
 }
 
 impl Done {
     /// Returns warnings that the result covers only part of the toys, because of an interrupt or a shard.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let mut list = Vec::new();
-        if self.interrupted {
-            let how = if self.saved { "; continue with --resume" } else { "" };
-            list.push(format!("interrupted: only the toys done by then are counted{how}"));
-        }
-        if self.shard != Shard::WHOLE {
-            let how = if self.saved { "; merge-toys gives those of the whole run" } else { "" };
-            list.push(format!("these are the numbers of shard {} alone{how}", self.shard));
-        }
-        list
+        self.run.warnings(self.saved)
     }
 
     /// Returns a line that says how many toys come from an earlier run; `None` if there are no such toys.
     pub(crate) fn about(&self) -> Option<Part> {
-        let text = || format!("{} of {} toys from an earlier run", self.earlier, self.rows);
-        (self.earlier > 0).then(|| Part::Text(text()))
+        let text = || format!("{} of {} toys from an earlier run", self.run.earlier, self.run.rows);
+        (self.run.earlier > 0).then(|| Part::Text(text()))
     }
 }

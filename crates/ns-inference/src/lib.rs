@@ -74,4 +74,4 @@ pub use toys::{
     FitToysOptions, FitToysResult, HypotestToysOptions, HypotestToysResult, ToyLimitOptions, ToyLimitResult,
     fit_toys, hypotest_toys, upper_limit_toys,
 };
-pub use yields::{YieldsAt, YieldsResult, expected_yields, postfit_yields, prefit_yields};
+pub use yields::{YieldsAt, YieldsResult, expected_yields, fitted_yields, postfit_yields, prefit_yields};

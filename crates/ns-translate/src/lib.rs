@@ -2,8 +2,10 @@
 //!
 //! The crate turns text into a checked [`ns_core::Model`]; it does not evaluate models.
 
+mod contents;
 pub mod hs3;
 pub mod pyhf;
 mod source;
 
+pub use contents::{ChannelRow, Contents, EventChannelRow, ParameterRow, ProblemRow, SampleRow};
 pub use source::ModelSource;

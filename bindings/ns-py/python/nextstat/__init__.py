@@ -58,8 +58,10 @@ from ._native import (
     upper_limit,
     yields,
 )
+from ._client import AsyncClient, Client
 from ._data import asimov_data, generate_asimov_data
 from ._pyhf import from_pyhf
+from ._requests import RemoteModel, ServerError
 from ._spellings import (
     HistFactoryModel,
     fit_toys_batch_gpu,
@@ -71,7 +73,9 @@ from ._spellings import (
 )
 
 __all__ = [
+    "AsyncClient",
     "BatchResult",
+    "Client",
     "ConvergenceError",
     "DeviceError",
     "DeviceInfo",
@@ -87,8 +91,10 @@ __all__ = [
     "NextstatError",
     "Picture",
     "RankingResult",
+    "RemoteModel",
     "ScanInterval",
     "ScanResult",
+    "ServerError",
     "SignificanceResult",
     "ToyLimitResult",
     "ToyTest",

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use clap::Args;
 use ns_core::{Control, Model};
-use ns_inference::report::{Report, RunInfo};
+use ns_inference::fit::MOST_WITH_COVARIANCE;
+use ns_inference::report::{Report, RunInfo, to_json};
 use ns_inference::{FitOptions, Opened, Work, fit, open_session_for, picture, postfit_yields, prefit_yields};
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
@@ -15,12 +16,7 @@ use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, PendingFile, distinct};
 use crate::plot::Plots;
-use crate::record::to_json;
 use crate::{interrupt, load};
-
-/// Largest number of parameters for which the result contains the covariance matrix. Larger matrices are
-/// written only to the file of `--covariance`.
-const COVARIANCE_LIMIT: usize = 500;
 
 /// Flags of `fit`.
 #[derive(Debug, Args)]
@@ -108,16 +104,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
         }
         _ => Ok(()),
     };
-    let mut unwritten = None;
-    if model.parameters.len() > COVARIANCE_LIMIT {
-        unwritten = result.covariance.take();
-        result.warnings.push(match &args.covariance {
-            Some(path) => format!("covariance is null: it is in {}", path.display()),
-            None => format!(
-                "covariance is null: with more than {COVARIANCE_LIMIT} parameters it is only written with --covariance FILE"
-            ),
-        });
-    }
+    let unwritten = result.take_large_covariance(args.covariance.as_deref());
     result.warnings.extend(plots.font_warning(&model));
     let ran = RunInfo::on(session.as_ref(), reason, started).about(&model, model.digest());
     let parts = result.parts(&model, &ran);
@@ -156,8 +143,9 @@ fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
 
 /// Returns the options of the fit, with the covariance if the result, a file or a picture needs it.
 fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, CliError> {
-    let covariance =
-        args.covariance.is_some() || plots.wanted(CORRELATION) || model.parameters.len() <= COVARIANCE_LIMIT;
+    let covariance = args.covariance.is_some()
+        || plots.wanted(CORRELATION)
+        || model.parameters.len() <= MOST_WITH_COVARIANCE;
     let mut options = args.data.options(model)?.covariance(covariance);
     for name in load::parameters(&args.minos, model) {
         options = options.minos(name);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use ns_inference::toys::{Summary, ToyTest};
-use ns_inference::{HypotestToysOptions, HypotestToysResult, TestStatistic, Work};
+use ns_inference::{HypotestToysOptions, HypotestToysResult, TestStatistic};
 
 use super::hypotest::statistics;
 use crate::args::{ModelArgs, real, whole};
@@ -52,24 +52,22 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
         return Err(CliError::Usage("--mu must be a finite number".to_owned()));
     }
     let place = args.save.claim(args.run.output.output.as_deref())?;
-    let shard = args.save.shard().range(args.n_toys);
-    let work = Work::Toys { toys: shard.end.saturating_sub(shard.start).saturating_mul(2), fits: 2 };
-    let job = Job::open(&args.model, &args.run, work)?;
     let options = HypotestToysOptions::default()
-        .fit(args.run.data.options(&job.model)?)
         .statistic(args.test_stat)
         .n_toys(args.n_toys)
         .seed(args.run.execution.seed())
         .shard(args.save.shard())
         .batch(args.save.batch());
+    let job = Job::open(&args.model, &args.run, options.work())?;
+    let options = options.fit(args.run.data.options(&job.model)?);
     let (result, observed, done) = job.work("toys", |model, session, control| {
         let test = ToyTest::prepare(model, session, args.mu, &options, control)?;
         let observed = test.header().converged;
         let mut summary = Summary::new(test.header()).expected_set(args.expected_set);
         let done = args.save.run(place, test, (model, session), control, &mut summary)?;
         let mut result = summary.finish();
-        result.toys_per_s = done.toys_per_s;
-        result.interrupted = done.interrupted;
+        result.toys_per_s = done.run.toys_per_s;
+        result.interrupted = done.run.interrupted;
         result.warnings.extend(done.warnings());
         Ok::<_, CliError>((result, observed, done))
     })?;

@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use clap::Args;
 use ns_inference::report::{Part, Report, RunInfo};
+use ns_translate::Contents;
 
 use crate::args::{ModelArgs, OutputArgs};
-use crate::contents::Contents;
+use crate::contents;
 use crate::error::{CliError, Exit};
 use crate::load;
 use crate::output::Output;
@@ -30,11 +31,8 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, CliError> {
     let output = Output::open(&args.output)?;
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let workspace = load::workspace(&args.model).map_err(failed)?;
-    let model = workspace.model(&load::options(&args.model)).map_err(failed)?;
-    let measurements = workspace.measurement_names();
-    let problems = workspace.validate().iter().map(Into::into).collect();
-    let contents = Contents::of(&model, measurements, problems);
-    let mut parts = contents.parts();
+    let (contents, model) = Contents::inspect(&workspace, &load::options(&args.model)).map_err(failed)?;
+    let mut parts = contents::parts(&contents);
     parts.push(Part::Text(format!("interpolation: {}", model.interpolation)));
     let ran = RunInfo::without_session(started).about(&model, model.digest());
     output.write(&Report { result: &contents, ran, parts }, &contents.warnings)?;

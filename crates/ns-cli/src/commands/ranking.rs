@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ns_inference::{Group, Impact, RankingOptions, Work, picture, ranking};
+use ns_inference::{Group, Impact, RankingOptions, picture, ranking};
 use ns_viz::Ranking;
 
 use crate::args::ModelArgs;
@@ -48,9 +48,6 @@ pub(crate) struct RankingArgs {
     plot: PlotArgs,
 }
 
-/// Largest number of parameters in the picture of a ranking without `--top`.
-const DRAWN: usize = 30;
-
 /// Runs the command. An interrupted ranking is written with the impacts that were finished. If the best fit
 /// did not converge, or none of the ranked parameters has an impact, the command ends with [`Exit::Failed`].
 ///
@@ -60,18 +57,13 @@ const DRAWN: usize = 30;
 pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
     let groups = args.group.as_deref().map(read_groups).transpose()?.unwrap_or_default();
-    // Impacts from the covariance need no further fits.
-    let refitted = args.impact.iter().filter(|impact| **impact != Impact::Covariance).count() as u64;
-    let work = Work::Ranking { per_parameter: refitted * if args.prefit { 4 } else { 2 } };
-    let job = Job::open(&args.model, &args.run, work)?;
-    let mut options = RankingOptions::default()
-        .fit(args.run.data.options(&job.model)?)
-        .impacts(args.impact.iter().copied())
-        .prefit(args.prefit);
+    let mut options = RankingOptions::default().impacts(args.impact.iter().copied()).prefit(args.prefit);
     let top = args.top.map(|n| n as usize);
     options.top = top;
     options.parameter.clone_from(&args.param);
     options.groups = groups;
+    let job = Job::open(&args.model, &args.run, options.work())?;
+    let options = options.fit(args.run.data.options(&job.model)?);
     let mut result =
         job.work("ranking", |model, session, control| ranking(model, session, &options, control))?;
     result.warnings.extend(plots.font_warning(&job.model));
@@ -80,7 +72,7 @@ pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     let exit = Exit::of(result.interrupted, result.converged && !without_any);
     job.finish(&result, &result.warnings, result.parts())?;
     plots.finish(exit, |_| {
-        let max_rows = Some(top.unwrap_or(DRAWN));
+        let max_rows = Some(top.unwrap_or(picture::MOST_RANKED));
         Ok(Ranking { max_rows, ..picture::ranking(&result) }.draw()?)
     })
 }

@@ -1,7 +1,7 @@
 //! `nextstat scan`: scans the profile likelihood in one or two parameters.
 
 use clap::Args;
-use ns_inference::{ScanAxis, ScanOptions, Work, picture, scan};
+use ns_inference::{ScanAxis, ScanOptions, picture, scan};
 
 use crate::args::{ModelArgs, real};
 use crate::data_args::RunArgs;
@@ -54,17 +54,16 @@ pub(crate) struct ScanArgs {
 /// result that cannot be written.
 pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
-    let second = args.param2.as_ref().map_or(1, |_| args.points2.unwrap_or(21));
-    let work = Work::Scan { points: u64::from(args.points) * u64::from(second) };
-    let job = Job::open(&args.model, &args.run, work)?;
     let axis = args.param.as_ref().map_or_else(ScanAxis::default, ScanAxis::param);
     let axis = axis.range(args.start, args.stop).points(args.points as usize);
-    let mut options = ScanOptions::new(axis).fit(args.run.data.options(&job.model)?);
+    let mut options = ScanOptions::new(axis);
     if let Some(name) = &args.param2 {
         let points = args.points2.unwrap_or(21) as usize;
         let second = ScanAxis::param(name).range(args.start2, args.stop2).points(points);
         options = options.second(second);
     }
+    let job = Job::open(&args.model, &args.run, options.work())?;
+    let options = options.fit(args.run.data.options(&job.model)?);
     let mut result = job.work("scan", |model, session, control| scan(model, session, &options, control))?;
     result.warnings.extend(plots.font_warning(&job.model));
     let exit = Exit::of(result.interrupted, result.usable());

@@ -101,8 +101,8 @@ pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
         let mut summary = FitToysSummary::new(test.header());
         let done = args.save.run(place, test, (model, session), control, &mut summary)?;
         let mut result = summary.finish();
-        result.toys_per_s = done.toys_per_s;
-        result.interrupted = done.interrupted;
+        result.toys_per_s = done.run.toys_per_s;
+        result.interrupted = done.run.interrupted;
         result.warnings.extend(done.warnings());
         Ok::<_, CliError>((result, done))
     })?;

@@ -3,13 +3,12 @@
 use std::time::Instant;
 
 use clap::Args;
-use ns_core::{Model, plain};
+use ns_core::plain;
 use ns_inference::present::count as count_of;
 use ns_inference::report::{Part, Report, RunInfo};
-use ns_translate::pyhf::{self, Severity, WorkspaceError};
+use ns_translate::Contents;
 
 use crate::args::{ModelArgs, OutputArgs};
-use crate::contents::{Contents, ProblemRow};
 use crate::error::{CliError, Exit};
 use crate::load;
 use crate::output::Output;
@@ -31,7 +30,9 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
     load::one_reader(&args.model.input, &args.model.patch)?;
     let output = Output::open(&args.output)?;
-    let (contents, model) = contents(&args.model)?;
+    let read = load::workspace(&args.model);
+    let (contents, model) = Contents::validate(read, &load::options(&args.model))
+        .map_err(|source| CliError::Workspace { origin: load::origin(&args.model), source })?;
     let ran = RunInfo::without_session(started);
     let ran = match &model {
         Some(model) => ran.about(model, model.digest()),
@@ -40,42 +41,6 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     let parts = vec![Part::Text(report(&patched(&args.model), &contents))];
     output.write(&Report { result: &contents, ran, parts }, &[])?;
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
-}
-
-/// Returns the contents and problems of the workspace, and its model; no model if the workspace has errors.
-fn contents(args: &ModelArgs) -> Result<(Contents, Option<Model>), CliError> {
-    let failed = |source| CliError::Workspace { origin: load::origin(args), source };
-    let workspace = match load::workspace(args) {
-        Ok(workspace) => workspace,
-        Err(error) => return broken(error).map(|contents| (contents, None)).map_err(failed),
-    };
-    let problems = workspace.validate();
-    let rows = problems.iter().map(ProblemRow::from).collect();
-    if problems.iter().any(|p| p.severity == Severity::Error) {
-        return Ok((Contents::broken(rows, 0), None));
-    }
-    let model = workspace.model(&load::options(args)).map_err(failed)?;
-    let measurements = workspace.measurement_names();
-    Ok((Contents::of(&model, measurements, rows), Some(model)))
-}
-
-/// Returns the contents of a workspace that could not be parsed: the problems that `error` lists. Any other
-/// error, such as a missing file, is returned unchanged.
-fn broken(error: WorkspaceError) -> Result<Contents, WorkspaceError> {
-    match error {
-        WorkspaceError::Invalid { report: pyhf::Report { problems, omitted } } => {
-            Ok(Contents::broken(problems.iter().map(ProblemRow::from).collect(), omitted))
-        }
-        WorkspaceError::Syntax { line, column, path, message, remedy } => {
-            let message = format!("not valid JSON at line {line}, column {column}: {message}");
-            let severity = Severity::Error.to_string();
-            Ok(Contents::broken(vec![ProblemRow { severity, path, message, remedy }], 0))
-        }
-        WorkspaceError::AfterPatch { patches, source } => {
-            broken(*source).map_err(|source| WorkspaceError::AfterPatch { patches, source: Box::new(source) })
-        }
-        other => Err(other),
-    }
 }
 
 /// Returns the names of the input and of the patches that were applied to it, because a problem may be in

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use ns_core::{Covariance, Model};
-use ns_inference::yields::MOST_WITH_COVARIANCE;
-use ns_inference::{Work, YieldsAt, expected_yields, fit, picture};
+use ns_inference::{Work, YieldsAt, expected_yields, fitted_yields, picture};
 
 use crate::args::ModelArgs;
 use crate::data_args::RunArgs;
@@ -64,10 +63,7 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
             Point::Init => YieldsAt::Prefit,
             Point::Given(point, covariance) => YieldsAt::Given(point, covariance.as_ref()),
             Point::BestFit => {
-                let matrix = model.parameters.len() <= MOST_WITH_COVARIANCE;
-                let result = fit(model, session, &options.clone().covariance(matrix), control)?;
-                let yields = expected_yields(model, session, &options, YieldsAt::Postfit(&result))?;
-                return Ok::<_, ns_inference::InferenceError>((yields, result.interrupted));
+                return fitted_yields(model, session, &options, control);
             }
         };
         Ok((expected_yields(model, session, &options, at)?, false))

@@ -29,6 +29,19 @@ impl BatchFit {
         self.fits.get(index)?.as_ref().err().map(|failure| diagnosis::failure(model, failure))
     }
 
+    /// Returns a warning that counts the fits that did not converge; `None` if all converged.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let (n, n_converged) = (self.fits.len(), self.n_converged());
+        let n_error = self.fits.iter().filter(|fit| fit.is_err()).count();
+        (n_converged < n).then(|| {
+            format!(
+                "{} of {n} fits did not converge, {n_error} have no result: see converged and errors",
+                n - n_converged - n_error
+            )
+        })
+    }
+
     /// Returns the number of fits that converged.
     #[must_use]
     pub fn n_converged(&self) -> usize {

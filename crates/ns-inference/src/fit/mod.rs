@@ -5,7 +5,7 @@ mod result;
 
 pub use crate::options::{FitData, FitOptions};
 pub use batch::{BatchFit, fit_batch, fit_batch_within};
-pub use result::FitResult;
+pub use result::{FitResult, MOST_WITH_COVARIANCE};
 
 use std::sync::Arc;
 

@@ -1,11 +1,16 @@
 //! The result of one fit, with the names of its parameters.
 
+use std::path::Path;
+
 use ns_core::Covariance;
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::minos::Interval;
 use crate::options::pairs;
+
+/// Largest number of parameters for which the JSON of a fit contains the covariance matrix.
+pub const MOST_WITH_COVARIANCE: usize = 500;
 
 /// The best fit with its certificate. Serialises to the JSON of `nextstat fit`. A number that does not exist
 /// is `null` there, and a warning gives the reason.
@@ -70,6 +75,21 @@ pub struct FitResult {
 }
 
 impl FitResult {
+    /// Takes the covariance matrix out of the result, with a warning, if there are more than
+    /// [`MOST_WITH_COVARIANCE`] parameters. `file` is the file in which the user finds the matrix.
+    pub fn take_large_covariance(&mut self, file: Option<&Path>) -> Option<Covariance> {
+        if self.parameter_names.len() <= MOST_WITH_COVARIANCE {
+            return None;
+        }
+        self.warnings.push(match file {
+            Some(path) => format!("covariance is null: it is in {}", path.display()),
+            None => format!(
+                "covariance is null: with more than {MOST_WITH_COVARIANCE} parameters it is only written with --covariance FILE"
+            ),
+        });
+        self.covariance.take()
+    }
+
     /// Returns the index of the parameter with this name.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<usize> {

@@ -12,7 +12,7 @@ mod yields;
 
 pub use fit::{correlation, pulls};
 pub use limit::limit;
-pub use ranking::ranking;
+pub use ranking::{MOST_RANKED, ranking};
 pub use scan::{Scanned, scan};
 pub use yields::yields;
 

@@ -7,6 +7,9 @@ use crate::RankingResult;
 use crate::present::{measurement, significant};
 use crate::ranking::{RankedParameter, Side};
 
+/// Largest number of parameters in the picture of a ranking, unless the caller asks for another number.
+pub const MOST_RANKED: usize = 30;
+
 /// Builds the plot of the parameters that have an impact by the first definition of the ranking. Parameters
 /// without a constraint have no pull, so a note gives their best-fit value.
 #[must_use]

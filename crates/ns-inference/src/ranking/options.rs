@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::{FitOptions, options};
+use crate::{FitOptions, Work, options};
 
 /// A definition of the impact of a nuisance parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -124,6 +124,14 @@ options::setters! { RankingOptions {
 } }
 
 impl RankingOptions {
+    /// Returns the work of the ranking, on which the choice of the device depends. Impacts from the covariance
+    /// need no further fits.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        let refitted = self.impacts.iter().filter(|impact| **impact != Impact::Covariance).count() as u64;
+        Work::Ranking { per_parameter: refitted * if self.prefit { 4 } else { 2 } }
+    }
+
     /// Sets the definitions of impact and drops repetitions. An empty list stands for the default,
     /// [`Impact::Refit`].
     #[must_use]

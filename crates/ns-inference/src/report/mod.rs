@@ -6,6 +6,7 @@
 mod fit;
 mod goodness;
 mod hypotest;
+mod json;
 mod limit;
 mod ranking;
 mod scan;
@@ -19,6 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::GpuCheck;
 use crate::present::count;
+
+pub use json::to_json;
 
 /// A part of a report. The parts of a report are shown from top to bottom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::{FitOptions, options};
+use crate::{FitOptions, Work, options};
 
 /// The points of a scan along one parameter.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -93,6 +93,13 @@ impl ScanOptions {
     #[must_use]
     pub fn new(axis: ScanAxis) -> Self {
         Self { first: axis, ..Self::default() }
+    }
+    /// Returns the work of the scan, on which the choice of the device depends.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        let points = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len) as u64;
+        let second = self.second.as_ref().map_or(1, points);
+        Work::Scan { points: points(&self.first).saturating_mul(second) }
     }
 
     /// Adds the axis of the second scanned parameter.

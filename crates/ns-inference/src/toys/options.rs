@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Shard, ToyOrigin};
 use crate::analysis::Analysis;
-use crate::{FitOptions, InferenceError, TestStatistic, options};
+use crate::{FitOptions, InferenceError, TestStatistic, Work, options};
 
 /// Largest number of toys of one run.
 pub const MOST_TOYS: u64 = 1 << 48;
@@ -55,6 +55,15 @@ options::setters! { HypotestToysOptions {
     fit: FitOptions, statistic: TestStatistic, n_toys: u64, seed: u64, shard: Shard, expected_set: bool,
     batch: Option<u64>
 } }
+
+impl HypotestToysOptions {
+    /// Returns the work of the toys of the shard, on which the choice of the device depends.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        let shard = self.shard.range(self.n_toys);
+        Work::Toys { toys: shard.end.saturating_sub(shard.start).saturating_mul(2), fits: 2 }
+    }
+}
 
 /// Checks that a number of toys is allowed.
 ///

@@ -9,10 +9,10 @@ pub use result::{ChannelYields, SampleYields, Stage, YieldsResult};
 
 use std::collections::HashSet;
 
-use ns_core::{Covariance, Data, Effect, EvaluationRequest, Model, Sample, Session};
+use ns_core::{Control, Covariance, Data, Effect, EvaluationRequest, Model, Sample, Session};
 
 use crate::diagnosis;
-use crate::{FitOptions, FitResult, InferenceError, parameter_index};
+use crate::{FitOptions, FitResult, InferenceError, fit, parameter_index};
 use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
 /// Largest number of parameters for which a fit that is made only for yields computes the covariance. For
@@ -48,6 +48,23 @@ pub fn expected_yields(
         YieldsAt::Postfit(result) => postfit(model, session, options, result, true),
         YieldsAt::Given(point, covariance) => given(model, session, options, point, covariance, true),
     }
+}
+
+/// Fits the model, and computes the yields at the best fit with the uncertainties of every sample. Also returns
+/// whether the caller interrupted the fit.
+///
+/// # Errors
+/// As [`fit`] and [`expected_yields`].
+pub fn fitted_yields(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    control: Control<'_>,
+) -> Result<(YieldsResult, bool), InferenceError> {
+    let matrix = model.parameters.len() <= MOST_WITH_COVARIANCE;
+    let result = fit(model, session, &options.clone().covariance(matrix), control)?;
+    let yields = expected_yields(model, session, options, YieldsAt::Postfit(&result))?;
+    Ok((yields, result.interrupted))
 }
 
 /// Computes the yields at the initial parameters. Parameters that `options` fix have their fixed values.

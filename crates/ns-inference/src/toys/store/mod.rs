@@ -11,6 +11,7 @@ mod kind;
 mod ranges;
 mod reader;
 mod recording;
+mod run;
 mod set;
 mod writer;
 
@@ -18,6 +19,7 @@ pub use error::{ForeignFile, StoreError};
 pub use kind::StoredRow;
 pub use ranges::Ranges;
 pub use recording::{Recording, ToyDestination};
+pub use run::{SavedRun, SavedRunError, Saving, run_saved};
 pub use set::ToySet;
 pub use writer::FORMAT;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ns_core::Observations;
 use serde::Deserialize;
 
-use crate::FitOptions;
 use crate::options::{self, Point};
 use crate::toys::Shard;
+use crate::{FitOptions, Work};
 
 /// The parameter point at which the toys of a study are drawn.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -74,6 +74,13 @@ options::setters! { FitToysOptions {
 } }
 
 impl FitToysOptions {
+    /// Returns the work of the toys of the shard, on which the choice of the device depends.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        let shard = self.shard.range(self.n_toys);
+        Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 }
+    }
+
     /// Sets the expected data from which toys are drawn. These need not be the expected data at any parameter
     /// values.
     #[must_use]

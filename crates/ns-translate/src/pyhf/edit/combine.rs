@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer};
+
 use super::super::document::{Channel, Document, Measurement, Observation, Setting};
 use super::super::error::WorkspaceError;
 use super::super::names::{list, quoted};
@@ -64,12 +66,18 @@ impl FromStr for Join {
 }
 
 /// Options for combining two workspaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Combine {
     /// How items with the same name are combined.
+    #[serde(deserialize_with = "join")]
     pub join: Join,
     /// Whether channels with the same name are merged sample by sample instead of taken as a whole.
     pub merge_channels: bool,
+}
+
+fn join<'de, D: Deserializer<'de>>(from: D) -> Result<Join, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }
 
 /// The two input documents, in the order in which their items stand in the result.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use serde::Deserialize;
+
 use super::super::document::{Channel, Document, ModifierType, Sample};
 use super::super::error::WorkspaceError;
 use super::super::names::{list, quoted, show};
@@ -12,7 +14,8 @@ use super::effect::{self, Thresholds};
 use super::unknown::{NameKind, modifiers, suggestion};
 
 /// The parts of a workspace to remove.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Prune {
     /// Names of channels to remove with their observations.
     pub channels: Vec<String>,

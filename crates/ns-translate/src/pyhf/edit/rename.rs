@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use serde::Deserialize;
+
 use super::super::document::{Document, Effect, Measurement};
 use super::super::error::WorkspaceError;
 use super::super::names::{list, quoted};
@@ -11,7 +13,8 @@ use super::edited::{Edited, Log, Operation, usable};
 use super::unknown::{NameKind, modifiers};
 
 /// Maps from old to new names. All names are changed at the same time, so that two names can be swapped.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Rename {
     /// New names of channels and their observations.
     pub channels: BTreeMap<String, String>,

@@ -1,15 +1,16 @@
-//! Writes results as JSON.
+//! The layout of results as JSON text.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-/// Returns the JSON text of a value, with one line for each key of the outermost object.
+/// Returns the JSON text of a value, with one line for each key of the outermost object and a newline at the
+/// end. The command writes its results in this layout.
 ///
 /// # Errors
 /// If a key of a map is not a string.
-pub(crate) fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+pub fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(1 << 16);
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Outline::default()))?;
     bytes.push(b'\n');

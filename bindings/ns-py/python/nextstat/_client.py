@@ -1,0 +1,231 @@
+"""Clients of `nextstat-server`, with the functions of this package."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import http.client
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from . import _requests
+from ._requests import ModelLike, RemoteModel, Request
+
+#: Called with the number of finished fits and of all fits.
+Progress = Callable[[int, int], None]
+
+
+class _Connection:
+    """The connection of one call. `close` may be called from another thread and ends the call."""
+
+    def __init__(self, url: str, token: str | None, timeout: float | None):
+        place = urlsplit(url)
+        if place.scheme not in ("http", "https") or not place.hostname:
+            raise ValueError(f"'{url}' is no address of a server; write it as http://127.0.0.1:8765")
+        kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
+        self._connection = kind(place.hostname, place.port, timeout=timeout)
+        self._headers = {"Content-Type": "application/json"}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
+
+    def send(self, request: Request) -> http.client.HTTPResponse:
+        """Sends a request. The body of the response is not read yet unless the server refused the request."""
+        self._connection.request(request.method, request.path, request.body, self._headers)
+        response = self._connection.getresponse()
+        if response.status >= 400:
+            raise _requests.failure(response.status, response.read())
+        return response
+
+    def result(self, request: Request, progress: Progress | None) -> bytes:
+        """The answer to a request, also if it becomes a job."""
+        response = self.send(request)
+        content = response.read()
+        if response.status != 202:
+            return content
+        job = f"/v1/jobs/{json.loads(content)['id']}"
+        try:
+            for name, data in _requests.read_events(self.send(Request("GET", f"{job}/events"))):
+                if name == "progress" and progress is not None:
+                    progress(data["done"], data["total"])
+            return self.send(Request("GET", f"{job}/result")).read()
+        except BaseException:
+            # Whoever waits for the job has left.
+            self._connection.close()
+            self.send(Request("DELETE", job)).read()
+            raise
+
+    def close(self) -> None:
+        """Ends the call."""
+        socket = self._connection.sock
+        if socket is not None:
+            try:
+                socket.shutdown(2)
+            except OSError:
+                pass  # The server has ended the connection already.
+        self._connection.close()
+
+
+class _Functions:
+    """The functions of both clients. `_send` sends a request and returns what `read` makes of the answer."""
+
+    _device: str | None = None
+
+    def _send(self, request: Request, read: Callable[[bytes], Any] = json.loads, progress: Progress | None = None) -> Any:
+        raise NotImplementedError
+
+    def _analysis(self, name: str, model: ModelLike, options: Mapping[str, Any], *, plot: str | None = None,
+                  device: str | None = None, progress: Progress | None = None, **keys: Any) -> Any:
+        keys = {**keys, "device": device or self._device}
+        if options:
+            keys["options"] = dict(options)
+        request = _requests.analysis(name, model, keys, plot=plot)
+        return self._send(request, bytes if plot else json.loads, progress)
+
+    def load_workspace(self, workspace: ModelLike, **settings: Any) -> Any:
+        """Lets the server keep a model, and returns its name. Settings: `measurement`, `poi`, `patches`,
+        `channels`, `mask`, `interpolation`, `normsys_code`, `histosys_code`, `digest_check`."""
+        def name(content: bytes) -> RemoteModel:
+            kept = json.loads(content)
+            return RemoteModel(kept["model_digest"], kept["data_digest"])
+        return self._send(_requests.keep(workspace, settings), name)
+
+    def fit(self, model: ModelLike, *, plot: str | None = None, device: str | None = None, **options: Any) -> Any:
+        """Finds the best fit. With `plot`, returns the picture of pulls (svg, png or pdf) as bytes."""
+        return self._analysis("fit", model, options, plot=plot, device=device)
+
+    def fit_batch(self, model: ModelLike, datasets: Any, *, device: str | None = None,
+                  progress: Progress | None = None, **options: Any) -> Any:
+        """Fits many data sets, each an object with `main` and, unless observed, `aux`."""
+        options = {"covariance": False, **options}
+        return self._analysis("fit-batch", model, options, device=device, progress=progress, datasets=list(datasets))
+
+    def profile_scan(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
+                     progress: Progress | None = None, **options: Any) -> Any:
+        """Scans the profile likelihood. Options as `first={"param": ..., "start": ..., "stop": ..., "points": ...}`."""
+        return self._analysis("scan", model, options, plot=plot, device=device, progress=progress)
+
+    def ranking(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
+                progress: Progress | None = None, **options: Any) -> Any:
+        """Ranks nuisance parameters by their impact on the parameter of interest."""
+        return self._analysis("ranking", model, options, plot=plot, device=device, progress=progress)
+
+    def hypotest(self, model: ModelLike, mu: float, *, device: str | None = None, **options: Any) -> Any:
+        """Tests a value of the parameter of interest with asymptotic formulae."""
+        return self._analysis("hypotest", model, options, device=device, mu=mu)
+
+    def hypotest_toys(self, model: ModelLike, mu: float, *, device: str | None = None,
+                      progress: Progress | None = None, **options: Any) -> Any:
+        """Tests a value of the parameter of interest with toys."""
+        return self._analysis("hypotest-toys", model, options, device=device, progress=progress, mu=mu)
+
+    def fit_toys(self, model: ModelLike, *, device: str | None = None, progress: Progress | None = None,
+                 **options: Any) -> Any:
+        """Fits toys drawn at a known point: bias, pulls and coverage."""
+        return self._analysis("toys", model, options, device=device, progress=progress)
+
+    def upper_limit(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
+                    progress: Progress | None = None, **options: Any) -> Any:
+        """Finds the observed and the expected CLs upper limits with asymptotic formulae."""
+        return self._analysis("upper-limit", model, options, plot=plot, device=device, progress=progress)
+
+    def significance(self, model: ModelLike, *, device: str | None = None, **options: Any) -> Any:
+        """Finds the significance of a discovery."""
+        return self._analysis("significance", model, options, device=device)
+
+    def goodness_of_fit(self, model: ModelLike, *, n_toys: int | None = None, seed: int | None = None,
+                        device: str | None = None, progress: Progress | None = None, **options: Any) -> Any:
+        """Compares the best fit with the saturated model."""
+        return self._analysis("gof", model, options, device=device, progress=progress, n_toys=n_toys, seed=seed)
+
+    def yields(self, model: ModelLike, *, at: Any = None, plot: str | None = None, device: str | None = None,
+               **options: Any) -> Any:
+        """Expected events of every channel and sample, at `"bestfit"`, `"init"` or `{"point": ...}`."""
+        return self._analysis("yields", model, options, plot=plot, device=device, at=at)
+
+    def inspect(self, model: ModelLike) -> Any:
+        """Channels, samples, parameters and modifiers of a workspace."""
+        return self._send(_requests.analysis("inspect", model, {}))
+
+    def validate(self, workspace: ModelLike) -> Any:
+        """Every problem of a workspace."""
+        return self._send(_requests.analysis("validate", workspace, {}))
+
+    def prune(self, workspace: Mapping[str, Any] | str | os.PathLike[str], **options: Any) -> Any:
+        """Removes parts of a workspace."""
+        return self._send(_requests.edit("prune", [workspace], options))
+
+    def rename(self, workspace: Mapping[str, Any] | str | os.PathLike[str], **options: Any) -> Any:
+        """Renames parts of a workspace."""
+        return self._send(_requests.edit("rename", [workspace], options))
+
+    def combine(self, *workspaces: Mapping[str, Any] | str | os.PathLike[str], **options: Any) -> Any:
+        """Combines workspaces into one."""
+        return self._send(_requests.edit("combine", workspaces, options))
+
+    def devices(self) -> Any:
+        """The devices of the server."""
+        return self._send(Request("GET", "/v1/devices"), lambda content: json.loads(content)["devices"])
+
+
+class Client(_Functions):
+    """A client of `nextstat-server`. Results are dictionaries with the keys of the command line's JSON.
+
+    Options are those of the request's key `options`, such as `fixed={"lumi": 1.0}` for a fit, and
+    `fit={"fixed": ...}` for other analyses. A call that takes long becomes a job of the server, is waited for,
+    and is cancelled there if it is interrupted here.
+    """
+
+    def __init__(self, url: str = "http://127.0.0.1:8765", token: str | None = None, *, device: str | None = None,
+                 timeout: float | None = None):
+        self._open = functools.partial(_Connection, url, token, timeout)
+        self._device = device
+        self._open().close()
+
+    def _send(self, request: Request, read: Callable[[bytes], Any] = json.loads, progress: Progress | None = None) -> Any:
+        connection = self._open()
+        try:
+            return read(connection.result(request, progress))
+        finally:
+            connection.close()
+
+
+class AsyncClient(_Functions):
+    """A client as `Client`, whose functions are awaited. A call that is cancelled is cancelled on the server."""
+
+    def __init__(self, url: str = "http://127.0.0.1:8765", token: str | None = None, *, device: str | None = None,
+                 timeout: float | None = None):
+        self._open = functools.partial(_Connection, url, token, timeout)
+        self._device = device
+        self._open().close()
+
+    async def _send(self, request: Request, read: Callable[[bytes], Any] = json.loads, progress: Progress | None = None) -> Any:
+        connection = self._open()
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[bytes] = loop.create_future()
+
+        def finish(content: bytes | None, error: BaseException | None) -> None:
+            if done.cancelled():
+                return
+            if error is not None:
+                done.set_exception(error)
+            else:
+                done.set_result(content or b"")
+
+        def work() -> None:
+            content, failed = None, None
+            try:
+                content = connection.result(request, progress)
+            except BaseException as error:  # noqa: BLE001 - handed to the caller
+                failed = error
+            loop.call_soon_threadsafe(finish, content, failed)
+
+        # A thread of its own: a call may wait for hours, and must not hold up those of the default executor.
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            return read(await done)
+        finally:
+            connection.close()

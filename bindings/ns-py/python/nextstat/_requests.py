@@ -1,0 +1,120 @@
+"""The requests of `nextstat.Client`: what each function sends, without saying how it is sent."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Union
+
+from ._native import DeviceError, NextstatError, WorkspaceError
+
+#: A workspace as a dictionary or JSON text, the path of a file with one, or a model that the server keeps.
+ModelLike = Union["RemoteModel", Mapping[str, Any], str, "os.PathLike[str]"]
+
+
+class RemoteModel(NamedTuple):
+    """A model that a server keeps. Both digests together name it."""
+
+    model_digest: str
+    data_digest: str
+
+
+class Request(NamedTuple):
+    """A request: method, path and body, which is JSON."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+
+
+class ServerError(NextstatError):
+    """A server refused a request. `problem` has the server's problem details."""
+
+    def __init__(self, problem: Mapping[str, Any]):
+        places = [f"{place.get('pointer', '')}: {place.get('detail', '')} {place.get('remedy', '')}".strip()
+                  for place in problem.get("errors", [])]
+        super().__init__("\n".join(places) or str(problem.get("detail", problem)))
+        self.problem = dict(problem)
+
+    @property
+    def status(self) -> int:
+        """Status code of the response."""
+        return int(self.problem.get("status", 0))
+
+
+class RemoteWorkspaceError(ServerError, WorkspaceError):
+    """A server found mistakes in a workspace."""
+
+
+class RemoteDeviceError(ServerError, DeviceError):
+    """A device that a request names is not there."""
+
+
+def failure(status: int, body: bytes) -> ServerError:
+    """The error of a response that is not good."""
+    try:
+        problem = json.loads(body)
+    except ValueError:
+        problem = {}
+    if not isinstance(problem, dict):
+        problem = {}
+    problem = {"status": status, "detail": f"the server answered with status {status}", **problem}
+    kinds = {"workspace": RemoteWorkspaceError, "device": RemoteDeviceError}
+    return kinds.get(problem.get("type", ""), ServerError)(problem)
+
+
+def text_of(workspace: Mapping[str, Any] | str | os.PathLike[str]) -> str:
+    """The JSON text of a workspace: of a dictionary, of a text that is JSON, or of a file."""
+    if isinstance(workspace, Mapping):
+        return json.dumps(workspace)
+    if isinstance(workspace, str) and workspace.lstrip().startswith("{"):
+        return workspace
+    return Path(workspace).read_text(encoding="utf-8")
+
+
+def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:
+    """The JSON text of the key `model`. Numbers of a workspace stay as they are written."""
+    if isinstance(model, RemoteModel):
+        if settings:
+            raise TypeError(f"a model that the server keeps has no settings {sorted(settings)}")
+        return json.dumps(model._asdict())
+    further = "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in settings.items())
+    return f'{{"workspace": {text_of(model)}{further}}}'
+
+
+def analysis(name: str, model: ModelLike, keys: Mapping[str, Any], *, plot: str | None = None) -> Request:
+    """The request of an analysis with further keys. Keys that are None are left out."""
+    given = {key: value for key, value in keys.items() if value is not None}
+    further = "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in given.items())
+    body = f'{{"model": {model_text(model, {})}{further}}}'
+    path = f"/v1/{name}" + (f"?plot={plot}" if plot else "")
+    return Request("POST", path, body.encode())
+
+
+def keep(workspace: ModelLike, settings: Mapping[str, Any]) -> Request:
+    """The request that keeps a model."""
+    given = {key: value for key, value in settings.items() if value is not None}
+    return Request("POST", "/v1/models", f'{{"model": {model_text(workspace, given)}}}'.encode())
+
+
+def edit(name: str, workspaces: Iterable[Mapping[str, Any] | str | os.PathLike[str]], options: Mapping[str, Any]) -> Request:
+    """The request that makes a workspace of others."""
+    texts = [text_of(workspace) for workspace in workspaces]
+    key, value = ("workspaces", f"[{', '.join(texts)}]") if name == "combine" else ("workspace", texts[0])
+    return Request("POST", f"/v1/{name}", f'{{"{key}": {value}, "options": {json.dumps(dict(options))}}}'.encode())
+
+
+def read_events(lines: Iterable[bytes]) -> Iterable[tuple[str, Any]]:
+    """The events of a stream of server-sent events: name and data."""
+    name, data = "", ""
+    for line in lines:
+        key, _, value = line.decode().rstrip("\r\n").partition(":")
+        if key == "event":
+            name = value.strip()
+        elif key == "data":
+            data = value.strip()
+        elif not key and not value and data:
+            yield name, json.loads(data)
+            name, data = "", ""

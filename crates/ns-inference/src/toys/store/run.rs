@@ -1,0 +1,116 @@
+//! Runs prepared toys, and saves them on the way if the caller wants so.
+
+use std::time::Duration;
+
+use ns_core::{Control, Model, Session};
+use thiserror::Error;
+
+use super::error::StoreError;
+use super::kind::StoredRow;
+use super::recording::ToyDestination;
+use crate::InferenceError;
+use crate::toys::{PreparedToys, RowSink, Shard};
+
+/// Where the toys of a run are saved, and how often.
+pub struct Saving {
+    /// The claimed file.
+    pub destination: ToyDestination,
+    /// Time after which a piece is written.
+    pub every: Duration,
+}
+
+/// Why a run that may be saved ended without a result.
+#[derive(Debug, Error)]
+pub enum SavedRunError {
+    /// The file of toys cannot be written or read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The toys cannot be run.
+    #[error(transparent)]
+    Inference(#[from] InferenceError),
+}
+
+/// Summary of a finished or interrupted run of toys.
+#[derive(Debug, Clone, Copy)]
+pub struct SavedRun {
+    /// The part of the toys that was run.
+    pub shard: Shard,
+    /// Number of rows that an earlier run had saved.
+    pub earlier: u64,
+    /// Number of all rows, including those of an earlier run.
+    pub rows: u64,
+    /// True if the caller stopped the run.
+    pub interrupted: bool,
+    /// Toys per second of this run; `None` if it ran no toy.
+    pub toys_per_s: Option<f64>,
+}
+
+impl SavedRun {
+    /// Returns warnings that the result covers only part of the toys, because of an interrupt or a shard.
+    /// `saved` says whether the user has a file of the toys.
+    #[must_use]
+    pub fn warnings(&self, saved: bool) -> Vec<String> {
+        let mut list = Vec::new();
+        if self.interrupted {
+            let how = if saved { "; continue with --resume" } else { "" };
+            list.push(format!("interrupted: only the toys done by then are counted{how}"));
+        }
+        if self.shard != Shard::WHOLE {
+            let how = if saved { "; merge-toys gives those of the whole run" } else { "" };
+            list.push(format!("these are the numbers of shard {} alone{how}", self.shard));
+        }
+        list
+    }
+}
+
+/// Runs the missing toys, saves them as `saving` says, and gives all rows to `sink`, including those of an
+/// earlier run.
+///
+/// # Errors
+/// If the device fails, the file cannot be written, or the run was interrupted before any toy was finished.
+pub fn run_saved<'a, R: StoredRow>(
+    saving: Option<Saving>,
+    mut test: PreparedToys<'a, R>,
+    batch: Option<u64>,
+    (model, session): (&'a Model, &'a dyn Session),
+    control: Control<'_>,
+    sink: &mut dyn RowSink<R>,
+) -> Result<SavedRun, SavedRunError> {
+    let (mut earlier, mut rows) = (0, 0);
+    let shard = R::origin(test.header()).shard;
+    let mut take = |some: &[R]| {
+        rows += some.len() as u64;
+        sink.rows(some)
+    };
+    let run = if let Some(Saving { destination, every }) = saving {
+        let mut recording = destination.begin::<R>(test.header())?;
+        recording.set_every(every);
+        earlier = recording.n_there();
+        if earlier > 0 {
+            // The generating point of the earlier run is used, so that all toys come from exactly the same
+            // point.
+            let header = recording.header().clone();
+            test = PreparedToys::from_header(model, session, header, control)?.batch(batch);
+        }
+        let mut failure = None;
+        let run = test.run(&recording.missing(), control, &mut |some: &[R]| {
+            recording.add(some).map_err(|error| {
+                failure = Some(error);
+                InferenceError::Cancelled
+            })
+        });
+        let run = match failure {
+            Some(failure) => return Err(failure.into()),
+            None => run?,
+        };
+        recording.finish(|some| take(some).map_err(SavedRunError::from))?;
+        run
+    } else {
+        test.run(&test.ranges(), control, &mut take)?
+    };
+    if run.interrupted && rows == 0 {
+        return Err(InferenceError::Cancelled.into());
+    }
+    let toys_per_s = (run.n_rows > 0 && run.wall_s > 0.0).then(|| run.n_rows as f64 / run.wall_s);
+    Ok(SavedRun { shard, earlier, rows, interrupted: run.interrupted, toys_per_s })
+}

@@ -1,0 +1,260 @@
+"use strict";
+// The page for analyses: a workspace is sent once, and every picture and number comes from the server.
+
+const by = (id) => document.getElementById(id);
+const state = { model: null, name: "", results: new Map(), tab: "summary", generation: 0 };
+
+// Makes an element with properties and children. Text is never read as HTML.
+function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+function headers(further = {}) {
+  const token = by("token").value.trim();
+  return token ? { ...further, Authorization: `Bearer ${token}` } : further;
+}
+
+// Sends a request. An answer that is not good becomes an error with the server's words.
+async function send(path, options = {}) {
+  const answer = await fetch(path, { ...options, headers: headers(options.headers) });
+  if (answer.ok) return answer;
+  let text = `${answer.status} ${answer.statusText}`;
+  try {
+    const problem = await answer.json();
+    const places = (problem.errors || []).slice(0, 10);
+    const line = (place) => `${place.pointer}: ${place.detail} ${place.remedy || ""}`;
+    text = [problem.title, places.length ? "" : problem.detail, ...places.map(line)].filter(Boolean).join("\n");
+  } catch { /* The answer has no problem details. */ }
+  throw new Error(text);
+}
+
+const post = (path, body) =>
+  send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+// Waits for the answer, also if the request became a job, whose progress `show` gets.
+async function answered(path, body, show) {
+  const answer = await post(path, { ...body, wait_s: 1 });
+  if (answer.status !== 202) return answer;
+  const job = await answer.json();
+  await follow(job.id, show);
+  return send(`/v1/jobs/${job.id}/result`);
+}
+
+// Follows the events of a job to its end. `fetch` is used because an EventSource cannot send a token.
+async function follow(id, show) {
+  const answer = await send(`/v1/jobs/${id}/events`);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error("the server ended the events of a job early");
+    text += value.replaceAll("\r", "");
+    for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
+      const block = text.slice(0, end);
+      const name = /^event: ?(.*)$/m.exec(block)?.[1];
+      const data = /^data: ?(.*)$/m.exec(block)?.[1];
+      if (name === "progress") show(JSON.parse(data));
+      if (name === "end") return JSON.parse(data);
+    }
+  }
+}
+
+function complain(error) {
+  by("message").textContent = error.message;
+  by("message").hidden = false;
+}
+
+const quiet = () => { by("message").hidden = true; };
+const number = (x) => (typeof x === "number" ? Number(x.toPrecision(6)).toString() : "none");
+
+function table(titles, rows, numbers = []) {
+  const cell = (tag, text, i) =>
+    make(tag, { textContent: text, className: numbers.includes(i) ? "number" : "" });
+  const head = make("tr", {}, ...titles.map((title, i) => cell("th", title, i)));
+  const body = rows.map((row) => make("tr", {}, ...row.map((text, i) => cell("td", text, i))));
+  return make("div", { className: "scroll" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
+}
+
+function download(name, blob) {
+  return make("a", { textContent: name, href: URL.createObjectURL(blob), download: name });
+}
+
+// The tabs: the path of the analysis, its body, and what is shown beside its picture.
+const tabs = {
+  summary: { title: "Summary", path: "/v1/inspect", show: contents },
+  fit: { title: "Fit", path: "/v1/fit", plot: true, show: fitted, label: "Pulls and constraints" },
+  correlation: { title: "Correlations", path: "/v1/fit", body: { picture: "correlation" }, plot: true, only: true, label: "Correlations" },
+  ranking: { title: "Ranking", path: "/v1/ranking", plot: true, show: ranked, label: "Ranking of nuisance parameters" },
+  scan: { title: "Scan", path: "/v1/scan", plot: true, label: "Profile likelihood" },
+  limit: { title: "Limit", path: "/v1/upper-limit", plot: true, show: limited, label: "CLs upper limit" },
+  yields: { title: "Yields", path: "/v1/yields", plot: true, label: "Expected and observed events" },
+};
+
+function contents(result) {
+  return [
+    table(["channel", "bins", "observed", "nominal"], result.channels.map((c) => [c.name, c.n_bins, number(c.observed), number(c.nominal)]), [1, 2, 3]),
+    make("h2", { textContent: "Samples" }),
+    table(["sample", "nominal", "channels"], result.samples.map((s) => [s.name, number(s.nominal), s.channels.length]), [1, 2]),
+    make("h2", { textContent: `${result.parameters.length} parameters` }),
+    table(["parameter", "initial", "bounds", "constraint"], result.parameters.slice(0, 200).map((p) => [p.name, number(p.init), p.bounds.map(number).join(" to "), p.constraint]), [1]),
+  ];
+}
+
+function fitted(result) {
+  const rows = result.parameter_names.map((name, i) => [name, number(result.bestfit[i]), number(result.uncertainties[i])]);
+  const poi = result.poi_index;
+  const line = poi === null ? "" : `${rows[poi][0]} = ${rows[poi][1]} ± ${rows[poi][2]}. `;
+  return [
+    make("p", { id: "fitted", textContent: `${line}${result.converged ? "Converged" : "Not converged"}, 2 nll = ${number(result.twice_nll)}` }),
+    make("details", {}, make("summary", { textContent: "All parameters" }), table(["parameter", "best fit", "uncertainty"], rows, [1, 2])),
+  ];
+}
+
+function ranked(result) {
+  return result.warnings.map((text) => make("p", { className: "quiet", textContent: text }));
+}
+
+function limited(result) {
+  const expected = (result.expected || []).map(number).join(", ");
+  return [make("p", { textContent: `Observed ${number(result.observed)}; expected (-2 to +2 sigma) ${expected}` })];
+}
+
+function request(further = {}) {
+  const device = by("device").value;
+  return { model: state.model, ...(device ? { device } : {}), ...further };
+}
+
+function meter(parent) {
+  const bar = make("progress");
+  const text = make("span", { className: "quiet" });
+  parent.replaceChildren(make("p", {}, bar, " ", text));
+  return ({ done, total }) => {
+    Object.assign(bar, { max: Math.max(total, 1), value: done });
+    text.textContent = `${done} of ${total} fits`;
+  };
+}
+
+async function open(key) {
+  state.tab = key;
+  for (const tab of by("tabs").children) tab.setAttribute("aria-selected", String(tab.dataset.key === key));
+  const panel = by("panel");
+  const known = state.results.get(key);
+  if (known) return panel.replaceChildren(...known);
+  quiet();
+  const { path, body, plot, show, label, only, title } = tabs[key];
+  const progress = meter(panel);
+  const generation = state.generation;
+  try {
+    const parts = [];
+    const links = make("p", {});
+    if (plot) {
+      const whole = path === "/v1/inspect" ? { model: state.model } : request(body);
+      const answer = await answered(`${path}?plot=svg`, whole, progress);
+      const blob = await answer.blob();
+      const picture = make("img", { src: URL.createObjectURL(blob), alt: label });
+      await picture.decode();
+      parts.push(make("figure", {}, picture));
+      links.append(download(`${state.name}-${key}.svg`, blob), " ");
+    }
+    if (!only) {
+      const whole = path === "/v1/inspect" ? { model: state.model } : request(body);
+      const answer = path === "/v1/inspect" ? await post(path, whole) : await answered(path, whole, progress);
+      const text = await answer.text();
+      links.append(download(`${state.name}-${key}.json`, new Blob([text], { type: "application/json" })));
+      if (show) parts.push(...show(JSON.parse(text)));
+    }
+    parts.push(links);
+    if (generation !== state.generation) return;
+    state.results.set(key, parts);
+    if (state.tab === key) panel.replaceChildren(...parts);
+  } catch (error) {
+    if (generation !== state.generation || state.tab !== key) return;
+    panel.replaceChildren(make("p", { className: "quiet", textContent: `${title}: no result` }));
+    complain(error);
+  }
+}
+
+// Sends the workspace once; later requests name it by its digests.
+async function load(workspace, measurement) {
+  quiet();
+  state.generation += 1;
+  state.results.clear();
+  const answer = await post("/v1/models", { model: { workspace, ...(measurement ? { measurement } : {}) } });
+  const kept = await answer.json();
+  state.model = { model_digest: kept.model_digest, data_digest: kept.data_digest };
+  state.workspace = workspace;
+  const names = kept.measurements.map((name) => make("option", { textContent: name, selected: name === kept.measurement }));
+  by("measurement").replaceChildren(...names);
+  by("summary").textContent =
+    `${kept.n_parameters} parameters, ${kept.n_bins} bins, parameter of interest ${kept.poi ?? "none"}`;
+  by("work").hidden = by("jobs").hidden = false;
+  await open("summary");
+}
+
+async function read(file) {
+  try {
+    state.name = file.name.replace(/\.json$/, "");
+    by("name").textContent = file.name;
+    await load(JSON.parse(await file.text()));
+  } catch (error) {
+    complain(error);
+  }
+}
+
+async function toys(form) {
+  const value = (name) => Number(new FormData(form).get(name));
+  const body = request({ mu: value("mu"), wait_s: 0, options: { n_toys: value("n_toys"), seed: value("seed") } });
+  const answer = await post("/v1/hypotest-toys", body);
+  const item = make("li", {});
+  by("list").prepend(item);
+  if (answer.status !== 202) return finished(item, await answer.text(), "done");
+  const job = await answer.json();
+  const bar = make("span");
+  const stop = make("button", { textContent: "Cancel", type: "button" });
+  stop.onclick = () => { stop.disabled = true; send(`/v1/jobs/${job.id}`, { method: "DELETE" }).catch(complain); };
+  item.append(make("span", { textContent: `${value("n_toys")} toys at ${value("mu")}` }), bar, stop);
+  const status = await follow(job.id, meter(bar));
+  stop.remove();
+  bar.remove();
+  if (!status.has_result) return item.append(make("strong", { textContent: status.state }));
+  finished(item, await (await send(`/v1/jobs/${job.id}/result`)).text(), status.state);
+}
+
+function finished(item, text, word) {
+  const result = JSON.parse(text);
+  item.dataset.state = word;
+  item.append(
+    make("strong", { textContent: word }),
+    make("span", { textContent: `CLs = ${number(result.cls)} from ${result.n_toys.sb} + ${result.n_toys.b} toys` }),
+    download(`${state.name}-toys.json`, new Blob([text], { type: "application/json" })),
+  );
+}
+
+async function devices() {
+  const { devices } = await (await send("/v1/devices")).json();
+  const options = devices.filter((d) => d.available).map((d) => make("option", { textContent: d.name, value: d.name }));
+  by("device").replaceChildren(make("option", { textContent: "as the server chooses", value: "" }), ...options);
+}
+
+for (const [key, { title }] of Object.entries(tabs)) {
+  const tab = make("button", { textContent: title, type: "button", onclick: () => open(key) });
+  tab.setAttribute("role", "tab");
+  tab.dataset.key = key;
+  by("tabs").append(tab);
+}
+const drop = by("drop");
+drop.ondragover = (event) => { event.preventDefault(); drop.classList.add("over"); };
+drop.ondragleave = () => drop.classList.remove("over");
+drop.ondrop = (event) => {
+  event.preventDefault();
+  drop.classList.remove("over");
+  if (event.dataTransfer.files.length) read(event.dataTransfer.files[0]);
+};
+by("file").onchange = (event) => { if (event.target.files.length) read(event.target.files[0]); };
+by("measurement").onchange = (event) => load(state.workspace, event.target.value).catch(complain);
+by("device").onchange = () => { state.generation += 1; state.results.clear(); open(state.tab); };
+by("toys").onsubmit = (event) => { event.preventDefault(); quiet(); toys(event.target).catch(complain); };
+by("token").onchange = () => devices().catch(complain);
+devices().catch(() => { /* The server asks for a token first. */ });

@@ -1,0 +1,76 @@
+//! `POST /v1/fit`: maximum-likelihood fit with uncertainties.
+
+use ns_core::Control;
+use ns_inference::fit::MOST_WITH_COVARIANCE;
+use ns_inference::{FitOptions, Work, fit, picture, postfit_yields, prefit_yields};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Analysis, Answer, Run, body};
+use crate::problem::ServerError;
+
+body! {
+    /// A fit.
+    FitBody {
+        /// Options of the fit.
+        #[serde(default)]
+        #[schema(value_type = Object)]
+        options: FitOptions,
+        /// Which picture is drawn if one is asked for.
+        #[serde(default)]
+        picture: FitPicture,
+    }
+}
+
+/// The pictures of a fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FitPicture {
+    /// Pulls and constraints.
+    #[default]
+    Pulls,
+    /// The correlation matrix.
+    Correlation,
+    /// Expected and observed events before the fit.
+    Prefit,
+    /// Expected and observed events after the fit.
+    Postfit,
+}
+
+impl Analysis for FitBody {
+    const NAME: &'static str = "fit";
+
+    fn wait_s(&self) -> Option<f64> {
+        self.wait_s
+    }
+
+    fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
+        let opened = run.open(&self.model, self.device, Work::Fit)?;
+        let (compiled, session) = (opened.compiled.clone(), &opened.session);
+        let model = &compiled.model;
+        let mut options = self.options.clone();
+        let drawn = run.picture && self.picture == FitPicture::Correlation;
+        options.covariance = drawn || (options.covariance && model.parameters.len() <= MOST_WITH_COVARIANCE);
+        // As on the command line, a single fit reports no progress.
+        let control = Control { observer: None, ..run.control() };
+        let mut result = fit(model, session, &options, control)?;
+        let matrix = result.take_large_covariance(None);
+        let whole = || {
+            let mut whole = result.clone();
+            whole.covariance = whole.covariance.or(matrix);
+            whole
+        };
+        let draw = || -> Result<ns_viz::Drawing, ServerError> {
+            Ok(match self.picture {
+                FitPicture::Pulls => picture::pulls(model, &result).draw()?,
+                FitPicture::Correlation => picture::correlation(&whole(), None).unwrap_or_default().draw()?,
+                FitPicture::Prefit => picture::yields(&prefit_yields(model, session, &options)?).draw()?,
+                FitPicture::Postfit => {
+                    picture::yields(&postfit_yields(model, session, &options, &whole())?).draw()?
+                }
+            })
+        };
+        let drawing = run.picture.then(draw).transpose()?;
+        run.answer(opened, &result, || drawing.map(Ok::<_, ServerError>))
+    }
+}

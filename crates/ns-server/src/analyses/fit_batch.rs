@@ -1,0 +1,105 @@
+//! `POST /v1/fit-batch`: fits of many data sets with one model, with the keys of `fit_batch` in Python.
+
+use ns_core::{FitOutcome, Observations};
+use ns_inference::fit::BatchFit;
+use ns_inference::{FitOptions, Work, fit_batch};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::run::no_picture;
+use super::{Analysis, Answer, Run, body};
+use crate::problem::ServerError;
+
+body! {
+    /// Fits of many data sets.
+    FitBatchBody {
+        /// The data sets.
+        datasets: Vec<Dataset>,
+        /// Options of all fits; `covariance` is false by default.
+        #[serde(default = "without_covariance")]
+        #[schema(value_type = Object)]
+        options: FitOptions,
+    }
+}
+
+fn without_covariance() -> FitOptions {
+    FitOptions::default().covariance(false)
+}
+
+/// Counts of all bins and the auxiliary data, in the model's order.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Dataset {
+    /// Counts of all bins.
+    main: Vec<f64>,
+    /// Auxiliary data; the observed ones by default.
+    #[serde(default)]
+    aux: Option<Vec<f64>>,
+}
+
+/// One entry or row for each data set. Numbers of fits without a result are null.
+#[derive(Serialize)]
+struct Rows<'a> {
+    parameter_names: &'a [String],
+    bestfit: Vec<Option<&'a [f64]>>,
+    uncertainties: Option<Vec<Option<&'a [Option<f64>]>>>,
+    covariance: Option<Vec<Option<&'a [f64]>>>,
+    nll: Vec<Option<f64>>,
+    twice_nll: Vec<Option<f64>>,
+    converged: Vec<bool>,
+    edm: Vec<Option<f64>>,
+    n_iter: Vec<usize>,
+    errors: Vec<Option<String>>,
+    n_converged: usize,
+    n_error: usize,
+    warnings: Vec<String>,
+}
+
+impl Analysis for FitBatchBody {
+    const NAME: &'static str = "fit-batch";
+
+    fn wait_s(&self) -> Option<f64> {
+        self.wait_s
+    }
+
+    fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
+        let opened = run.open(&self.model, self.device, Work::Batch { fits: self.datasets.len() as u64 })?;
+        let compiled = opened.compiled.clone();
+        let model = &compiled.model;
+        let observed = &model.observed.aux;
+        let data = self.datasets.iter().map(|set| {
+            Observations::binned(set.main.clone(), set.aux.clone().unwrap_or_else(|| observed.clone()))
+        });
+        let batch = fit_batch(model, &opened.session, data.collect(), &self.options, run.control())?;
+        let errors: Vec<Option<String>> = (0..batch.fits.len()).map(|i| batch.failure(model, i)).collect();
+        let mut warnings = model.warnings.clone();
+        warnings.extend(batch.warning());
+        let rows = Rows {
+            parameter_names: &batch.parameter_names,
+            bestfit: column(&batch, |fit| Some(fit.parameters.as_slice())),
+            uncertainties: self
+                .options
+                .uncertainties
+                .then(|| column(&batch, |fit| Some(fit.uncertainties.as_slice()))),
+            covariance: self
+                .options
+                .covariance
+                .then(|| column(&batch, |fit| fit.covariance.as_ref().map(|c| c.values.as_slice()))),
+            nll: column(&batch, |fit| Some(fit.nll)),
+            twice_nll: column(&batch, |fit| Some(2.0 * fit.nll)),
+            converged: batch.fits.iter().map(|fit| fit.as_ref().is_ok_and(FitOutcome::converged)).collect(),
+            edm: column(&batch, |fit| Some(fit.certificate.edm).filter(|edm| edm.is_finite())),
+            n_iter: batch.fits.iter().map(|fit| fit.as_ref().map_or(0, |fit| fit.n_iterations)).collect(),
+            n_converged: batch.n_converged(),
+            n_error: errors.iter().flatten().count(),
+            errors,
+            warnings,
+        };
+        run.answer(opened, &rows, no_picture)
+    }
+}
+
+/// Returns a part of every fit that has it.
+fn column<'a, T>(batch: &'a BatchFit, part: impl Fn(&'a FitOutcome) -> Option<T>) -> Vec<Option<T>> {
+    batch.fits.iter().map(|fit| fit.as_ref().ok().and_then(&part)).collect()
+}

@@ -1,0 +1,44 @@
+//! `POST /v1/hypotest-toys`: test of a value of the parameter of interest with toys.
+
+use ns_inference::HypotestToysOptions;
+use ns_inference::toys::store::run_saved;
+use ns_inference::toys::{Summary, ToyTest};
+
+use super::run::no_picture;
+use super::{Analysis, Answer, Run, body};
+use crate::problem::ServerError;
+
+body! {
+    /// A hypothesis test with toys.
+    HypotestToysBody {
+        /// Tested value of the parameter of interest.
+        mu: f64,
+        /// Options of the test.
+        #[serde(default)]
+        #[schema(value_type = Object)]
+        options: HypotestToysOptions,
+    }
+}
+
+impl Analysis for HypotestToysBody {
+    const NAME: &'static str = "hypotest-toys";
+    const SAVES: bool = true;
+
+    fn wait_s(&self) -> Option<f64> {
+        self.wait_s
+    }
+
+    fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
+        let saving = run.saving()?;
+        let opened = run.open(&self.model, self.device, self.options.work())?;
+        let (model, session, control) = (opened.model(), &opened.session, run.control());
+        let test = ToyTest::prepare(model, session, self.mu, &self.options, control)?;
+        let mut summary = Summary::new(test.header()).expected_set(self.options.expected_set);
+        let done = run_saved(saving, test, self.options.batch, (model, session), control, &mut summary)?;
+        let mut result = summary.finish();
+        result.toys_per_s = done.toys_per_s;
+        result.interrupted = done.interrupted;
+        result.warnings.extend(done.warnings(false));
+        run.answer(opened, &result, no_picture)
+    }
+}

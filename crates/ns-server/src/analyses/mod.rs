@@ -1,0 +1,119 @@
+//! The analyses of the command line, one file each: the body of the request and the work.
+
+mod combine;
+mod fit;
+mod fit_batch;
+mod gof;
+mod hypotest;
+mod hypotest_toys;
+mod inspect;
+mod prune;
+mod ranking;
+mod rename;
+mod run;
+mod scan;
+mod significance;
+mod toys;
+mod upper_limit;
+mod validate;
+mod yields;
+
+use serde::de::DeserializeOwned;
+
+pub(crate) use combine::CombineBody;
+pub(crate) use fit::FitBody;
+pub(crate) use fit_batch::FitBatchBody;
+pub(crate) use gof::GofBody;
+pub(crate) use hypotest::HypotestBody;
+pub(crate) use hypotest_toys::HypotestToysBody;
+pub(crate) use inspect::InspectBody;
+pub(crate) use prune::PruneBody;
+pub(crate) use ranking::RankingBody;
+pub(crate) use rename::RenameBody;
+pub(crate) use run::{Answer, Run};
+pub(crate) use scan::ScanBody;
+pub(crate) use significance::SignificanceBody;
+pub(crate) use toys::ToysBody;
+pub(crate) use upper_limit::UpperLimitBody;
+pub(crate) use validate::ValidateBody;
+pub(crate) use yields::YieldsBody;
+
+use crate::problem::ServerError;
+
+/// The body of a request for an analysis.
+pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
+    /// Name of the analysis: the last part of its path.
+    const NAME: &'static str;
+
+    /// Whether the analysis runs toys that can be saved and continued.
+    const SAVES: bool = false;
+
+    /// Returns the time after which the request becomes a job; `None` for that of the server.
+    fn wait_s(&self) -> Option<f64> {
+        None
+    }
+
+    /// Makes the analysis.
+    ///
+    /// # Errors
+    /// If the request is wrong or the analysis fails.
+    fn run(&self, run: Run<'_>) -> Result<Answer, ServerError>;
+}
+
+/// Declares the body of a request for an analysis of a model: the model, the device, the time to wait, and the
+/// fields given.
+macro_rules! body {
+    ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $kind:ty),* $(,)? }) => {
+        $(#[$about])*
+        #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct $name {
+            /// The model.
+            pub(crate) model: crate::body::ModelBody,
+            $($(#[$field_about])* pub(crate) $field: $kind,)*
+            /// Device: `auto`, `cpu`, `cuda`, `cuda:I` or `cuda:all`; that of the server by default.
+            #[serde(default, deserialize_with = "crate::body::device")]
+            #[schema(value_type = Option<String>)]
+            pub(crate) device: Option<ns_core::Device>,
+            /// Time in seconds after which the request becomes a job.
+            #[serde(default, deserialize_with = "crate::body::seconds")]
+            #[schema(value_type = Option<f64>)]
+            pub(crate) wait_s: Option<f64>,
+        }
+    };
+}
+use body;
+
+/// Calls a macro with the bodies of all analyses.
+macro_rules! each_analysis {
+    ($call:ident) => {
+        $call!(
+            crate::analyses::FitBody,
+            crate::analyses::FitBatchBody,
+            crate::analyses::ScanBody,
+            crate::analyses::RankingBody,
+            crate::analyses::HypotestBody,
+            crate::analyses::HypotestToysBody,
+            crate::analyses::ToysBody,
+            crate::analyses::UpperLimitBody,
+            crate::analyses::SignificanceBody,
+            crate::analyses::GofBody,
+            crate::analyses::YieldsBody,
+            crate::analyses::InspectBody,
+            crate::analyses::ValidateBody,
+            crate::analyses::PruneBody,
+            crate::analyses::RenameBody,
+            crate::analyses::CombineBody
+        )
+    };
+}
+pub(crate) use each_analysis;
+
+macro_rules! names {
+    ($($body:ty),*) => { [$(<$body>::NAME),*] };
+}
+
+/// Returns the name of an analysis, if there is one of this name.
+pub(crate) fn name_of(name: &str) -> Option<&'static str> {
+    each_analysis!(names).into_iter().find(|known| *known == name)
+}

@@ -1,0 +1,35 @@
+//! `POST /v1/rename`: renames parts of a workspace.
+
+use ns_translate::pyhf::{Rename, to_text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::{Analysis, Answer, Run};
+use crate::body::read_workspace;
+use crate::problem::ServerError;
+
+/// A workspace that is written again with new names.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RenameBody {
+    /// Workspace in pyhf's JSON.
+    #[schema(value_type = Object)]
+    workspace: Box<RawValue>,
+    /// What is changed.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    options: Rename,
+}
+
+impl Analysis for RenameBody {
+    const NAME: &'static str = "rename";
+
+    fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
+        let workspace = read_workspace(&self.workspace, "/workspace")?;
+        let edited = workspace
+            .rename(&self.options)
+            .map_err(|source| ServerError::Workspace { pointer: "/workspace".to_owned(), source })?;
+        run.plain(to_text(&edited.workspace)?)
+    }
+}

@@ -1,0 +1,124 @@
+//! What an analysis needs from the server, and its answer.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ns_core::{Control, Device, Model, Observer};
+use ns_inference::Work;
+use ns_inference::report::{Report, RunInfo, to_json};
+use ns_inference::toys::store::{Saving, ToyDestination};
+use ns_viz::Drawing;
+use serde::Serialize;
+
+use crate::body::ModelBody;
+use crate::models::{Compiled, Models};
+use crate::pool::{PooledSession, Ticket};
+use crate::problem::ServerError;
+
+/// Time after which a piece of the toys is written: a server that is killed loses no more.
+const PIECE_TIME: Duration = Duration::from_secs(2);
+
+/// One request: the server's models, the ticket of the request, and who watches it.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub(crate) models: &'a Models,
+    pub(crate) ticket: &'a Arc<Ticket>,
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) started: Instant,
+    /// Whether a picture is wanted.
+    pub(crate) picture: bool,
+    /// File in which toys are saved, if the server keeps jobs.
+    pub(crate) toys: Option<&'a PathBuf>,
+}
+
+/// The answer to a request.
+pub(crate) struct Answer {
+    /// The text that the command line writes.
+    pub(crate) json: Vec<u8>,
+    /// The picture of the result, if one was asked for.
+    pub(crate) picture: Option<Drawing>,
+    /// Whether the request was cancelled, so that the answer has only a part of the result.
+    pub(crate) interrupted: bool,
+}
+
+/// A model with a session for one request.
+pub(crate) struct Opened {
+    pub(crate) compiled: Arc<Compiled>,
+    pub(crate) session: PooledSession,
+    reason: Option<String>,
+}
+
+impl Opened {
+    pub(crate) fn model(&self) -> &Model {
+        &self.compiled.model
+    }
+}
+
+impl<'a> Run<'a> {
+    /// Returns the model of a request with a session for its work.
+    ///
+    /// # Errors
+    /// If the model is wrong or its device is not there.
+    pub(crate) fn open(
+        &self,
+        model: &ModelBody,
+        device: Option<Device>,
+        work: Work,
+    ) -> Result<Opened, ServerError> {
+        let compiled = self.models.get(model)?;
+        let opened = compiled.open(device, work, self.ticket)?;
+        Ok(Opened { session: opened.session, reason: opened.reason, compiled })
+    }
+
+    /// Returns the observer and the flag that cancels the request.
+    pub(crate) fn control(&self) -> Control<'a> {
+        Control { observer: Some(self.observer), cancel: Some(&self.ticket.cancel) }
+    }
+
+    /// Claims the file of the toys, if the server keeps jobs.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(crate) fn saving(&self) -> Result<Option<Saving>, ServerError> {
+        let claim = |path| ToyDestination::claim(path, true);
+        let destination = self.toys.map(claim).transpose()?;
+        Ok(destination.map(|destination| Saving { destination, every: PIECE_TIME }))
+    }
+
+    /// Makes the answer of an analysis: the result with the information about its run.
+    ///
+    /// # Errors
+    /// If the result cannot be written or drawn.
+    pub(crate) fn answer<E>(
+        &self,
+        opened: Opened,
+        result: &impl Serialize,
+        draw: impl FnOnce() -> Option<Result<Drawing, E>>,
+    ) -> Result<Answer, ServerError>
+    where
+        ServerError: From<E>,
+    {
+        let ran = RunInfo::on(&opened.session, opened.reason, self.started);
+        let ran = ran.about(&opened.compiled.model, opened.compiled.digest.clone());
+        let json = to_json(&Report { result, ran, parts: Vec::new() })?;
+        let picture = if self.picture { Some(draw().ok_or(ServerError::NoPicture)??) } else { None };
+        Ok(Answer { json, picture, interrupted: self.ticket.is_cancelled() })
+    }
+
+    /// Makes the answer of work that needs no fits.
+    ///
+    /// # Errors
+    /// If the result cannot be written, or a picture was asked for.
+    pub(crate) fn plain(&self, json: Vec<u8>) -> Result<Answer, ServerError> {
+        if self.picture {
+            return Err(ServerError::NoPicture);
+        }
+        Ok(Answer { json, picture: None, interrupted: false })
+    }
+}
+
+/// The draw function of an analysis without a picture.
+pub(crate) fn no_picture() -> Option<Result<Drawing, ServerError>> {
+    None
+}

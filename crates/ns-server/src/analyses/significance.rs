@@ -1,0 +1,31 @@
+//! `POST /v1/significance`: observed and expected significance of a discovery.
+
+use ns_inference::{FitOptions, Work, significance};
+
+use super::run::no_picture;
+use super::{Analysis, Answer, Run, body};
+use crate::problem::ServerError;
+
+body! {
+    /// The significance of a discovery.
+    SignificanceBody {
+        /// Options of the fits.
+        #[serde(default)]
+        #[schema(value_type = Object)]
+        options: FitOptions,
+    }
+}
+
+impl Analysis for SignificanceBody {
+    const NAME: &'static str = "significance";
+
+    fn wait_s(&self) -> Option<f64> {
+        self.wait_s
+    }
+
+    fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
+        let opened = run.open(&self.model, self.device, Work::Test)?;
+        let result = significance(opened.model(), &opened.session, &self.options, run.control())?;
+        run.answer(opened, &result, no_picture)
+    }
+}

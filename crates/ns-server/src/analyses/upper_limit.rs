@@ -1,0 +1,53 @@
+//! `POST /v1/upper-limit`: observed and expected CLs upper limits, asymptotic or with toys.
+
+use ns_inference::{LimitOptions, ToyLimitOptions, Work, picture, upper_limit, upper_limit_toys};
+
+use super::run::no_picture;
+use super::{Analysis, Answer, Run, body};
+use crate::problem::ServerError;
+
+/// Points of the scan that the picture shows, as on the command line.
+const DRAWN: usize = 41;
+
+body! {
+    /// CLs upper limits.
+    UpperLimitBody {
+        /// Options of asymptotic limits.
+        #[serde(default)]
+        #[schema(value_type = Option<Object>)]
+        options: Option<LimitOptions>,
+        /// Options of limits with toys, instead of `options`.
+        #[serde(default)]
+        #[schema(value_type = Option<Object>)]
+        toys: Option<ToyLimitOptions>,
+    }
+}
+
+impl Analysis for UpperLimitBody {
+    const NAME: &'static str = "upper-limit";
+
+    fn wait_s(&self) -> Option<f64> {
+        self.wait_s
+    }
+
+    fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
+        let mut options = match (&self.toys, &self.options) {
+            (Some(_), Some(_)) => {
+                let reason = "give either `options`, or `toys` for limits with toys".to_owned();
+                return Err(ServerError::Body { pointer: "/toys".to_owned(), reason });
+            }
+            (Some(toys), None) => {
+                let opened = run.open(&self.model, self.device, Work::toys_of_limit(toys.n_toys))?;
+                let result = upper_limit_toys(opened.model(), &opened.session, toys, run.control())?;
+                return run.answer(opened, &result, no_picture);
+            }
+            (None, options) => options.clone().unwrap_or_default(),
+        };
+        if run.picture && options.scan.is_empty() {
+            options.auto_scan = options.auto_scan.or(Some(DRAWN));
+        }
+        let opened = run.open(&self.model, self.device, Work::Limit)?;
+        let result = upper_limit(opened.model(), &opened.session, &options, run.control())?;
+        run.answer(opened, &result, || Some(picture::limit(&result).unwrap_or_default().draw()))
+    }
+}

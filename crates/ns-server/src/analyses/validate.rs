@@ -1,0 +1,37 @@
+//! `POST /v1/validate`: every problem of a workspace, with its path and a remedy.
+
+use ns_inference::report::{Report, RunInfo, to_json};
+use ns_translate::Contents;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Analysis, Answer, Run};
+use crate::body::{ModelBody, ModelReference};
+use crate::problem::ServerError;
+
+/// A workspace that is checked. It may be wrong: its problems are the answer.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ValidateBody {
+    /// The model, by its workspace.
+    pub(crate) model: ModelBody,
+}
+
+impl Analysis for ValidateBody {
+    const NAME: &'static str = "validate";
+
+    fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
+        let read = match self.model.source()? {
+            ModelReference::Workspace(workspace) => workspace.read("/model")?,
+            ModelReference::Digests { .. } => Ok(run.models.get(&self.model)?.workspace.clone()),
+        };
+        let (contents, model) = Contents::validate(read, &self.model.options())
+            .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
+        let ran = RunInfo::without_session(run.started);
+        let ran = match &model {
+            Some(model) => ran.about(model, model.digest()),
+            None => ran,
+        };
+        run.plain(to_json(&Report { result: &contents, ran, parts: Vec::new() })?)
+    }
+}

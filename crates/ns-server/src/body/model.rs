@@ -1,0 +1,141 @@
+//! The model of a request: a workspace, or the digests of one that the server has.
+
+use ns_core::{HistosysCode, Interpolation, NormsysCode};
+use ns_translate::pyhf::ModelOptions;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+use super::{PatchBody, WorkspaceBody};
+use crate::problem::ServerError;
+
+/// The model of a request: a workspace and how its model is built, or the digests of a model that
+/// `POST /v1/models` has returned.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelBody {
+    /// Workspace in pyhf's JSON.
+    #[schema(value_type = Option<Object>)]
+    #[serde(default)]
+    pub(crate) workspace: Option<Box<RawValue>>,
+    /// Patches to apply, in order.
+    #[serde(default)]
+    pub(crate) patches: Vec<PatchBody>,
+    /// Whether the digests of patchsets are checked; true by default.
+    #[serde(default)]
+    pub(crate) digest_check: Option<bool>,
+    /// Measurement to use; the first by default.
+    #[serde(default)]
+    pub(crate) measurement: Option<String>,
+    /// Parameter of interest, instead of that of the measurement.
+    #[serde(default)]
+    pub(crate) poi: Option<String>,
+    /// Channels to use; all if empty.
+    #[serde(default)]
+    pub(crate) channels: Vec<String>,
+    /// Channels to leave out.
+    #[serde(default)]
+    pub(crate) mask: Vec<String>,
+    /// Interpolation: `smooth` (code4 and code4p, the default) or `piecewise` (code1 and code0).
+    #[serde(default)]
+    pub(crate) interpolation: InterpolationName,
+    /// Interpolation code of normsys, instead of that of `interpolation`.
+    #[serde(default, deserialize_with = "code")]
+    #[schema(value_type = Option<String>)]
+    pub(crate) normsys_code: Option<NormsysCode>,
+    /// Interpolation code of histosys, instead of that of `interpolation`.
+    #[serde(default, deserialize_with = "code")]
+    #[schema(value_type = Option<String>)]
+    pub(crate) histosys_code: Option<HistosysCode>,
+    /// Digest of the model, instead of `workspace`.
+    #[serde(default)]
+    pub(crate) model_digest: Option<String>,
+    /// Digest of the observed data, with `model_digest`.
+    #[serde(default)]
+    pub(crate) data_digest: Option<String>,
+}
+
+/// Interpolation codes of normsys and histosys together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum InterpolationName {
+    /// Codes 4 and 4p, as in pyhf.
+    #[default]
+    Smooth,
+    /// Codes 1 and 0, the original HistFactory.
+    Piecewise,
+}
+
+fn code<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: std::str::FromStr<Err: std::fmt::Display>,
+{
+    let name = Option::<String>::deserialize(from)?;
+    name.map(|name| name.parse().map_err(serde::de::Error::custom)).transpose()
+}
+
+/// How a request names its model.
+pub(crate) enum ModelReference<'a> {
+    /// By a workspace in the body.
+    Workspace(WorkspaceBody<'a>),
+    /// By the digests of a model that the server has.
+    Digests {
+        /// Digest of the model.
+        model: &'a str,
+        /// Digest of the observed data.
+        data: &'a str,
+    },
+}
+
+impl ModelBody {
+    /// Returns how the model is named.
+    ///
+    /// # Errors
+    /// If there is neither a workspace nor a pair of digests, or both.
+    pub(crate) fn source(&self) -> Result<ModelReference<'_>, ServerError> {
+        match (&self.workspace, &self.model_digest, &self.data_digest) {
+            (Some(text), None, None) => Ok(ModelReference::Workspace(WorkspaceBody {
+                text,
+                patches: &self.patches,
+                digest_check: self.digest_check.unwrap_or(true),
+                channels: &self.channels,
+                mask: &self.mask,
+            })),
+            (None, Some(model), Some(data)) => Ok(ModelReference::Digests { model, data }),
+            _ => Err(ServerError::Body {
+                pointer: "/model".to_owned(),
+                reason: "give either `workspace`, or both `model_digest` and `data_digest`".to_owned(),
+            }),
+        }
+    }
+
+    /// Returns measurement, parameter of interest and interpolation codes.
+    pub(crate) fn options(&self) -> ModelOptions {
+        let mut codes = match self.interpolation {
+            InterpolationName::Smooth => Interpolation::SMOOTH,
+            InterpolationName::Piecewise => Interpolation::PIECEWISE,
+        };
+        codes.normsys = self.normsys_code.unwrap_or(codes.normsys);
+        codes.histosys = self.histosys_code.unwrap_or(codes.histosys);
+        ModelOptions { measurement: self.measurement.clone(), interpolation: codes, poi: self.poi.clone() }
+    }
+
+    /// Returns a hash of everything that the model depends on. Requests with the same text have the same hash.
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        let mut add = |text: &str| {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        add(self.workspace.as_ref().map_or("", |text| text.get()));
+        for patch in &self.patches {
+            add(patch.patch.as_ref().map_or("", |text| text.get()));
+            add(patch.patchset.as_ref().map_or("", |text| text.get()));
+            add(patch.name.as_deref().unwrap_or(""));
+        }
+        add(&format!("{:?}", (self.digest_check, &self.channels, &self.mask, self.options())));
+        hash.finalize().into()
+    }
+}

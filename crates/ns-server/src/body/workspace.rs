@@ -1,0 +1,86 @@
+//! Workspaces and patches in the body of a request.
+
+use ns_translate::ModelSource;
+use ns_translate::pyhf::{ChannelSelection, DigestCheck, Patch, Patchset, Workspace, WorkspaceError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::problem::ServerError;
+
+/// A workspace and the patches that are applied to it.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkspaceBody<'a> {
+    /// The text of the workspace.
+    pub(crate) text: &'a RawValue,
+    /// Patches, applied in order.
+    pub(crate) patches: &'a [PatchBody],
+    /// Whether the digests of patchsets must match.
+    pub(crate) digest_check: bool,
+    /// Names of the channels to use; all if empty.
+    pub(crate) channels: &'a [String],
+    /// Names of the channels to leave out.
+    pub(crate) mask: &'a [String],
+}
+
+/// A patch: a JSON Patch, or one of a patchset.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PatchBody {
+    /// Operations of a JSON Patch (RFC 6902).
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub(crate) patch: Option<Box<RawValue>>,
+    /// A patchset, instead of `patch`.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) patchset: Option<Box<RawValue>>,
+    /// Name of the patch of the patchset.
+    pub(crate) name: Option<String>,
+}
+
+impl PatchBody {
+    /// Reads the patch. `pointer` is its place in the body.
+    fn read(&self, pointer: &str) -> Result<Patch, ServerError> {
+        let failed = |source| ServerError::Workspace { pointer: pointer.to_owned(), source };
+        let body =
+            |reason: &str| ServerError::Body { pointer: pointer.to_owned(), reason: reason.to_owned() };
+        match (&self.patch, &self.patchset, &self.name) {
+            (Some(patch), None, None) => Patch::from_slice(patch.get().as_bytes(), "patch").map_err(failed),
+            (None, Some(set), Some(name)) => {
+                let set = Patchset::from_slice(set.get().as_bytes(), "patchset").map_err(failed)?;
+                set.patch(name).map_err(failed)
+            }
+            _ => Err(body("give either `patch`, or `patchset` with the `name` of one of its patches")),
+        }
+    }
+}
+
+impl WorkspaceBody<'_> {
+    /// Reads the workspace, applies its patches, and selects channels. `pointer` is the place of the object with
+    /// the key `workspace` in the body.
+    ///
+    /// # Errors
+    /// If a patch cannot be read.
+    pub(crate) fn read(&self, pointer: &str) -> Result<Result<ModelSource, WorkspaceError>, ServerError> {
+        let place = |(i, patch): (usize, &PatchBody)| patch.read(&format!("{pointer}/patches/{i}"));
+        let patches: Vec<Patch> = self.patches.iter().enumerate().map(place).collect::<Result<_, _>>()?;
+        let check = if self.digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
+        let workspace = ModelSource::from_slice_patched(self.text.get().as_bytes(), &patches, check);
+        let selection = ChannelSelection {
+            keep: (!self.channels.is_empty()).then(|| self.channels.to_vec()),
+            mask: self.mask.to_vec(),
+        };
+        Ok(match workspace {
+            Ok(workspace) if !selection.is_everything() => workspace.select_channels(&selection),
+            other => other,
+        })
+    }
+}
+
+/// Reads a workspace without patches. `pointer` is its place in the body.
+///
+/// # Errors
+/// If it is not a workspace.
+pub(crate) fn read_workspace(text: &RawValue, pointer: &str) -> Result<Workspace, ServerError> {
+    Workspace::from_slice(text.get().as_bytes())
+        .map_err(|source| ServerError::Workspace { pointer: pointer.to_owned(), source })
+}

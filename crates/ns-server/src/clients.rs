@@ -1,0 +1,160 @@
+//! Who sends a request: the owner of a token, or anyone on this machine.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, header};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use crate::problem::ServerError;
+
+/// A client of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Client {
+    /// Name of the client.
+    pub(crate) name: Arc<str>,
+    /// Number of requests at a time, if it is not the usual one.
+    pub(crate) quota: Option<usize>,
+}
+
+/// The clients that a server accepts.
+pub(crate) enum Clients {
+    /// Owners of tokens, by the hash of the token, so that the time of a comparison says nothing about it.
+    Tokens(HashMap<[u8; 32], Client>),
+    /// Anyone who reaches the server.
+    Anyone,
+}
+
+/// Why a file of tokens cannot be used.
+#[derive(Debug, Error)]
+pub(crate) enum TokenError {
+    /// The file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// Path of the file.
+        path: String,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// A line is wrong.
+    #[error("{path}, line {line}: {reason}")]
+    Line {
+        /// Path of the file.
+        path: String,
+        /// Number of the line, counted from 1.
+        line: usize,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The file has no token.
+    #[error("{path} has no token; write a line NAME TOKEN")]
+    Empty {
+        /// Path of the file.
+        path: String,
+    },
+}
+
+/// Shortest token: 16 characters cannot be guessed over a network.
+const SHORTEST: usize = 16;
+
+impl Clients {
+    /// Reads a file of tokens.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a line is wrong.
+    pub(crate) fn from_file(path: &Path) -> Result<Self, TokenError> {
+        let shown = || path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).map_err(|source| TokenError::Read { path: shown(), source })?;
+        Self::parse(&text, &shown())
+    }
+
+    fn parse(text: &str, path: &str) -> Result<Self, TokenError> {
+        let mut tokens = HashMap::new();
+        for (i, line) in text.lines().enumerate() {
+            let wrong = |reason| TokenError::Line { path: path.to_owned(), line: i + 1, reason };
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (name, token, quota) = match words.as_slice() {
+                [] => continue,
+                [first, ..] if first.starts_with('#') => continue,
+                [name, token] => (*name, *token, None),
+                [name, token, quota] => {
+                    let quota = quota.parse().map_err(|_| wrong("the quota is no whole number"))?;
+                    (*name, *token, Some(quota))
+                }
+                _ => return Err(wrong("expected NAME TOKEN or NAME TOKEN QUOTA")),
+            };
+            if token.len() < SHORTEST {
+                return Err(wrong("the token has fewer than 16 characters"));
+            }
+            let client = Client { name: name.into(), quota };
+            if tokens.insert(hash(token), client).is_some() {
+                return Err(wrong("the token is there twice"));
+            }
+        }
+        if tokens.is_empty() {
+            return Err(TokenError::Empty { path: path.to_owned() });
+        }
+        Ok(Self::Tokens(tokens))
+    }
+
+    /// Returns the client of a request from its headers and address.
+    ///
+    /// # Errors
+    /// [`ServerError::Unauthorised`] without a valid token.
+    pub(crate) fn of(&self, headers: &HeaderMap, peer: IpAddr) -> Result<Client, ServerError> {
+        let tokens = match self {
+            Self::Anyone => return Ok(Client { name: peer.to_string().into(), quota: None }),
+            Self::Tokens(tokens) => tokens,
+        };
+        let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = header.and_then(|value| value.strip_prefix("Bearer "));
+        token.and_then(|token| tokens.get(&hash(token.trim()))).cloned().ok_or(ServerError::Unauthorised)
+    }
+
+    /// Returns whether every request is accepted.
+    pub(crate) fn are_anyone(&self) -> bool {
+        matches!(self, Self::Anyone)
+    }
+}
+
+fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn with(token: &str) -> HeaderMap {
+        let value = format!("Bearer {token}").parse();
+        value.into_iter().map(|value| (header::AUTHORIZATION, value)).collect()
+    }
+
+    #[test]
+    fn a_token_names_its_client() -> Result<(), TokenError> {
+        let text = "# the group\nana  0123456789abcdef\n\nbo 0123456789abcdeg 3\n";
+        let clients = Clients::parse(text, "tokens")?;
+        let of = |token| clients.of(&with(token), PEER).ok();
+        assert_eq!(of("0123456789abcdef"), Some(Client { name: "ana".into(), quota: None }));
+        assert_eq!(of("0123456789abcdeg"), Some(Client { name: "bo".into(), quota: Some(3) }));
+        assert_eq!(of("0123456789abcdeh"), None);
+        assert!(clients.of(&HeaderMap::new(), PEER).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn wrong_files_are_refused() {
+        let message = |text| Clients::parse(text, "tokens").err().map(|error| error.to_string());
+        assert_eq!(message("# none\n").as_deref(), Some("tokens has no token; write a line NAME TOKEN"));
+        assert!(message("ana short").is_some_and(|text| text.starts_with("tokens, line 1: ")));
+        assert!(
+            message("\nana 0123456789abcdef many").is_some_and(|text| text.contains("line 2: the quota"))
+        );
+    }
+}

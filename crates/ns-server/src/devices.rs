@@ -1,0 +1,55 @@
+//! The devices of the server and their threads.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ns_core::{Device, Execution, SessionError};
+
+use crate::pool::Pool;
+
+/// The pool of the CPU, and one thread for every GPU in use.
+pub(crate) struct Devices {
+    execution: Execution,
+    cpu: Arc<Pool>,
+    gpus: Mutex<Vec<(Device, Arc<Pool>)>>,
+}
+
+impl Devices {
+    /// Starts the threads of the CPU. `execution` has the device of requests that name none, the number of
+    /// threads and the memory limit of a session.
+    ///
+    /// # Errors
+    /// If the system cannot start the threads.
+    pub(crate) fn start(execution: Execution) -> std::io::Result<Self> {
+        let cpu = Arc::new(Pool::start(execution.resolved_threads(), true)?);
+        Ok(Self { execution, cpu, gpus: Mutex::default() })
+    }
+
+    /// Returns device, threads and memory limit of requests that name none.
+    pub(crate) fn execution(&self) -> &Execution {
+        &self.execution
+    }
+
+    /// Returns the threads of the CPU.
+    pub(crate) fn cpu(&self) -> &Arc<Pool> {
+        &self.cpu
+    }
+
+    /// Returns the thread that feeds a GPU.
+    ///
+    /// # Errors
+    /// If the system cannot start the thread.
+    pub(crate) fn gpu(&self, device: Device) -> Result<Arc<Pool>, SessionError> {
+        let mut gpus = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, pool)) = gpus.iter().find(|(known, _)| *known == device) {
+            return Ok(Arc::clone(pool));
+        }
+        let pool = Pool::start(1, false).map_err(|error| SessionError::DeviceUnavailable {
+            device,
+            reason: error.to_string(),
+            remedy: "Let the server start more threads".into(),
+        })?;
+        let pool = Arc::new(pool);
+        gpus.push((device, Arc::clone(&pool)));
+        Ok(pool)
+    }
+}

@@ -1,0 +1,91 @@
+//! Answers requests for analyses, at once or as jobs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::body::{parse, receive};
+use crate::analyses::Analysis;
+use crate::clients::Client;
+use crate::jobs::{Ended, Job, Order};
+use crate::picture;
+use crate::problem::ServerError;
+use crate::server::Server;
+
+/// The query of an analysis.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    /// Format of the picture that is wanted instead of the JSON.
+    plot: Option<String>,
+}
+
+/// Cancels a job whose client leaves before it has an answer or a name.
+struct Waiting(Option<Arc<Job>>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(job) = &self.0 {
+            job.ticket.cancel();
+        }
+    }
+}
+
+/// Answers a request for an analysis: with its result, or with the name of a job if it takes long.
+///
+/// # Errors
+/// If the request is wrong or refused.
+pub(super) async fn answer<A: Analysis>(
+    State(server): State<Arc<Server>>,
+    Extension(client): Extension<Client>,
+    asked: Result<Query<Asked>, QueryRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ServerError> {
+    let wrong = |reason: String| ServerError::Body { pointer: String::new(), reason };
+    let Query(asked) = asked.map_err(|error| wrong(error.body_text()))?;
+    let format = |name: String| {
+        picture::format(&name).ok_or_else(|| wrong(format!("unknown plot '{name}'; use svg, png or pdf")))
+    };
+    let picture = asked.plot.map(format).transpose()?;
+    let text = receive(&server, &headers, body).await?;
+    let body: A = parse(&text).await?;
+    let wait = body.wait_s().map_or(server.wait, Duration::from_secs_f64);
+    let order = Order { analysis: A::NAME, client: client.name, body: text, picture };
+    let job = server.jobs.begin(body, order, client.quota)?;
+    let mut waiting = Waiting(Some(Arc::clone(&job)));
+    if let Ok(ended) = tokio::time::timeout(wait, job.wait()).await {
+        waiting.0 = None;
+        return Ok(response(ended));
+    }
+    server.jobs.name(&job)?;
+    waiting.0 = None;
+    match job.ended() {
+        Some(ended) => Ok(response(ended)),
+        None => Ok(accepted(&job)),
+    }
+}
+
+/// Returns the response for a request that ended.
+pub(super) fn response(ended: Ended) -> Response {
+    match ended {
+        Ended::Answer(output) => {
+            let kind = HeaderValue::from_static(output.media);
+            ([(header::CONTENT_TYPE, kind)], output.bytes).into_response()
+        }
+        Ended::Problem(problem) => problem.into_response(),
+    }
+}
+
+/// Returns the response for a request that became a job.
+pub(super) fn accepted(job: &Job) -> Response {
+    let place = format!("/v1/jobs/{}", job.id);
+    (StatusCode::ACCEPTED, [(header::LOCATION, place)], axum::Json(job.status())).into_response()
+}

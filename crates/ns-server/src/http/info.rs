@@ -1,0 +1,66 @@
+//! What the server says about itself.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use ns_inference::{DeviceInfo, devices as all_devices};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::metrics::Levels;
+use crate::problem::ServerError;
+use crate::server::Server;
+
+/// The devices of the server.
+#[derive(Debug, Serialize)]
+pub(super) struct Devices {
+    devices: Vec<DeviceInfo>,
+}
+
+/// The health of the server.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Health {
+    /// Always `ok`: a server that is not well does not answer.
+    status: &'static str,
+    /// Version of the server.
+    version: &'static str,
+}
+
+/// Lists the devices that fits can run on, and why others cannot be used.
+///
+/// # Errors
+/// If the search for devices panics.
+pub(super) async fn devices() -> Result<Json<Devices>, ServerError> {
+    // Looking for GPUs may start a driver.
+    let devices = tokio::task::spawn_blocking(all_devices).await.map_err(|_| ServerError::Panicked)?;
+    Ok(Json(Devices { devices }))
+}
+
+/// Says that the server answers.
+pub(super) async fn health() -> Json<Health> {
+    Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+}
+
+/// Returns the metrics.
+///
+/// # Errors
+/// If they cannot be written.
+pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ServerError> {
+    let models = server.jobs.models();
+    let levels = Levels {
+        active: server.jobs.active(),
+        waiting: models.devices().cpu().waiting(),
+        models: models.size(),
+    };
+    let text = server.metrics.text(&levels).map_err(|_| ServerError::Panicked)?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+/// Returns the description of all paths.
+pub(super) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
+    Json(super::openapi::document())
+}

@@ -1,0 +1,115 @@
+//! Jobs: their state, result and progress, and how they are cancelled.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+
+use super::analysis::{accepted, response};
+use crate::clients::Client;
+use crate::jobs::{Job, JobStatus};
+use crate::problem::ServerError;
+use crate::server::Server;
+
+/// Shortest time between two events of progress.
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Lists the jobs of the client.
+pub(super) async fn list(
+    State(server): State<Arc<Server>>,
+    Extension(client): Extension<Client>,
+) -> Json<Vec<JobStatus>> {
+    Json(server.jobs.list(&client.name))
+}
+
+/// Returns the state of a job.
+///
+/// # Errors
+/// If the client has no such job.
+pub(super) async fn status(
+    State(server): State<Arc<Server>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+) -> Result<Json<JobStatus>, ServerError> {
+    Ok(Json(server.jobs.find(&id, &client.name)?.status()))
+}
+
+/// Cancels a job and waits until it has stopped. Its result is that of the finished part.
+///
+/// # Errors
+/// If the client has no such job.
+pub(super) async fn cancel(
+    State(server): State<Arc<Server>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+) -> Result<Response, ServerError> {
+    let job = server.jobs.find(&id, &client.name)?;
+    job.ticket.cancel();
+    match tokio::time::timeout(server.wait, job.wait()).await {
+        Ok(_) => Ok(Json(job.status()).into_response()),
+        Err(_) => Ok(accepted(&job)),
+    }
+}
+
+/// Returns the result of a job that ended; the state of one that runs, with status 202.
+///
+/// # Errors
+/// If the client has no such job.
+pub(super) async fn result(
+    State(server): State<Arc<Server>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+) -> Result<Response, ServerError> {
+    let job = server.jobs.find(&id, &client.name)?;
+    Ok(job.ended().map_or_else(|| accepted(&job), response))
+}
+
+/// Sends the progress of a job as events `progress`, and its state as a last event `end`.
+///
+/// # Errors
+/// If the client has no such job.
+pub(super) async fn events(
+    State(server): State<Arc<Server>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ServerError> {
+    let job = server.jobs.find(&id, &client.name)?;
+    Ok(Sse::new(stream(job)).keep_alive(KeepAlive::default()))
+}
+
+/// What the stream of a job has sent.
+enum Sent {
+    Nothing,
+    Progress,
+    End,
+}
+
+fn stream(job: Arc<Job>) -> impl Stream<Item = Result<Event, Infallible>> {
+    let watch = job.watch();
+    unfold((job, watch, Sent::Nothing), async |(job, mut watch, sent)| {
+        match sent {
+            Sent::End => return None,
+            Sent::Nothing => {}
+            Sent::Progress => {
+                tokio::select! {
+                    _ = watch.changed() => tokio::time::sleep(BETWEEN).await,
+                    _ = job.wait() => {}
+                }
+            }
+        }
+        let ended = job.ended().is_some();
+        let event = if ended {
+            Event::default().event("end").json_data(job.status())
+        } else {
+            Event::default().event("progress").json_data(*watch.borrow_and_update())
+        };
+        let next = if ended { Sent::End } else { Sent::Progress };
+        Some((Ok(event.ok()?), (job, watch, next)))
+    })
+}

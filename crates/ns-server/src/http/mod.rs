@@ -1,0 +1,84 @@
+//! The paths of the server and what answers them.
+
+mod analysis;
+mod body;
+mod guard;
+mod info;
+mod jobs;
+mod models;
+mod openapi;
+mod page;
+mod schema;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+
+pub(crate) use guard::Peer;
+
+use crate::analyses::{Analysis, each_analysis};
+use crate::problem::ServerError;
+use crate::server::Server;
+
+/// Returns the routes of the server.
+pub(crate) fn routes(server: Arc<Server>) -> Router {
+    let mut router = Router::new();
+    macro_rules! add {
+        ($($body:ty),*) => {
+            $(router = router.route(&format!("/v1/{}", <$body>::NAME), post(analysis::answer::<$body>));)*
+        };
+    }
+    each_analysis!(add);
+    router
+        .route("/v1/models", post(models::add))
+        .route("/v1/jobs", get(jobs::list))
+        .route("/v1/jobs/{id}", get(jobs::status).delete(jobs::cancel))
+        .route("/v1/jobs/{id}/result", get(jobs::result))
+        .route("/v1/jobs/{id}/events", get(jobs::events))
+        .route("/v1/devices", get(info::devices))
+        .route("/v1/health", get(info::health))
+        .route("/metrics", get(info::metrics))
+        .route("/openapi.json", get(info::openapi))
+        .route("/", get(page::index))
+        .route("/api", get(page::api))
+        .route("/page/{file}", get(page::file))
+        .fallback(missing)
+        .method_not_allowed_fallback(missing)
+        .layer(from_fn_with_state(Arc::clone(&server), guard::guard))
+        .with_state(server)
+}
+
+/// Answers a path or method that does not exist.
+async fn missing(method: axum::http::Method) -> ServerError {
+    let (what, remedy) = ("path for the method", "/openapi.json lists all");
+    ServerError::NotFound { what, name: method.to_string(), remedy }
+}
+
+/// Goes on with the jobs of an earlier server.
+pub(crate) fn go_on(server: &Server) {
+    let records = match server.jobs.unfinished() {
+        Ok(records) => records,
+        Err(error) => return tracing::error!(%error, "the jobs of an earlier server cannot be read"),
+    };
+    for record in records {
+        macro_rules! begin {
+            ($($body:ty),*) => {
+                match record.analysis.as_str() {
+                    $(<$body>::NAME => crate::body::read::<$body>(&record.body)
+                        .and_then(|body| server.jobs.go_on(body, &record)),)*
+                    _ => Err(ServerError::NotFound {
+                        what: "analysis",
+                        name: record.analysis.clone(),
+                        remedy: "this version of the server does not have it",
+                    }),
+                }
+            };
+        }
+        match each_analysis!(begin) {
+            Ok(()) => tracing::info!(job = record.id, "a job goes on"),
+            Err(error) => server.jobs.give_up(&record, &error),
+        }
+    }
+}

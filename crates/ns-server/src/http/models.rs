@@ -1,0 +1,72 @@
+//! Keeps a model for later requests.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::body::{parse, receive};
+use crate::body::ModelBody;
+use crate::problem::ServerError;
+use crate::server::Server;
+
+/// A model to be kept.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ModelRequest {
+    /// The model, by its workspace.
+    model: ModelBody,
+}
+
+/// A kept model. Both digests together name it in later requests.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ModelAnswer {
+    /// Digest of the model.
+    model_digest: String,
+    /// Digest of the observed data.
+    data_digest: String,
+    /// Name of the measurement.
+    measurement: String,
+    /// Names of all measurements of the workspace.
+    measurements: Vec<String>,
+    /// Name of the parameter of interest, if there is one.
+    poi: Option<String>,
+    /// Number of parameters.
+    n_parameters: usize,
+    /// Number of bins.
+    n_bins: usize,
+    /// Warnings about the model.
+    warnings: Vec<String>,
+}
+
+/// Compiles a model and keeps it.
+///
+/// # Errors
+/// If the workspace is wrong or the model too large.
+pub(super) async fn add(
+    State(server): State<Arc<Server>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<ModelAnswer>, ServerError> {
+    let text = receive(&server, &headers, body).await?;
+    let request: ModelRequest = parse(&text).await?;
+    let made = tokio::task::spawn_blocking(move || {
+        let compiled = server.jobs.models().get(&request.model)?;
+        let model = &compiled.model;
+        Ok(ModelAnswer {
+            model_digest: compiled.digest.clone(),
+            data_digest: compiled.data_digest.clone(),
+            measurement: model.measurement.clone(),
+            measurements: compiled.workspace.measurement_names(),
+            poi: model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.clone()),
+            n_parameters: model.parameters.len(),
+            n_bins: model.n_bins(),
+            warnings: model.warnings.clone(),
+        })
+    });
+    made.await.unwrap_or(Err(ServerError::Panicked)).map(Json)
+}

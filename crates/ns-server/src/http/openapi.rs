@@ -1,0 +1,165 @@
+//! The OpenAPI description of the server, made from the types of its requests and answers.
+
+use serde::de::DeserializeOwned;
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::path::{
+    HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem, PathsBuilder,
+};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{
+    ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Required, Response, ResponseBuilder,
+    Schema,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::info::Health;
+use super::models::{ModelAnswer, ModelRequest};
+use super::schema::schema_of;
+use crate::analyses::{Analysis, each_analysis};
+use crate::jobs::JobStatus;
+use crate::problem::Problem;
+
+/// Collects the schemas that the paths refer to.
+#[derive(Default)]
+struct Schemas(Vec<(String, RefOr<Schema>)>);
+
+impl Schemas {
+    /// Adds the schema of a type with those that it uses, and returns a reference to it.
+    fn of<T: ToSchema + PartialSchema>(&mut self) -> Ref {
+        T::schemas(&mut self.0);
+        self.0.push((T::name().into_owned(), T::schema()));
+        Ref::from_schema_name(T::name())
+    }
+
+    /// Adds the schema of a body, with the keys of its options, and returns a reference to it.
+    fn refined<T: ToSchema + PartialSchema + DeserializeOwned>(&mut self) -> Ref {
+        let reference = self.of::<T>();
+        if let Some((_, schema)) = self.0.last_mut() {
+            refine(schema, schema_of::<T>());
+        }
+        reference
+    }
+}
+
+/// Replaces the objects in a schema whose keys are not known by those that a deserialiser reads.
+fn refine(schema: &mut RefOr<Schema>, read: Schema) {
+    if let (RefOr::T(Schema::Object(object)), Schema::Object(read)) = (schema, read) {
+        for (key, property) in read.properties {
+            let open = |old: &RefOr<Schema>| {
+                matches!(old, RefOr::T(Schema::Object(object)) if object.properties.is_empty()
+                    && serde_json::to_value(object).is_ok_and(|value| value["type"].to_string().contains("object")))
+            };
+            if let Some(old) = object.properties.get_mut(&key).filter(|old| open(old)) {
+                *old = property;
+            }
+        }
+    }
+}
+
+fn json(schema: Ref) -> utoipa::openapi::Content {
+    ContentBuilder::new().schema(Some(schema)).build()
+}
+
+fn described(text: &str) -> Response {
+    ResponseBuilder::new().description(text).build()
+}
+
+fn answers(text: &str, schema: Ref) -> Response {
+    ResponseBuilder::new().description(text).content("application/json", json(schema)).build()
+}
+
+/// Returns an operation whose problems have problem details.
+fn operation(summary: &str, schemas: &mut Schemas) -> OperationBuilder {
+    let problem = ResponseBuilder::new()
+        .description("Problem details with the JSON pointers of all mistakes")
+        .content("application/problem+json", json(schemas.of::<Problem>()));
+    OperationBuilder::new().summary(Some(summary)).response("default", problem.build())
+}
+
+fn word(name: &str, place: ParameterIn, about: &str, values: Option<&[&str]>) -> ParameterBuilder {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let text = text.enum_values(values.map(<[&str]>::to_vec));
+    let required = if place == ParameterIn::Path { Required::True } else { Required::False };
+    let parameter = ParameterBuilder::new().name(name).parameter_in(place).required(required);
+    parameter.description(Some(about)).schema(Some(text))
+}
+
+fn posted(body: Ref) -> utoipa::openapi::request_body::RequestBody {
+    RequestBodyBuilder::new().content("application/json", json(body)).required(Some(Required::True)).build()
+}
+
+/// Returns the operation of an analysis.
+fn analysis<A: Analysis + ToSchema>(schemas: &mut Schemas) -> PathItem {
+    let summary = format!("The analysis of `nextstat {}`", A::NAME);
+    let plot = word(
+        "plot",
+        ParameterIn::Query,
+        "Picture that is wanted instead of JSON",
+        Some(&["svg", "png", "pdf"]),
+    );
+    let body = posted(schemas.refined::<A>());
+    let job = answers(
+        "A job, because the request takes long; its place is in `Location`",
+        schemas.of::<JobStatus>(),
+    );
+    let operation = operation(&summary, schemas)
+        .operation_id(Some(A::NAME))
+        .parameter(plot)
+        .request_body(Some(body))
+        .response("200", described("What the command line writes, or the picture"))
+        .response("202", job);
+    PathItem::new(HttpMethod::Post, operation)
+}
+
+/// Returns the description of all paths.
+pub(super) fn document() -> OpenApi {
+    let mut schemas = Schemas::default();
+    let mut paths = PathsBuilder::new();
+    macro_rules! add {
+        ($($body:ty),*) => {
+            $(paths = paths.path(format!("/v1/{}", <$body>::NAME), analysis::<$body>(&mut schemas));)*
+        };
+    }
+    each_analysis!(add);
+    let add = operation("Keeps a model for later requests", &mut schemas)
+        .request_body(Some(posted(schemas.of::<ModelRequest>())))
+        .response("200", answers("The digests of the model", schemas.of::<ModelAnswer>()));
+    paths = paths.path("/v1/models", PathItem::new(HttpMethod::Post, add));
+    let id = || word("id", ParameterIn::Path, "Name of the job", None);
+    let state = |schemas: &mut Schemas| answers("The state of the job", schemas.of::<JobStatus>());
+    let list = operation("Lists the jobs of the client", &mut schemas)
+        .response("200", described("The states of the jobs, the oldest first"));
+    paths = paths.path("/v1/jobs", PathItem::new(HttpMethod::Get, list));
+    let status = operation("The state of a job", &mut schemas).parameter(id());
+    let mut item = PathItem::new(HttpMethod::Get, status.response("200", state(&mut schemas)));
+    let cancel = operation("Cancels a job; the finished part stays", &mut schemas).parameter(id());
+    item.delete = Some(cancel.response("200", state(&mut schemas)).build());
+    paths = paths.path("/v1/jobs/{id}", item);
+    for (path, summary, answer) in [
+        ("/v1/jobs/{id}/result", "The result of a job", "The answer to its request"),
+        (
+            "/v1/jobs/{id}/events",
+            "The progress of a job as server-sent events",
+            "Events `progress` and `end`",
+        ),
+    ] {
+        let operation = operation(summary, &mut schemas).parameter(id()).response("200", described(answer));
+        paths = paths.path(path, PathItem::new(HttpMethod::Get, operation));
+    }
+    let health = operation("Says that the server answers", &mut schemas)
+        .response("200", answers("The server answers", schemas.of::<Health>()));
+    paths = paths.path("/v1/health", PathItem::new(HttpMethod::Get, health));
+    for (path, summary) in [
+        ("/v1/devices", "The devices that fits can run on"),
+        ("/metrics", "Counts and times in the text format of Prometheus"),
+    ] {
+        let operation = operation(summary, &mut schemas).response("200", described(summary));
+        paths = paths.path(path, PathItem::new(HttpMethod::Get, operation));
+    }
+    let token = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+    let components = ComponentsBuilder::new().schemas_from_iter(schemas.0).security_scheme("token", token);
+    let info = InfoBuilder::new().title("nextstat-server").version(env!("CARGO_PKG_VERSION"));
+    OpenApiBuilder::new().info(info).paths(paths).components(Some(components.build())).build()
+}

@@ -1,0 +1,31 @@
+//! The page of the server: files that are part of the program.
+
+use axum::extract::Path;
+use axum::http::header;
+use axum::response::{Html, IntoResponse, Response};
+
+use crate::problem::ServerError;
+
+/// The page for analyses.
+pub(super) async fn index() -> Html<&'static str> {
+    Html(include_str!("../../page/index.html"))
+}
+
+/// The page that lists all paths and tries them.
+pub(super) async fn api() -> Html<&'static str> {
+    Html(include_str!("../../page/api.html"))
+}
+
+/// The scripts and styles of both pages.
+///
+/// # Errors
+/// If there is no such file.
+pub(super) async fn file(Path(name): Path<String>) -> Result<Response, ServerError> {
+    let (kind, text) = match name.as_str() {
+        "page.js" => ("text/javascript; charset=utf-8", include_str!("../../page/page.js")),
+        "api.js" => ("text/javascript; charset=utf-8", include_str!("../../page/api.js")),
+        "page.css" => ("text/css; charset=utf-8", include_str!("../../page/page.css")),
+        _ => return Err(ServerError::NotFound { what: "file", name, remedy: "see the page at /" }),
+    };
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}

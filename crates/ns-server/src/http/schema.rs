@@ -1,0 +1,316 @@
+//! Finds the schema of a type by asking its deserialiser what it reads, so that options of the analyses are described
+//! without a second declaration.
+//!
+//! A probe follows a path into the type and notes what is asked for at its end: a number, a text, or an object with
+//! known keys, for which each key is probed in turn.
+
+use std::cell::RefCell;
+
+use serde::de::value::Error;
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
+};
+use serde::de::{VariantAccess, Visitor};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{
+    AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
+};
+
+/// One step into a type.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// The value of a key.
+    Key(&'static str),
+    /// An element of a list, or a value of a map.
+    Item,
+    /// The content of a variant.
+    Variant(&'static str),
+}
+
+/// What a deserialiser asks for.
+#[derive(Clone)]
+enum Found {
+    Plain(Type),
+    Any,
+    Struct(&'static [&'static str]),
+    List,
+    Map,
+    Choice(&'static [&'static str]),
+    Unit,
+}
+
+/// A deserialiser that notes what is asked of it at the end of the path, and then fails.
+#[derive(Clone, Copy)]
+struct Probe<'p> {
+    path: &'p [Step],
+    found: &'p RefCell<Option<Found>>,
+}
+
+/// Deepest path that is followed: an end for types that hold themselves.
+const DEEPEST: usize = 12;
+
+/// Returns the schema of what `T` is read from.
+pub(super) fn schema_of<T: DeserializeOwned>() -> Schema {
+    schema_at::<T>(&mut Vec::new())
+}
+
+/// Returns what `T` asks for at the end of a path.
+fn probe<T: DeserializeOwned>(path: &[Step]) -> Option<Found> {
+    let found = RefCell::new(None);
+    // The probe always fails: what it noted is the result.
+    let _ = T::deserialize(Probe { path, found: &found });
+    found.into_inner().filter(|_| path.len() < DEEPEST)
+}
+
+fn schema_at<T: DeserializeOwned>(path: &mut Vec<Step>) -> Schema {
+    let found = probe::<T>(path);
+    let mut below = |step| {
+        path.push(step);
+        let schema = schema_at::<T>(path);
+        path.pop();
+        schema
+    };
+    match found {
+        Some(Found::Plain(kind)) => ObjectBuilder::new().schema_type(kind).into(),
+        Some(Found::Struct(keys)) => {
+            let mut object = ObjectBuilder::new();
+            for key in keys {
+                object = object.property(*key, below(Step::Key(key)));
+            }
+            object.additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false))).into()
+        }
+        Some(Found::List) => ArrayBuilder::new().items(RefOr::T(below(Step::Item))).into(),
+        Some(Found::Map) => ObjectBuilder::new().additional_properties(Some(below(Step::Item))).into(),
+        Some(Found::Choice(names)) => choice::<T>(names, path),
+        Some(Found::Any | Found::Unit) | None => {
+            ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
+        }
+    }
+}
+
+/// Returns the schema of an enum: words for variants without content, objects with one key for the others.
+fn choice<T: DeserializeOwned>(names: &[&'static str], path: &mut Vec<Step>) -> Schema {
+    let mut words = Vec::new();
+    let mut others = OneOfBuilder::new();
+    for name in names {
+        path.push(Step::Variant(name));
+        if matches!(probe::<T>(path), Some(Found::Unit) | None) {
+            words.push(*name);
+        } else {
+            let content = ObjectBuilder::new().property(*name, schema_at::<T>(path)).required(*name);
+            others = others.item(content);
+        }
+        path.pop();
+    }
+    let text = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.clone()));
+    match words.len() {
+        0 => others.into(),
+        n if n == names.len() => text.into(),
+        _ => others.item(text).into(),
+    }
+}
+
+impl<'p> Probe<'p> {
+    fn note(self, found: Found) -> Error {
+        if self.path.is_empty() {
+            *self.found.borrow_mut() = Some(found);
+        }
+        de::Error::custom("probed")
+    }
+
+    /// Returns the next step with the probe behind it.
+    fn step(self) -> Option<(Step, Self)> {
+        let (first, path) = self.path.split_first()?;
+        Some((*first, Self { path, ..self }))
+    }
+}
+
+macro_rules! plain {
+    ($($method:ident: $kind:expr;)*) => {
+        $(fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+            Err(self.note($kind))
+        })*
+    };
+}
+
+impl<'de> de::Deserializer<'de> for Probe<'_> {
+    type Error = Error;
+
+    plain! {
+        deserialize_any: Found::Any;
+        deserialize_ignored_any: Found::Any;
+        deserialize_bool: Found::Plain(Type::Boolean);
+        deserialize_i8: Found::Plain(Type::Integer);
+        deserialize_i16: Found::Plain(Type::Integer);
+        deserialize_i32: Found::Plain(Type::Integer);
+        deserialize_i64: Found::Plain(Type::Integer);
+        deserialize_u8: Found::Plain(Type::Integer);
+        deserialize_u16: Found::Plain(Type::Integer);
+        deserialize_u32: Found::Plain(Type::Integer);
+        deserialize_u64: Found::Plain(Type::Integer);
+        deserialize_f32: Found::Plain(Type::Number);
+        deserialize_f64: Found::Plain(Type::Number);
+        deserialize_char: Found::Plain(Type::String);
+        deserialize_str: Found::Plain(Type::String);
+        deserialize_string: Found::Plain(Type::String);
+        deserialize_identifier: Found::Plain(Type::String);
+        deserialize_bytes: Found::Any;
+        deserialize_byte_buf: Found::Any;
+        deserialize_unit: Found::Unit;
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, _: V) -> Result<V::Value, Error> {
+        Err(self.note(Found::Unit))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.step() {
+            Some((Step::Item, next)) => visitor.visit_seq(next),
+            _ => Err(self.note(Found::List)),
+        }
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.step() {
+            Some((Step::Item, next)) => visitor.visit_map(Entry { key: Some("name"), next }),
+            _ => Err(self.note(Found::Map)),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.step() {
+            Some((Step::Key(key), next)) => visitor.visit_map(Entry { key: Some(key), next }),
+            _ => Err(self.note(Found::Struct(fields))),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.step() {
+            Some((Step::Variant(name), next)) => visitor.visit_enum(Variant { name, next }),
+            _ => Err(self.note(Found::Choice(variants))),
+        }
+    }
+}
+
+impl<'de> SeqAccess<'de> for Probe<'_> {
+    type Error = Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+        seed.deserialize(*self).map(Some)
+    }
+}
+
+/// An object with one key.
+struct Entry<'p> {
+    key: Option<&'static str>,
+    next: Probe<'p>,
+}
+
+impl<'de> MapAccess<'de> for Entry<'_> {
+    type Error = Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+        self.key.take().map(|key| seed.deserialize(key.into_deserializer())).transpose()
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        seed.deserialize(self.next)
+    }
+}
+
+/// A variant of an enum.
+struct Variant<'p> {
+    name: &'static str,
+    next: Probe<'p>,
+}
+
+impl<'de, 'p> EnumAccess<'de> for Variant<'p> {
+    type Error = Error;
+    type Variant = Probe<'p>;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Probe<'p>), Error> {
+        Ok((seed.deserialize(self.name.into_deserializer())?, self.next))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Probe<'_> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        Err(self.note(Found::Unit))
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Error> {
+        seed.deserialize(self)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
+        de::Deserializer::deserialize_seq(self, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        de::Deserializer::deserialize_struct(self, "", fields, visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::analyses::{FitBody, RankingBody};
+
+    #[test]
+    fn options_are_described_from_their_types() -> serde_json::Result<()> {
+        let fit = serde_json::to_value(schema_of::<FitBody>())?;
+        let options = &fit["properties"]["options"];
+        assert_eq!(options["properties"]["search"], json!({"type": "string"}));
+        assert_eq!(options["properties"]["fixed"]["additionalProperties"], json!({"type": "number"}));
+        assert_eq!(options["additionalProperties"], json!(false));
+        let data = options["properties"]["data"]["oneOf"].to_string();
+        assert!(data.contains("observed") && data.contains("asimov") && data.contains("main"), "{data}");
+        let ranking = serde_json::to_value(schema_of::<RankingBody>())?;
+        let impacts = &ranking["properties"]["options"]["properties"]["impacts"]["items"]["enum"];
+        assert_eq!(*impacts, json!(["refit", "covariance", "global"]));
+        Ok(())
+    }
+}

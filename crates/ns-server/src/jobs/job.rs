@@ -1,0 +1,168 @@
+//! One request that is being worked on, or has ended.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::body::Bytes;
+use ns_core::Observer;
+use serde::Serialize;
+use tokio::sync::watch;
+use utoipa::ToSchema;
+
+use crate::pool::Ticket;
+use crate::problem::Problem;
+
+/// What a request asked for, as it is kept for a restart.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    /// Name of the analysis.
+    pub(crate) analysis: &'static str,
+    /// Client that asked.
+    pub(crate) client: Arc<str>,
+    /// Body of the request.
+    pub(crate) body: Bytes,
+    /// Format of the picture, if one was asked for.
+    pub(crate) picture: Option<ns_viz::Format>,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone)]
+pub(crate) enum Ended {
+    /// With an answer.
+    Answer(Output),
+    /// With a problem.
+    Problem(Problem),
+}
+
+/// The answer to a request, as it is sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    /// Media type.
+    pub(crate) media: &'static str,
+    /// Content.
+    pub(crate) bytes: Bytes,
+    /// Whether the request was cancelled, so that this is only a part of the answer.
+    pub(crate) interrupted: bool,
+}
+
+/// Number of finished fits, and of all fits as far as they are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+pub(crate) struct Progress {
+    /// Number of finished fits.
+    pub(crate) done: usize,
+    /// Number of all fits.
+    pub(crate) total: usize,
+}
+
+/// What is known about a job.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct JobStatus {
+    /// Name of the job.
+    pub(crate) id: String,
+    /// Name of the analysis.
+    pub(crate) analysis: &'static str,
+    /// State: `running`, `done`, `failed` or `cancelled`.
+    pub(crate) state: &'static str,
+    /// Progress in fits.
+    pub(crate) progress: Progress,
+    /// Time at which the job was made, in seconds since 1970.
+    pub(crate) created_s: u64,
+    /// Time that threads have worked for the job, in seconds.
+    pub(crate) used_s: f64,
+    /// Whether there is a result, which for a cancelled job is that of the finished part.
+    pub(crate) has_result: bool,
+}
+
+/// A request that is being worked on, or has ended.
+pub(crate) struct Job {
+    pub(crate) id: String,
+    pub(crate) order: Order,
+    pub(crate) ticket: Arc<Ticket>,
+    created_s: u64,
+    progress: watch::Sender<Progress>,
+    ended: watch::Sender<Option<Ended>>,
+    /// Whether the client was given the name of the job. Also locked while the job ends.
+    named: Mutex<bool>,
+}
+
+impl Job {
+    /// Creates a job that has not begun. `named` says whether its client knows its name already.
+    pub(crate) fn new(id: String, order: Order, named: bool, created_s: Option<u64>) -> Self {
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        Self {
+            ticket: Arc::new(Ticket::new(Arc::clone(&order.client))),
+            id,
+            order,
+            created_s: created_s.unwrap_or_else(now),
+            progress: watch::Sender::default(),
+            ended: watch::Sender::default(),
+            named: Mutex::new(named),
+        }
+    }
+
+    /// Locks whether the client was given the name of the job, so that it does not end meanwhile.
+    pub(crate) fn named(&self) -> MutexGuard<'_, bool> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the time at which the job was made, in seconds since 1970.
+    pub(crate) fn created_s(&self) -> u64 {
+        self.created_s
+    }
+
+    /// Returns how the job ended; `None` while it runs.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        self.ended.borrow().clone()
+    }
+
+    /// Ends the job.
+    pub(crate) fn end(&self, ended: Ended) {
+        self.ended.send_replace(Some(ended));
+    }
+
+    /// Waits for the end of the job.
+    pub(crate) async fn wait(&self) -> Ended {
+        let mut watch = self.ended.subscribe();
+        loop {
+            if let Some(ended) = watch.borrow_and_update().clone() {
+                return ended;
+            }
+            // The sender is a field of this job, so it lives longer than this call.
+            if watch.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Returns a watch of the progress.
+    pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    /// Returns what is known about the job.
+    pub(crate) fn status(&self) -> JobStatus {
+        let ended = self.ended();
+        let state = match &ended {
+            None => "running",
+            Some(Ended::Answer(output)) if output.interrupted => "cancelled",
+            Some(Ended::Answer(_)) => "done",
+            Some(Ended::Problem(problem)) if problem.kind == "cancelled" => "cancelled",
+            Some(Ended::Problem(_)) => "failed",
+        };
+        JobStatus {
+            id: self.id.clone(),
+            analysis: self.order.analysis,
+            state,
+            progress: *self.progress.borrow(),
+            created_s: self.created_s,
+            used_s: self.ticket.used().as_secs_f64(),
+            has_result: matches!(ended, Some(Ended::Answer(_))),
+        }
+    }
+}
+
+impl Observer for Job {
+    fn progress(&self, done: usize, total: usize) {
+        self.progress.send_replace(Progress { done, total });
+    }
+}

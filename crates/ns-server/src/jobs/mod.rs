@@ -1,0 +1,315 @@
+//! Requests that are being worked on. One that takes long gets a name and goes on without its connection.
+
+mod job;
+mod records;
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+
+pub(crate) use job::{Ended, Job, JobStatus, Order, Output};
+pub(crate) use records::{Record, Records};
+
+use crate::analyses::{self, Analysis, Answer, Run};
+use crate::models::Models;
+use crate::problem::ServerError;
+
+/// Number of ended jobs that are kept in memory.
+const MOST_ENDED: usize = 1024;
+
+/// How much may be in progress at a time.
+#[derive(Debug, Clone)]
+pub(crate) struct JobLimits {
+    /// Number of requests and jobs of all clients.
+    pub(crate) active: usize,
+    /// Number of requests and jobs of one client.
+    pub(crate) per_client: usize,
+    /// Longest time of an analysis.
+    pub(crate) time: Duration,
+}
+
+/// All requests in progress, and the jobs that ended.
+pub(crate) struct Jobs {
+    models: Arc<Models>,
+    limits: JobLimits,
+    /// Folder of the records and of the toys; `None` if the server keeps no jobs.
+    state: Option<(PathBuf, Records)>,
+    known: Mutex<Known>,
+    stopping: AtomicBool,
+}
+
+#[derive(Default)]
+struct Known {
+    jobs: HashMap<String, Arc<Job>>,
+    /// Named jobs that ended, the oldest first.
+    ended: VecDeque<String>,
+    active: HashMap<Arc<str>, usize>,
+}
+
+impl Jobs {
+    /// Creates the registry. `state` is the folder of the records, which must exist.
+    ///
+    /// # Errors
+    /// If the records cannot be opened.
+    pub(crate) fn open(
+        models: Arc<Models>,
+        limits: JobLimits,
+        state: Option<PathBuf>,
+    ) -> Result<Self, ServerError> {
+        let open =
+            |folder: PathBuf| Records::open(&folder.join("jobs.sqlite")).map(|records| (folder, records));
+        let state = state.map(open).transpose()?;
+        let stopping = AtomicBool::new(false);
+        Ok(Self { models, limits, state, known: Mutex::default(), stopping })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the models of the server.
+    pub(crate) fn models(&self) -> &Models {
+        &self.models
+    }
+
+    /// Returns the number of requests and jobs in progress.
+    pub(crate) fn active(&self) -> usize {
+        self.lock().active.values().sum()
+    }
+
+    /// Begins an analysis. `quota` replaces the usual number of requests of a client.
+    ///
+    /// # Errors
+    /// [`ServerError::Quota`] or [`ServerError::Busy`] if too much is in progress.
+    pub(crate) fn begin<A: Analysis>(
+        self: &Arc<Self>,
+        body: A,
+        order: Order,
+        quota: Option<usize>,
+    ) -> Result<Arc<Job>, ServerError> {
+        let job = Arc::new(Job::new(new_id()?, order, false, None));
+        self.run(body, &job, Some(quota.unwrap_or(self.limits.per_client)))?;
+        Ok(job)
+    }
+
+    /// Goes on with a job of an earlier server, whatever is in progress.
+    ///
+    /// # Errors
+    /// If the server is stopping.
+    pub(crate) fn go_on<A: Analysis>(self: &Arc<Self>, body: A, record: &Record) -> Result<(), ServerError> {
+        let order = Order {
+            analysis: A::NAME,
+            client: record.client.as_str().into(),
+            body: Bytes::copy_from_slice(&record.body),
+            picture: record.picture.as_deref().and_then(crate::picture::format),
+        };
+        let job = Arc::new(Job::new(record.id.clone(), order, true, Some(record.created_s)));
+        self.run(body, &job, None)
+    }
+
+    /// Registers a job and starts its thread. Without a quota, nothing is refused.
+    fn run<A: Analysis>(
+        self: &Arc<Self>,
+        body: A,
+        job: &Arc<Job>,
+        quota: Option<usize>,
+    ) -> Result<(), ServerError> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(ServerError::Busy { why: "is stopping" });
+        }
+        let client = &job.order.client;
+        let mut known = self.lock();
+        if let Some(limit) = quota {
+            if known.active.get(client).copied().unwrap_or(0) >= limit {
+                return Err(ServerError::Quota { client: client.to_string(), limit });
+            }
+            if known.active.values().sum::<usize>() >= self.limits.active {
+                return Err(ServerError::Busy { why: "has as many requests in progress as it takes" });
+            }
+        }
+        *known.active.entry(Arc::clone(client)).or_default() += 1;
+        known.jobs.insert(job.id.clone(), Arc::clone(job));
+        drop(known);
+        let (jobs, own) = (Arc::clone(self), Arc::clone(job));
+        tokio::task::spawn_blocking(move || jobs.work(&body, &own));
+        let (limit, timed) = (self.limits.time, Arc::clone(job));
+        tokio::spawn(async move {
+            if tokio::time::timeout(limit, timed.wait()).await.is_err() {
+                timed.ticket.cancel();
+            }
+        });
+        Ok(())
+    }
+
+    /// Makes the analysis of a job, and ends it.
+    fn work<A: Analysis>(&self, body: &A, job: &Job) {
+        let started = Instant::now();
+        let toys = self.state.as_ref().filter(|_| A::SAVES).map(|(folder, _)| toy_file(folder, &job.id));
+        let run = Run {
+            models: &self.models,
+            ticket: &job.ticket,
+            observer: job,
+            started,
+            picture: job.order.picture.is_some(),
+            toys: toys.as_ref(),
+        };
+        let made = catch_unwind(AssertUnwindSafe(|| body.run(run).and_then(|answer| output(job, answer))));
+        let ended = match made {
+            Ok(Ok(output)) => Ended::Answer(output),
+            Ok(Err(_)) if job.ticket.is_cancelled() && started.elapsed() >= self.limits.time => {
+                Ended::Problem(ServerError::Timeout { seconds: self.limits.time.as_secs() }.problem())
+            }
+            Ok(Err(error)) => Ended::Problem(error.problem()),
+            Err(_) => Ended::Problem(ServerError::Panicked.problem()),
+        };
+        self.end(job, ended, toys.as_deref());
+    }
+
+    fn end(&self, job: &Job, ended: Ended, toys: Option<&std::path::Path>) {
+        let named = job.named();
+        // A job that the server itself stopped goes on after the next start.
+        let goes_on = *named && self.stopping.load(Ordering::Relaxed) && job.ticket.is_cancelled();
+        if let Some((_, records)) = self.state.as_ref().filter(|_| *named && !goes_on)
+            && let Err(error) = records.end(&job.id, &ended)
+        {
+            tracing::error!(job = job.id, %error, "the end of a job cannot be recorded");
+        }
+        if let Some(toys) = toys.filter(|_| !goes_on) {
+            remove_toys(toys);
+        }
+        job.end(ended);
+        let mut known = self.lock();
+        if let Some(count) = known.active.get_mut(&job.order.client) {
+            *count -= 1;
+            if *count == 0 {
+                known.active.remove(&job.order.client);
+            }
+        }
+        if *named {
+            known.ended.push_back(job.id.clone());
+            if known.ended.len() > MOST_ENDED
+                && let Some(oldest) = known.ended.pop_front()
+            {
+                known.jobs.remove(&oldest);
+            }
+        } else {
+            known.jobs.remove(&job.id);
+        }
+    }
+
+    /// Gives a job a name that outlives its connection, unless it has ended.
+    ///
+    /// # Errors
+    /// If the record cannot be written.
+    pub(crate) fn name(&self, job: &Job) -> Result<(), ServerError> {
+        let mut named = job.named();
+        if job.ended().is_some() || *named {
+            return Ok(());
+        }
+        if let Some((_, records)) = &self.state {
+            records.begin(job)?;
+        }
+        *named = true;
+        Ok(())
+    }
+
+    /// Returns a named job of a client.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`] if the client has no such job.
+    pub(crate) fn find(&self, id: &str, client: &str) -> Result<Arc<Job>, ServerError> {
+        let missing = || ServerError::NotFound { what: "job", name: id.to_owned(), remedy: "check its name" };
+        let job = self.lock().jobs.get(id).map(Arc::clone);
+        let job = match job {
+            Some(job) => job,
+            None => self.recorded(id)?.ok_or_else(missing)?,
+        };
+        let mine = *job.order.client == *client && *job.named();
+        if mine { Ok(job) } else { Err(missing()) }
+    }
+
+    /// Returns a job that ended, from its record.
+    fn recorded(&self, id: &str) -> Result<Option<Arc<Job>>, ServerError> {
+        let Some((_, records)) = &self.state else { return Ok(None) };
+        let Some(record) = records.find(id)? else { return Ok(None) };
+        let Some(ended) = record.ended else { return Ok(None) };
+        let Some(analysis) = analyses::name_of(&record.analysis) else { return Ok(None) };
+        let client = record.client.into();
+        let order = Order { analysis, client, body: Bytes::new(), picture: None };
+        let job = Job::new(record.id, order, true, Some(record.created_s));
+        job.end(ended);
+        Ok(Some(Arc::new(job)))
+    }
+
+    /// Returns the named jobs of a client that are in memory, the oldest first.
+    pub(crate) fn list(&self, client: &str) -> Vec<JobStatus> {
+        let jobs: Vec<Arc<Job>> = self.lock().jobs.values().map(Arc::clone).collect();
+        let mine = jobs.iter().filter(|job| *job.order.client == *client && *job.named());
+        let mut list: Vec<JobStatus> = mine.map(|job| job.status()).collect();
+        list.sort_by(|a, b| (a.created_s, &a.id).cmp(&(b.created_s, &b.id)));
+        list
+    }
+
+    /// Returns the records of jobs that an earlier server left.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) fn unfinished(&self) -> Result<Vec<Record>, ServerError> {
+        self.state.as_ref().map_or_else(|| Ok(Vec::new()), |(_, records)| records.unfinished())
+    }
+
+    /// Notes that a job of an earlier server cannot go on.
+    pub(crate) fn give_up(&self, record: &Record, error: &ServerError) {
+        if let Some((_, records)) = &self.state
+            && let Err(error) = records.end(&record.id, &Ended::Problem(error.problem()))
+        {
+            tracing::error!(job = record.id, %error, "the end of a job cannot be recorded");
+        }
+    }
+
+    /// Takes no more requests, and stops everything in progress. Toys that are done are saved.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        for job in self.lock().jobs.values() {
+            job.ticket.cancel();
+        }
+    }
+}
+
+/// Converts an answer to what is sent.
+fn output(job: &Job, answer: Answer) -> Result<Output, ServerError> {
+    let interrupted = answer.interrupted;
+    Ok(match (job.order.picture, answer.picture) {
+        (Some(format), Some(drawing)) => {
+            let bytes = Bytes::from(drawing.encode(format)?);
+            Output { media: crate::picture::media(format), bytes, interrupted }
+        }
+        _ => Output { media: crate::picture::JSON, bytes: Bytes::from(answer.json), interrupted },
+    })
+}
+
+/// Returns the file of the toys of a job.
+fn toy_file(folder: &std::path::Path, id: &str) -> PathBuf {
+    folder.join("toys").join(format!("{id}.parquet"))
+}
+
+/// Removes the toys of a job that ended, finished or in pieces.
+fn remove_toys(file: &std::path::Path) {
+    // A file that is not there is what is wanted; any other failure leaves a file behind and no more.
+    let _ = std::fs::remove_file(file);
+    let mut pieces = file.as_os_str().to_owned();
+    pieces.push(".parts");
+    let _ = std::fs::remove_dir_all(pieces);
+}
+
+/// Returns a name that cannot be guessed.
+fn new_id() -> Result<String, ServerError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| ServerError::Busy { why: "has no random numbers" })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,138 @@
+//! The `nextstat-server` program: the analyses over HTTP.
+
+mod analyses;
+mod args;
+mod body;
+mod clients;
+mod devices;
+mod http;
+mod jobs;
+mod metrics;
+mod models;
+mod picture;
+mod pool;
+mod problem;
+mod serve;
+mod server;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use thiserror::Error;
+use tokio::net::TcpListener;
+
+use crate::args::Args;
+use crate::clients::{Clients, TokenError};
+use crate::devices::Devices;
+use crate::jobs::{JobLimits, Jobs};
+use crate::models::{ModelLimits, Models};
+use crate::problem::ServerError;
+use crate::server::Server;
+
+/// Stack of the threads that make analyses, whatever `ulimit -s` says.
+const STACK: usize = 16 << 20;
+
+/// Threads that analyses may need beside those in the queue: for reading bodies and looking for devices.
+const SPARE_THREADS: usize = 64;
+
+/// Why the server does not start.
+#[derive(Debug, Error)]
+enum StartError {
+    /// A flag is wrong.
+    #[error("{0}")]
+    Usage(&'static str),
+    /// The tokens cannot be used.
+    #[error(transparent)]
+    Tokens(#[from] TokenError),
+    /// The folder of jobs, the threads or the address cannot be used.
+    #[error("{what}: {source}")]
+    System {
+        /// What cannot be done.
+        what: &'static str,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// The records of jobs cannot be used.
+    #[error(transparent)]
+    Records(#[from] ServerError),
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    tracing_subscriber::fmt().json().with_writer(std::io::stderr).with_target(false).init();
+    match start(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "the server does not start");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn start(args: &Args) -> Result<(), StartError> {
+    let system = |what| move |source| StartError::System { what, source };
+    let clients = args.token_file.as_deref().map_or(Ok(Clients::Anyone), Clients::from_file)?;
+    if clients.are_anyone() && !args.listen.ip().is_loopback() {
+        return Err(StartError::Usage(
+            "a server that others can reach needs --token-file; without it, listen on 127.0.0.1",
+        ));
+    }
+    if let Some(folder) = &args.state_dir {
+        std::fs::create_dir_all(folder.join("toys")).map_err(system("the folder of jobs cannot be made"))?;
+    }
+    let devices = Devices::start(args.execution()).map_err(system("the threads cannot be started"))?;
+    let limits = ModelLimits { parameters: args.max_parameters, memory: args.memory };
+    let models = Arc::new(Models::new(Arc::new(devices), limits));
+    let time = Duration::from_secs(args.max_time);
+    let limits = JobLimits { active: args.queue, per_client: args.quota, time };
+    let jobs = Arc::new(Jobs::open(models, limits, args.state_dir.clone())?);
+    let server = Arc::new(Server {
+        jobs,
+        clients,
+        metrics: metrics::Metrics::default(),
+        max_body: usize::try_from(args.max_body).unwrap_or(usize::MAX),
+        wait: Duration::from_secs(args.wait),
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK)
+        .max_blocking_threads(args.queue + SPARE_THREADS)
+        .build()
+        .map_err(system("the threads cannot be started"))?;
+    runtime.block_on(async {
+        let listener =
+            TcpListener::bind(args.listen).await.map_err(system("the address cannot be listened on"))?;
+        let address = listener.local_addr().map_err(system("the address cannot be listened on"))?;
+        tracing::info!(%address, "listening");
+        http::go_on(&server);
+        let app = http::routes(Arc::clone(&server));
+        serve::serve(listener, app, args.connections, stop_asked(), || {
+            tracing::info!("stopping");
+            server.jobs.stop();
+        })
+        .await;
+        Ok(())
+    })
+    // The runtime waits for the analyses, which `stop` has cancelled, so that their toys are saved.
+}
+
+/// Waits for Ctrl-C, or SIGTERM of a service manager.
+async fn stop_asked() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut term) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    // Without a handler the signal ends the program at once.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

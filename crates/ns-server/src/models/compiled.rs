@@ -1,0 +1,138 @@
+//! A compiled model with its sessions.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ns_core::{Device, Execution, Model, Session};
+use ns_inference::device::resolve;
+use ns_inference::{CpuSession, Work, open_session};
+use ns_translate::ModelSource;
+use ns_translate::pyhf::ModelOptions;
+
+use crate::body::ModelBody;
+use crate::devices::Devices;
+use crate::pool::{Pace, PooledSession, Ticket};
+use crate::problem::ServerError;
+
+/// Bytes of memory for every byte of a workspace's JSON: the parsed workspace, the model, and the compiled plan.
+/// An estimate from the published workspaces.
+const BYTES_PER_BYTE: u64 = 6;
+
+/// A model with everything that its requests share.
+pub(crate) struct Compiled {
+    /// The workspace, for its contents.
+    pub(crate) workspace: ModelSource,
+    /// How the model was made of it.
+    pub(crate) options: ModelOptions,
+    /// The model.
+    pub(crate) model: Model,
+    /// Digest of the model.
+    pub(crate) digest: String,
+    /// Digest of the observed data.
+    pub(crate) data_digest: String,
+    /// Estimated memory in bytes.
+    pub(crate) bytes: u64,
+    devices: Arc<Devices>,
+    base: CpuSession,
+    cpu: Arc<dyn Session>,
+    pace: Arc<Pace>,
+    gpus: Mutex<Vec<OnGpu>>,
+}
+
+/// The session of a model on a GPU.
+#[derive(Clone)]
+struct OnGpu {
+    device: Device,
+    session: Arc<dyn Session>,
+    pace: Arc<Pace>,
+}
+
+/// A session of one request, and why its device was chosen.
+pub(crate) struct Opened {
+    pub(crate) session: PooledSession,
+    pub(crate) reason: Option<String>,
+}
+
+impl Compiled {
+    /// Compiles the model that `body` describes.
+    ///
+    /// # Errors
+    /// If the workspace has no valid model, or the model is too large.
+    pub(super) fn new(
+        workspace: ModelSource,
+        body: &ModelBody,
+        most_parameters: usize,
+        devices: &Arc<Devices>,
+    ) -> Result<Self, ServerError> {
+        let options = body.options();
+        let model = workspace
+            .model(&options)
+            .map_err(|source| ServerError::Workspace { pointer: "/model/workspace".to_owned(), source })?;
+        if model.parameters.len() > most_parameters {
+            let (actual, limit) = (model.parameters.len() as u64, most_parameters as u64);
+            return Err(ServerError::TooLarge { what: "the number of parameters", actual, limit });
+        }
+        // A thread of the pool runs one piece at a time, so its session has one thread.
+        let alone = Execution { threads: 1, device: Device::Cpu, ..devices.execution().clone() };
+        let base = CpuSession::open(&model, &alone)?;
+        base.prepare();
+        let cpu: Arc<dyn Session> = Arc::new(base.sharing(&alone)?);
+        let text: usize = body.workspace.as_ref().map_or(0, |text| text.get().len());
+        Ok(Self {
+            digest: model.digest(),
+            data_digest: model.observed.digest(),
+            bytes: BYTES_PER_BYTE * text as u64,
+            devices: Arc::clone(devices),
+            options,
+            workspace,
+            model,
+            base,
+            cpu,
+            pace: Arc::default(),
+            gpus: Mutex::default(),
+        })
+    }
+
+    /// Opens a session for the work of one request. `device` is that of the request, if it names one.
+    ///
+    /// # Errors
+    /// If the device is not there or has too little memory.
+    pub(crate) fn open(
+        &self,
+        device: Option<Device>,
+        work: Work,
+        ticket: &Arc<Ticket>,
+    ) -> Result<Opened, ServerError> {
+        let execution = self.devices.execution();
+        let execution = Execution { device: device.unwrap_or(execution.device), ..execution.clone() };
+        let cpu = || {
+            let pool = Arc::clone(self.devices.cpu());
+            PooledSession::new(Arc::clone(&self.cpu), pool, Arc::clone(&self.pace), Arc::clone(ticket))
+        };
+        let (gpu, reason) = match execution.device {
+            Device::Cpu => (None, None),
+            Device::Auto => {
+                let (gpu, reason) =
+                    resolve(&self.base, &execution, work, |device| self.gpu(device, &execution));
+                (gpu, Some(reason))
+            }
+            device => (Some(self.gpu(device, &execution)?), None),
+        };
+        let Some(gpu) = gpu else { return Ok(Opened { session: cpu(), reason }) };
+        let pool = self.devices.gpu(gpu.device)?;
+        let session = PooledSession::new(gpu.session, pool, gpu.pace, Arc::clone(ticket)).with_cpu(cpu());
+        Ok(Opened { session, reason })
+    }
+
+    /// Returns the session on a GPU, opened now or earlier.
+    fn gpu(&self, device: Device, execution: &Execution) -> Result<OnGpu, ns_core::SessionError> {
+        let mut gpus = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = gpus.iter().find(|known| known.device == device) {
+            return Ok(known.clone());
+        }
+        let execution = Execution { device, ..execution.clone() };
+        let session = Arc::from(open_session(&self.model, &execution)?);
+        let opened = OnGpu { device, session, pace: Arc::default() };
+        gpus.push(opened.clone());
+        Ok(opened)
+    }
+}

@@ -1,0 +1,155 @@
+//! The models that the server keeps: compiled, with their sessions, found by their text or by their digests.
+
+mod compiled;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(crate) use compiled::Compiled;
+
+use crate::body::{ModelBody, ModelReference};
+use crate::devices::Devices;
+use crate::problem::ServerError;
+
+/// Compiled models. The least recently used go when all together need more memory than allowed.
+pub(crate) struct Models {
+    devices: Arc<Devices>,
+    limits: ModelLimits,
+    kept: Mutex<Kept>,
+}
+
+/// What a model may need at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModelLimits {
+    /// Number of parameters.
+    pub(crate) parameters: usize,
+    /// Memory of all kept models together, in bytes.
+    pub(crate) memory: u64,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// Places by the fingerprint of the text. A place is locked while its model is compiled, so that requests for
+    /// the same model compile it once.
+    by_text: HashMap<[u8; 32], Arc<Place>>,
+    /// Counter of uses, for the order of the last use.
+    clock: u64,
+}
+
+#[derive(Default)]
+struct Place {
+    model: Mutex<Option<Arc<Compiled>>>,
+    last_used: std::sync::atomic::AtomicU64,
+}
+
+impl Models {
+    /// Creates an empty store of models.
+    pub(crate) fn new(devices: Arc<Devices>, limits: ModelLimits) -> Self {
+        Self { devices, limits, kept: Mutex::default() }
+    }
+
+    /// Returns the devices that the models run on.
+    pub(crate) fn devices(&self) -> &Arc<Devices> {
+        &self.devices
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the model of a request, compiled now or earlier. Blocks while it is compiled.
+    ///
+    /// # Errors
+    /// If the workspace is wrong, the model is too large, or no kept model has the digests.
+    pub(crate) fn get(&self, body: &ModelBody) -> Result<Arc<Compiled>, ServerError> {
+        let workspace = match body.source()? {
+            ModelReference::Digests { model, data } => return self.by_digests(model, data),
+            ModelReference::Workspace(workspace) => workspace,
+        };
+        let text = body.fingerprint();
+        let place = {
+            let mut kept = self.lock();
+            kept.clock += 1;
+            let now = kept.clock;
+            let place = Arc::clone(kept.by_text.entry(text).or_default());
+            place.last_used.store(now, std::sync::atomic::Ordering::Relaxed);
+            place
+        };
+        let mut model = place.model.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = model.as_ref() {
+            return Ok(Arc::clone(known));
+        }
+        let made = workspace.read("/model").and_then(|read| {
+            let pointer = || "/model/workspace".to_owned();
+            let workspace = read.map_err(|source| ServerError::Workspace { pointer: pointer(), source })?;
+            Compiled::new(workspace, body, self.limits.parameters, &self.devices)
+        });
+        match made {
+            Ok(made) => {
+                let made = Arc::new(made);
+                *model = Some(Arc::clone(&made));
+                drop(model);
+                self.shrink(text);
+                Ok(made)
+            }
+            Err(error) => {
+                drop(model);
+                self.lock().by_text.remove(&text);
+                Err(error)
+            }
+        }
+    }
+
+    fn by_digests(&self, model: &str, data: &str) -> Result<Arc<Compiled>, ServerError> {
+        let mut kept = self.lock();
+        kept.clock += 1;
+        let now = kept.clock;
+        for place in kept.by_text.values() {
+            // A place that is locked is being compiled, and its digests are not known to anyone yet.
+            let Ok(found) = place.model.try_lock() else { continue };
+            if let Some(found) = found.as_ref().filter(|m| m.digest == model && m.data_digest == data) {
+                place.last_used.store(now, std::sync::atomic::Ordering::Relaxed);
+                return Ok(Arc::clone(found));
+            }
+        }
+        Err(ServerError::NotFound {
+            what: "model with the digests",
+            name: format!("{model} and {data}"),
+            remedy: "send its workspace again",
+        })
+    }
+
+    /// Forgets the least recently used models until the others fit into the memory. The one with the text `but`
+    /// stays.
+    fn shrink(&self, but: [u8; 32]) {
+        let mut kept = self.lock();
+        let mut known: Vec<(u64, [u8; 32], u64)> = Vec::new();
+        for (text, place) in &kept.by_text {
+            let Ok(model) = place.model.try_lock() else { continue };
+            if let Some(model) = model.as_ref() {
+                let used = place.last_used.load(std::sync::atomic::Ordering::Relaxed);
+                known.push((used, *text, model.bytes));
+            }
+        }
+        known.sort_unstable();
+        let mut total: u64 = known.iter().map(|(_, _, bytes)| bytes).sum();
+        for (_, text, bytes) in known {
+            if total <= self.limits.memory || text == but {
+                continue;
+            }
+            kept.by_text.remove(&text);
+            total -= bytes;
+        }
+    }
+
+    /// Returns the number of kept models and their estimated memory in bytes.
+    pub(crate) fn size(&self) -> (usize, u64) {
+        let kept = self.lock();
+        let bytes = kept.by_text.values().filter_map(|place| {
+            let model = place.model.try_lock().ok()?;
+            model.as_ref().map(|model| model.bytes)
+        });
+        let bytes: Vec<u64> = bytes.collect();
+        (bytes.len(), bytes.iter().sum())
+    }
+}

@@ -1,0 +1,35 @@
+//! Formats of pictures, and the media types of answers.
+
+use ns_viz::Format;
+
+/// Media type of JSON answers.
+pub(crate) const JSON: &str = "application/json";
+
+/// Returns the format of a name, as in `?plot=svg`.
+pub(crate) fn format(name: &str) -> Option<Format> {
+    [Format::Svg, Format::Png, Format::Pdf].into_iter().find(|format| self::name(*format) == name)
+}
+
+/// Returns the name of a format.
+pub(crate) fn name(format: Format) -> &'static str {
+    match format {
+        Format::Png => "png",
+        Format::Pdf => "pdf",
+        _ => "svg",
+    }
+}
+
+/// Returns the media type of a format.
+pub(crate) fn media(format: Format) -> &'static str {
+    match format {
+        Format::Png => "image/png",
+        Format::Pdf => "application/pdf",
+        _ => "image/svg+xml",
+    }
+}
+
+/// Returns the known media type with this name; that of JSON for any other.
+pub(crate) fn media_named(name: &str) -> &'static str {
+    let known = [Format::Svg, Format::Png, Format::Pdf].into_iter().map(media);
+    known.into_iter().find(|media| *media == name).unwrap_or(JSON)
+}

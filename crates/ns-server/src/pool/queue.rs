@@ -1,0 +1,180 @@
+//! The pieces of work that wait, and the choice of the next one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use ns_core::{FitTask, OutcomeParts, Session, SessionError, TaskOutcome};
+
+use super::{Pace, Ticket};
+
+/// Requests that have used less time than the first belong to level 0, less than the second to level 1, and the
+/// others to level 2. Lower levels go first.
+const LEVELS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+
+/// Time after which a client's share counts half.
+const HALF_LIFE_S: f64 = 10.0;
+
+/// Longest batch that is gathered from the pieces of several requests. Shorter pieces count as short.
+const GATHERED: Duration = Duration::from_millis(20);
+
+/// Pieces that are expected to take longer leave one thread free for others.
+const LONG: Duration = Duration::from_millis(100);
+
+/// Which pieces a thread takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// All pieces.
+    All,
+    /// Short pieces of new requests.
+    Short,
+}
+
+/// Some tasks of a request on one session, which a thread runs without a break.
+pub(super) struct Piece {
+    pub(super) ticket: Arc<Ticket>,
+    pub(super) session: Arc<dyn Session>,
+    pub(super) pace: Arc<Pace>,
+    pub(super) tasks: Vec<FitTask>,
+    pub(super) wanted: OutcomeParts,
+    /// Number of the piece in its batch.
+    pub(super) number: usize,
+    /// Time that the piece is expected to take; `None` if nothing like it has run yet.
+    pub(super) expected: Option<Duration>,
+    pub(super) reply: Sender<Reply>,
+}
+
+impl Piece {
+    fn level(&self) -> usize {
+        let used = self.ticket.used();
+        LEVELS.iter().filter(|limit| used >= **limit).count()
+    }
+
+    fn is_long(&self) -> bool {
+        self.expected.is_some_and(|time| time > LONG)
+    }
+
+    /// Returns whether the piece is of a new request and expected to be short. The first fits of a model are
+    /// assumed to be.
+    fn is_short(&self) -> bool {
+        self.level() == 0 && self.expected.is_none_or(|time| time < GATHERED)
+    }
+
+    /// Returns whether both pieces may be run as one batch.
+    fn joins(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.session, &other.session) && self.wanted == other.wanted
+    }
+}
+
+/// The outcomes of a piece.
+pub(super) struct Reply {
+    /// Number of the piece in its batch.
+    pub(super) number: usize,
+    pub(super) outcomes: Result<Vec<TaskOutcome>, Failure>,
+}
+
+/// Why a piece has no outcomes.
+pub(super) enum Failure {
+    /// The session refused the tasks, or its device failed.
+    Session(SessionError),
+    /// The code of the fits panicked.
+    Panicked,
+}
+
+/// The pieces that wait, in the order in which they came.
+#[derive(Default)]
+pub(super) struct Queue {
+    pieces: VecDeque<Piece>,
+    /// Time for which each client was served lately, in seconds.
+    served: HashMap<Arc<str>, Served>,
+    /// Number of long pieces that run.
+    long: usize,
+    closed: bool,
+}
+
+struct Served {
+    seconds: f64,
+    at: Instant,
+}
+
+impl Served {
+    fn now(&self) -> f64 {
+        self.seconds * (-self.at.elapsed().as_secs_f64() / HALF_LIFE_S).exp2()
+    }
+}
+
+impl Queue {
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    pub(super) fn push(&mut self, piece: Piece) {
+        self.pieces.push_back(piece);
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Takes the pieces that a thread runs next as one batch, and whether they count as long. `threads` is the
+    /// number of threads of the pool that take all pieces.
+    pub(super) fn take(&mut self, threads: usize, takes: Takes) -> Option<(Vec<Piece>, bool)> {
+        let full = self.long + 1 >= threads.max(2);
+        let share = |piece: &Piece| self.served.get(&piece.ticket.client).map_or(0.0, Served::now);
+        let may = |piece: &Piece| match takes {
+            Takes::All => !(full && piece.is_long()),
+            Takes::Short => piece.is_short(),
+        };
+        let open = self.pieces.iter().enumerate().filter(|(_, piece)| may(piece));
+        let (first, _) = open
+            .map(|(i, piece)| (i, (piece.level(), share(piece))))
+            .min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))?;
+        let first = self.pieces.remove(first)?;
+        let long = first.is_long();
+        self.long += usize::from(long);
+        Some((self.gather(first, threads), long))
+    }
+
+    /// Adds to a short piece those that fit into the same batch, and leaves their part to the other threads.
+    fn gather(&mut self, first: Piece, threads: usize) -> Vec<Piece> {
+        let Some(mut time) = first.expected.filter(|time| *time < GATHERED) else { return vec![first] };
+        let alike = self.pieces.iter().filter(|piece| piece.joins(&first)).count();
+        let most = (alike + 1).div_ceil(threads);
+        let mut batch = vec![first];
+        let mut i = 0;
+        while let (Some(piece), Some(head), true) = (self.pieces.get(i), batch.first(), batch.len() < most) {
+            let total = piece.expected.map(|expected| time + expected).filter(|total| *total < GATHERED);
+            match total {
+                Some(total) if piece.joins(head) => {
+                    time = total;
+                    batch.extend(self.pieces.remove(i));
+                }
+                _ => i += 1,
+            }
+        }
+        batch
+    }
+
+    /// Notes that the clients of a batch were served for `time`, and that its thread is free again.
+    pub(super) fn done(&mut self, tickets: &[Arc<Ticket>], time: Duration, long: bool) {
+        self.long = self.long.saturating_sub(usize::from(long));
+        let each = time / u32::try_from(tickets.len().max(1)).unwrap_or(u32::MAX);
+        for ticket in tickets {
+            ticket.charge(each);
+            let served = self.served.entry(Arc::clone(&ticket.client));
+            let served = served.or_insert_with(|| Served { seconds: 0.0, at: Instant::now() });
+            *served = Served { seconds: served.now() + each.as_secs_f64(), at: Instant::now() };
+        }
+        if self.served.len() > MOST_CLIENTS {
+            self.served.retain(|_, served| served.now() > 1e-3);
+        }
+    }
+}
+
+/// Number of clients from which on those that were not served lately are forgotten.
+const MOST_CLIENTS: usize = 1024;

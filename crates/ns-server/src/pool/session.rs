@@ -1,0 +1,184 @@
+//! A session whose fits run in pieces on the threads of a pool.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use ns_core::{
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, FitTask, OutcomeParts, ParameterTable,
+    Session, SessionError, Sink, TaskOutcome, ToySource,
+};
+
+use super::queue::{Failure, Piece, Reply};
+use super::split::{Pace, Rest};
+use super::{Pool, Ticket};
+
+/// Pieces per thread that wait or run for one batch: enough that no thread waits for the caller.
+const AHEAD: usize = 2;
+
+/// A session of one request. All else than fits is computed on the calling thread.
+pub(crate) struct PooledSession {
+    inner: Arc<dyn Session>,
+    pool: Arc<Pool>,
+    pace: Arc<Pace>,
+    ticket: Arc<Ticket>,
+    /// The session of the CPU, if `inner` is on a GPU.
+    cpu: Option<Box<PooledSession>>,
+}
+
+impl PooledSession {
+    /// Returns a session that runs the fits of `inner` on the threads of `pool` for the request of `ticket`.
+    pub(crate) fn new(
+        inner: Arc<dyn Session>,
+        pool: Arc<Pool>,
+        pace: Arc<Pace>,
+        ticket: Arc<Ticket>,
+    ) -> Self {
+        Self { inner, pool, pace, ticket, cpu: None }
+    }
+
+    /// Sets the session that is used for single fits beside a GPU.
+    pub(crate) fn with_cpu(self, cpu: Self) -> Self {
+        Self { cpu: Some(Box::new(cpu)), ..self }
+    }
+}
+
+/// A batch in progress: its pieces that wait or run, and the outcomes that came too early.
+struct Batch<'a> {
+    replies: Receiver<Reply>,
+    early: BTreeMap<usize, Vec<TaskOutcome>>,
+    /// Outcomes and fits of each piece.
+    sizes: Vec<(usize, usize)>,
+    /// Number of pieces whose outcomes were delivered.
+    delivered: usize,
+    /// Number of outcomes that were delivered.
+    index: usize,
+    fits: usize,
+    total: usize,
+    control: Control<'a>,
+}
+
+impl Batch<'_> {
+    /// Waits for a reply, and delivers all outcomes that are next in order. Returns false if outcomes are
+    /// missing because the request was cancelled.
+    fn receive(&mut self, sink: &mut dyn Sink) -> Result<bool, SessionError> {
+        // The pool holds a sender for every piece until it has replied.
+        let Ok(Reply { number, outcomes }) = self.replies.recv() else { return Ok(false) };
+        match outcomes {
+            Ok(outcomes) => self.early.insert(number, outcomes),
+            Err(Failure::Session(error)) => return Err(error),
+            Err(Failure::Panicked) => std::panic::resume_unwind(Box::new("a fit panicked")),
+        };
+        while let Some(outcomes) = self.early.remove(&self.delivered) {
+            let (expected, fits) = self.sizes.get(self.delivered).copied().unwrap_or_default();
+            let complete = outcomes.len() >= expected;
+            for outcome in outcomes {
+                sink.accept(self.index, outcome);
+                self.index += 1;
+            }
+            if !complete {
+                return Ok(false);
+            }
+            self.delivered += 1;
+            self.fits += fits;
+            self.control.progress(self.fits, self.total);
+        }
+        Ok(true)
+    }
+}
+
+impl Session for PooledSession {
+    fn device(&self) -> Device {
+        self.inner.device()
+    }
+
+    fn parameters(&self) -> &ParameterTable {
+        self.inner.parameters()
+    }
+
+    fn fit_batch(
+        &self,
+        tasks: &[FitTask],
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        let fits: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
+        let total = usize::try_from(fits).unwrap_or(usize::MAX);
+        let (reply, replies) = channel();
+        let (early, sizes) = (BTreeMap::new(), Vec::new());
+        let mut batch = Batch { replies, early, sizes, delivered: 0, index: 0, fits: 0, total, control };
+        let mut rest = Rest::of(tasks);
+        let mut waiting = 0;
+        loop {
+            while waiting < AHEAD * self.pool.threads() && !control.is_cancelled() {
+                let Some(cut) = rest.next(&self.pace) else { break };
+                let number = batch.sizes.len();
+                batch.sizes.push((cut.outcomes, cut.fits));
+                self.pool.submit(Piece {
+                    ticket: Arc::clone(&self.ticket),
+                    session: Arc::clone(&self.inner),
+                    pace: Arc::clone(&self.pace),
+                    tasks: cut.tasks,
+                    wanted,
+                    number,
+                    expected: cut.expected,
+                    reply: reply.clone(),
+                });
+                waiting += 1;
+            }
+            if waiting == 0 {
+                return Ok(());
+            }
+            waiting -= 1;
+            if !batch.receive(sink)? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn evaluate(
+        &self,
+        data: &Data,
+        points: &[f64],
+        request: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError> {
+        self.inner.evaluate(data, points, request)
+    }
+
+    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.inner.asimov(parameters, of)
+    }
+
+    fn toy_source(
+        &self,
+        parameters: &[f64],
+        of: &Data,
+        seed: u64,
+        hypothesis: u8,
+    ) -> Result<Arc<ToySource>, SessionError> {
+        self.inner.toy_source(parameters, of, seed, hypothesis)
+    }
+
+    fn combined_variances(
+        &self,
+        data: &Data,
+        point: &[f64],
+        free: &[bool],
+        combinations: &[Vec<(usize, f64)>],
+    ) -> Result<Option<Vec<f64>>, SessionError> {
+        self.inner.combined_variances(data, point, free, combinations)
+    }
+
+    fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
+        self.inner.saturated_nll(data)
+    }
+
+    fn cpu(&self) -> Option<&dyn Session> {
+        self.cpu.as_deref().map(|cpu| cpu as &dyn Session)
+    }
+
+    fn check(&self) -> Option<DeviceCheck> {
+        self.inner.check()
+    }
+}

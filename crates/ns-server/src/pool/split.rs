@@ -1,0 +1,110 @@
+//! Cuts batches of fits into pieces that take about as long as others can wait.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ns_core::{Drawn, FitTask, Seen};
+
+/// Intended time of a piece. It is below 50 ms, the most that a short request should wait.
+const TARGET: Duration = Duration::from_millis(35);
+
+/// Toys of the first piece of a model, and of the smallest one: a full vector of lanes.
+const FIRST_TOYS: u64 = 64;
+const FEWEST_TOYS: u64 = 8;
+const MOST_TOYS: u64 = 1 << 14;
+
+/// How fast the fits of one session are, from the pieces that have run.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// Number of toys in the next piece.
+    toys: AtomicU64,
+    /// Mean time of the fits of a task with given data, in nanoseconds; 0 before the first.
+    task_ns: AtomicU64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { toys: AtomicU64::new(FIRST_TOYS), task_ns: AtomicU64::new(0) }
+    }
+}
+
+impl Pace {
+    /// Returns the time that `tasks` tasks with given data are expected to take; `None` before the first task.
+    fn expected(&self, tasks: usize) -> Option<Duration> {
+        let each = self.task_ns.load(Ordering::Relaxed);
+        (each > 0).then(|| Duration::from_nanos(each.saturating_mul(tasks as u64)))
+    }
+
+    /// Returns how many tasks with given data make a piece.
+    fn tasks(&self) -> usize {
+        let each = self.task_ns.load(Ordering::Relaxed);
+        let target = u64::try_from(TARGET.as_nanos()).unwrap_or(u64::MAX);
+        usize::try_from(target.checked_div(each).unwrap_or(1)).unwrap_or(1).clamp(1, 4096)
+    }
+
+    /// Learns from a piece that has run.
+    pub(super) fn learn(&self, tasks: &[FitTask], time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let toys: u64 = tasks.iter().filter(|task| is_drawn(task)).map(|task| task.data.count()).sum();
+        if toys == 0 {
+            let each = (ns / tasks.len().max(1) as u64).max(1);
+            let before = self.task_ns.load(Ordering::Relaxed);
+            let mean = if before == 0 { each } else { (3 * (before / 4)).saturating_add(each / 4).max(1) };
+            self.task_ns.store(mean, Ordering::Relaxed);
+        } else if toys >= self.toys.load(Ordering::Relaxed) {
+            // The piece had its full size. At most a factor of two at a time, because single toys differ.
+            let factor = (TARGET.as_secs_f64() / time.as_secs_f64().max(1e-6)).clamp(0.5, 2.0);
+            let next = ((toys as f64 * factor) as u64) / FEWEST_TOYS * FEWEST_TOYS;
+            self.toys.store(next.clamp(FEWEST_TOYS, MOST_TOYS), Ordering::Relaxed);
+        }
+    }
+}
+
+fn is_drawn(task: &FitTask) -> bool {
+    matches!(task.data.seen, Seen::Drawn(_))
+}
+
+/// The tasks of a batch that are in no piece yet.
+pub(super) struct Rest<'a> {
+    tasks: &'a [FitTask],
+    /// Number of toys of the first task that are in pieces already.
+    toys: u64,
+}
+
+/// Tasks that are run together.
+pub(super) struct Cut {
+    pub(super) tasks: Vec<FitTask>,
+    pub(super) outcomes: usize,
+    pub(super) fits: usize,
+    pub(super) expected: Option<Duration>,
+}
+
+impl<'a> Rest<'a> {
+    pub(super) fn of(tasks: &'a [FitTask]) -> Self {
+        Self { tasks, toys: 0 }
+    }
+
+    /// Takes the next piece: some tasks with given data, or some toys of one task.
+    pub(super) fn next(&mut self, pace: &Pace) -> Option<Cut> {
+        let first = self.tasks.first()?;
+        if let Seen::Drawn(Drawn { source, toys }) = &first.data.seen {
+            let start = toys.start.saturating_add(self.toys).min(toys.end.max(toys.start));
+            let end = start.saturating_add(pace.toys.load(Ordering::Relaxed)).min(toys.end);
+            if end >= toys.end {
+                (self.tasks, self.toys) = (self.tasks.get(1..).unwrap_or_default(), 0);
+            } else {
+                self.toys = end - toys.start;
+            }
+            let count = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
+            let data = first.data.with(Drawn { source: source.clone(), toys: start..end.max(start) });
+            let fits = count.saturating_mul(first.fits.len());
+            let tasks = vec![FitTask { data, fits: first.fits.clone() }];
+            return Some(Cut { tasks, outcomes: count, fits, expected: Some(TARGET) });
+        }
+        let given = self.tasks.iter().take_while(|task| !is_drawn(task)).count();
+        let (now, later) = self.tasks.split_at(given.min(pace.tasks()));
+        self.tasks = later;
+        let fits = now.iter().map(|task| task.fits.len()).sum();
+        Some(Cut { outcomes: now.len(), fits, expected: pace.expected(now.len()), tasks: now.to_vec() })
+    }
+}

@@ -1,0 +1,81 @@
+//! What a thread of a pool does: takes pieces, runs them as one batch, and sends back their outcomes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use ns_core::{Control, FitTask, TaskOutcome};
+
+use super::queue::{Failure, Piece, Reply, Takes};
+use super::{Shared, Ticket};
+
+/// Runs the pieces that the thread takes until the pool is closed.
+pub(super) fn work(shared: &Shared, takes: Takes) {
+    let mut queue = shared.lock();
+    loop {
+        if let Some((batch, long)) = queue.take(shared.threads, takes) {
+            drop(queue);
+            let tickets: Vec<Arc<Ticket>> = batch.iter().map(|piece| Arc::clone(&piece.ticket)).collect();
+            let started = Instant::now();
+            run(batch);
+            queue = shared.lock();
+            queue.done(&tickets, started.elapsed(), long);
+            if long {
+                // A long piece that another thread had to leave may start now.
+                shared.wake.notify_all();
+            }
+        } else if queue.is_closed() {
+            return;
+        } else {
+            queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Runs the pieces of a batch and replies to each.
+fn run(mut batch: Vec<Piece>) {
+    if batch.len() > 1 {
+        match together(&batch) {
+            Some(()) => return,
+            // One of the pieces has tasks that the session refuses, so each runs alone.
+            None => batch.iter_mut().for_each(|piece| piece.expected = None),
+        }
+    }
+    for piece in batch {
+        let control = Control { observer: None, cancel: Some(&piece.ticket.cancel) };
+        let outcomes = fits(&piece, &piece.tasks, control);
+        // The receiver is gone if its request has ended.
+        let _ = piece.reply.send(Reply { number: piece.number, outcomes });
+    }
+}
+
+/// Runs several short pieces as one batch. Returns `None` if it fails.
+fn together(batch: &[Piece]) -> Option<()> {
+    let tasks: Vec<FitTask> = batch.iter().flat_map(|piece| piece.tasks.iter().cloned()).collect();
+    let mut outcomes = fits(batch.first()?, &tasks, Control::default()).ok()?.into_iter();
+    for piece in batch {
+        let own = usize::try_from(piece.tasks.iter().map(|task| task.data.count()).sum::<u64>()).ok()?;
+        let outcomes = Ok(outcomes.by_ref().take(own).collect());
+        let _ = piece.reply.send(Reply { number: piece.number, outcomes });
+    }
+    Some(())
+}
+
+/// Runs tasks on the session of a piece.
+fn fits(piece: &Piece, tasks: &[FitTask], control: Control<'_>) -> Result<Vec<TaskOutcome>, Failure> {
+    let started = Instant::now();
+    let mut outcomes = Vec::new();
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        piece.session.fit_batch(tasks, piece.wanted, control, &mut outcomes)
+    }));
+    match ran {
+        Ok(Ok(())) => {
+            if !control.is_cancelled() {
+                piece.pace.learn(tasks, started.elapsed());
+            }
+            Ok(outcomes)
+        }
+        Ok(Err(error)) => Err(Failure::Session(error)),
+        Err(_) => Err(Failure::Panicked),
+    }
+}

@@ -1,0 +1,294 @@
+//! Errors, and how they are told: problem details (RFC 9457) with the place of every mistake.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use ns_core::SessionError;
+use ns_inference::InferenceError;
+use ns_inference::toys::store::{SavedRunError, StoreError};
+use ns_translate::pyhf::WorkspaceError;
+use ns_viz::PictureError;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use utoipa::ToSchema;
+
+/// Why a request has no answer.
+#[derive(Debug, Error)]
+pub(crate) enum ServerError {
+    /// The body is not JSON.
+    #[error("the body is not JSON: {reason}")]
+    Syntax {
+        /// What the reader found.
+        reason: String,
+    },
+    /// The body is JSON, but not that of this request.
+    #[error("{reason}")]
+    Body {
+        /// JSON pointer to the mistake; empty for the whole body.
+        pointer: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A workspace or patch in the body is wrong.
+    #[error("{source}")]
+    Workspace {
+        /// JSON pointer to the workspace or patch in the body.
+        pointer: String,
+        /// The error, with paths within the workspace.
+        source: WorkspaceError,
+    },
+    /// The analysis is impossible as asked, or failed.
+    #[error(transparent)]
+    Inference(#[from] InferenceError),
+    /// The device is not there or failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The toys of a job cannot be saved or read.
+    #[error(transparent)]
+    Toys(#[from] StoreError),
+    /// The record of a job cannot be written or read.
+    #[error("the records of jobs cannot be used: {0}")]
+    Records(#[from] rusqlite::Error),
+    /// The result cannot be drawn.
+    #[error("cannot draw the result: {0}")]
+    Picture(#[from] PictureError),
+    /// The analysis has no picture.
+    #[error("this analysis has no picture; leave `plot` out")]
+    NoPicture,
+    /// The result cannot be written as JSON.
+    #[error("cannot write the result as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Something asked for is larger than the server allows.
+    #[error("{what} is {actual}, more than the {limit} that this server allows")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// Its size.
+        actual: u64,
+        /// The largest size allowed.
+        limit: u64,
+    },
+    /// The body did not arrive in time, or ended early.
+    #[error("the body did not arrive: {reason}")]
+    Incomplete {
+        /// What happened.
+        reason: String,
+    },
+    /// There is no such thing.
+    #[error("there is no {what} {name}; {remedy}")]
+    NotFound {
+        /// Kind of the thing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The request names another host than this machine, as a web page of another site does.
+    #[error("without a token file, requests must name this machine as their host, such as localhost")]
+    ForeignHost,
+    /// The body has a form that is not read.
+    #[error("{reason}")]
+    MediaType {
+        /// What to do.
+        reason: &'static str,
+    },
+    /// The request has no valid token.
+    #[error("send the header `Authorization: Bearer TOKEN` with a token of this server")]
+    Unauthorised,
+    /// The client has too many requests in progress.
+    #[error("{client} has {limit} requests and jobs in progress, the most allowed; wait until one ends")]
+    Quota {
+        /// Name of the client.
+        client: String,
+        /// Number of requests allowed at a time.
+        limit: usize,
+    },
+    /// The server has too many requests in progress, or is stopping.
+    #[error("the server {why}; try again later")]
+    Busy {
+        /// Why it takes no more work.
+        why: &'static str,
+    },
+    /// The analysis took longer than allowed.
+    #[error("the analysis was stopped after {seconds} s, the most that this server allows")]
+    Timeout {
+        /// The limit in seconds.
+        seconds: u64,
+    },
+    /// The code of the server failed.
+    #[error("the server failed at this request, which is a bug; please report it")]
+    Panicked,
+}
+
+impl From<SavedRunError> for ServerError {
+    fn from(error: SavedRunError) -> Self {
+        match error {
+            SavedRunError::Store(error) => error.into(),
+            SavedRunError::Inference(error) => error.into(),
+        }
+    }
+}
+
+/// Problem details, as in RFC 9457.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Problem {
+    /// Kind of the problem, a word that does not change.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// The kind in words.
+    pub(crate) title: String,
+    /// Status code of the response.
+    pub(crate) status: u16,
+    /// What is wrong and what to do.
+    pub(crate) detail: String,
+    /// Places of the mistakes in the body.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) errors: Vec<Place>,
+}
+
+/// A mistake in the body of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Place {
+    /// JSON pointer (RFC 6901) to the mistake in the body.
+    pub(crate) pointer: String,
+    /// What is wrong.
+    pub(crate) detail: String,
+    /// What to do, unless `detail` says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) remedy: String,
+}
+
+impl ServerError {
+    /// Returns the status code and the kind of the problem.
+    fn kind(&self) -> (StatusCode, &'static str, &'static str) {
+        use StatusCode as S;
+        match self {
+            Self::Syntax { .. } => (S::BAD_REQUEST, "not-json", "The body is not JSON"),
+            Self::Incomplete { .. } => (S::REQUEST_TIMEOUT, "incomplete", "The body did not arrive"),
+            Self::Body { .. } => (S::UNPROCESSABLE_ENTITY, "body", "The request is wrong"),
+            Self::Workspace { .. } => (S::UNPROCESSABLE_ENTITY, "workspace", "The workspace is wrong"),
+            Self::NoPicture => (S::UNPROCESSABLE_ENTITY, "no-picture", "There is no picture"),
+            Self::Picture(_) => (S::UNPROCESSABLE_ENTITY, "picture", "The result cannot be drawn"),
+            Self::Session(error) | Self::Inference(InferenceError::Session(error)) => of_session(error),
+            Self::Inference(InferenceError::Cancelled) => {
+                (S::CONFLICT, "cancelled", "The request was cancelled")
+            }
+            Self::Inference(_) => (S::UNPROCESSABLE_ENTITY, "analysis", "The analysis is impossible"),
+            Self::TooLarge { .. } => (S::PAYLOAD_TOO_LARGE, "too-large", "The request is too large"),
+            Self::NotFound { .. } => (S::NOT_FOUND, "not-found", "Not found"),
+            Self::ForeignHost => (S::FORBIDDEN, "foreign-host", "The host is another one"),
+            Self::MediaType { .. } => (S::UNSUPPORTED_MEDIA_TYPE, "media-type", "The body is not read"),
+            Self::Unauthorised => (S::UNAUTHORIZED, "unauthorised", "A token is needed"),
+            Self::Quota { .. } => (S::TOO_MANY_REQUESTS, "quota", "Too many requests"),
+            Self::Busy { .. } => (S::SERVICE_UNAVAILABLE, "busy", "The server is busy"),
+            Self::Timeout { .. } => (S::SERVICE_UNAVAILABLE, "timeout", "The analysis took too long"),
+            Self::Toys(_) | Self::Records(_) | Self::Json(_) | Self::Panicked => {
+                (S::INTERNAL_SERVER_ERROR, "internal", "The server failed")
+            }
+        }
+    }
+
+    /// Returns the problem details.
+    pub(crate) fn problem(&self) -> Problem {
+        let (status, kind, title) = self.kind();
+        Problem {
+            kind: kind.to_owned(),
+            title: title.to_owned(),
+            status: status.as_u16(),
+            detail: self.detail(),
+            errors: self.errors(),
+        }
+    }
+
+    /// Returns what is wrong in words, without paths on the server's disk.
+    fn detail(&self) -> String {
+        match self {
+            Self::Toys(_) => "the toys of this job cannot be saved or read".to_owned(),
+            Self::Records(_) => "the records of jobs cannot be used".to_owned(),
+            Self::Inference(error) if error.is_unknown_name() => {
+                format!(
+                    "{error}{}",
+                    if error.to_string().ends_with('?') {
+                        " /v1/inspect lists all"
+                    } else {
+                        "; /v1/inspect lists all"
+                    }
+                )
+            }
+            other => other.to_string(),
+        }
+    }
+
+    fn errors(&self) -> Vec<Place> {
+        match self {
+            Self::Body { pointer, reason } => {
+                vec![Place { pointer: pointer.clone(), detail: reason.clone(), remedy: String::new() }]
+            }
+            Self::Workspace { pointer, source } => {
+                let place = |problem: &ns_translate::pyhf::Problem| Place {
+                    pointer: format!("{pointer}{}", problem.path),
+                    detail: problem.message.clone(),
+                    remedy: problem.remedy.clone(),
+                };
+                let places: Vec<Place> = source.problems().iter().map(place).collect();
+                if !places.is_empty() {
+                    return places;
+                }
+                vec![Place { pointer: pointer.clone(), detail: source.to_string(), remedy: String::new() }]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Returns the status of an error of a session: whether the request asks for what cannot be, or the device
+/// fails.
+fn of_session(error: &SessionError) -> (StatusCode, &'static str, &'static str) {
+    match error {
+        SessionError::MemoryLimit { .. } | SessionError::OutOfDeviceMemory { .. } => {
+            (StatusCode::PAYLOAD_TOO_LARGE, "memory", "The request needs too much memory")
+        }
+        SessionError::DeviceUnavailable { .. }
+        | SessionError::CudaDriverMissing
+        | SessionError::NoSuchCudaDevice { .. }
+        | SessionError::CudaDriverTooOld { .. }
+        | SessionError::UnsupportedGpu { .. }
+        | SessionError::UnsupportedPrecision { .. } => {
+            (StatusCode::SERVICE_UNAVAILABLE, "device", "The device is not there")
+        }
+        SessionError::DeviceDisagrees { .. }
+        | SessionError::DeviceLost { .. }
+        | SessionError::DeviceRefused { .. }
+        | SessionError::KernelImage { .. } => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "device", "The device failed")
+        }
+        _ => (StatusCode::UNPROCESSABLE_ENTITY, "analysis", "The analysis is impossible"),
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(self)).into_response();
+        let kind = HeaderValue::from_static("application/problem+json");
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, kind);
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl IntoResponse for ServerError {
+    fn into_response(self) -> Response {
+        self.problem().into_response()
+    }
+}

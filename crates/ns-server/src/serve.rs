@@ -1,0 +1,89 @@
+//! Connections: limits of number and time, and a graceful stop.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tower_service::Service;
+
+use crate::http::Peer;
+
+/// Longest time in which the head of a request has to arrive. Connections without a request end with it too.
+const HEAD: Duration = Duration::from_secs(15);
+
+/// Longest time that requests in progress have after the stop.
+const STOP: Duration = Duration::from_secs(20);
+
+/// What a connection gets that is one too many.
+const FULL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+/// Accepts connections until `stop` is done, at most `most` at a time. `stopping` is called when the stop begins.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    app: Router,
+    most: usize,
+    stop: impl Future<Output = ()>,
+    stopping: impl FnOnce(),
+) {
+    let graceful = GracefulShutdown::new();
+    let free = Arc::new(Semaphore::new(most));
+    tokio::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut stop => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Too many open files, for example: other connections have to end first.
+                tracing::warn!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let Ok(permit) = Arc::clone(&free).try_acquire_owned() else {
+            refuse(&stream);
+            continue;
+        };
+        // Small answers must not wait for more to send.
+        let _ = stream.set_nodelay(true);
+        let app = app.clone();
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Peer(peer));
+            let mut app = app.clone();
+            async move { app.call(request.map(Body::new)).await }
+        });
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // An error is a connection that the client broke or left idle.
+            let _ = connection.await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    stopping();
+    if tokio::time::timeout(STOP, graceful.shutdown()).await.is_err() {
+        tracing::warn!("connections were left open");
+    }
+}
+
+/// Tells a connection that there are too many.
+fn refuse(stream: &TcpStream) {
+    // The client sees a closed connection if these few bytes cannot be written at once.
+    let _ = stream.try_write(FULL);
+}

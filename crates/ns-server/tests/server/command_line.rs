@@ -1,0 +1,209 @@
+//! Every answer is the JSON that the command line writes, byte for byte but for times.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use super::http::post;
+use super::process::Server;
+use super::{body, fixture};
+
+/// Returns the path of the command `nextstat` of the same build. Tests of all packages have built it; if it is not
+/// there, it is built now.
+fn nextstat() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let server = assert_cmd::cargo::cargo_bin!("nextstat-server");
+        let folder = server.parent().unwrap();
+        let command = folder.join("nextstat");
+        if !command.exists() {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.args(["build", "--quiet", "-p", "ns-cli", "--manifest-path"]);
+            cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
+            if folder.ends_with("release") {
+                cargo.arg("--release");
+            }
+            assert!(cargo.status().unwrap().success());
+        }
+        command
+    })
+}
+
+/// Runs the command on a workspace in a file and returns its standard output.
+fn command_line(name: &str, file: &Path, flags: &[&str]) -> String {
+    let mut command = Command::new(nextstat());
+    command.arg(name);
+    if name == "combine" {
+        command.args([file, file]);
+    } else {
+        command.arg("--input").arg(file);
+    }
+    let output = command.args(flags).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Returns a text without its times.
+fn without_times(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    let next = |rest: &str| {
+        let keys = ["\"wall_s\": ", "\"toys_per_s\": "];
+        keys.iter().filter_map(|key| rest.find(key).map(|at| at + key.len())).min()
+    };
+    while let Some(at) = next(rest) {
+        kept.push_str(&rest[..at]);
+        let number = |sign: char| sign.is_ascii_alphanumeric() || "+-.".contains(sign);
+        rest = rest[at..].trim_start_matches(number);
+    }
+    kept + rest
+}
+
+/// An analysis as flags of the command, and as further keys of the body.
+type Case = (&'static str, &'static [&'static str], Value);
+
+/// Analyses that take a moment on every workspace.
+fn quick() -> Vec<Case> {
+    vec![
+        ("fit", &["--device", "cpu"], json!({})),
+        ("significance", &["--device", "cpu"], json!({})),
+        ("hypotest", &["--device", "cpu", "--mu", "1"], json!({"mu": 1.0})),
+        ("gof", &["--device", "cpu"], json!({})),
+        ("yields", &["--device", "cpu", "--prefit"], json!({"at": "init"})),
+        ("inspect", &[], json!({})),
+        ("validate", &[], json!({})),
+    ]
+}
+
+/// The analyses that make many fits.
+fn long() -> Vec<Case> {
+    let toys = json!({"mu": 1.0, "options": {"n_toys": 150, "seed": 3}});
+    vec![
+        (
+            "fit",
+            &["--device", "cpu", "--asimov", "1"],
+            json!({"options": {"data": {"asimov": {"poi": 1.0}}}}),
+        ),
+        (
+            "scan",
+            &["--device", "cpu", "--start", "0", "--stop", "2", "--points", "5"],
+            json!({"options": {"first": {"start": 0.0, "stop": 2.0, "points": 5}}}),
+        ),
+        (
+            "ranking",
+            &["--device", "cpu", "--impact", "refit,covariance", "--top", "5"],
+            json!({"options": {"impacts": ["refit", "covariance"], "top": 5}}),
+        ),
+        ("upper-limit", &["--device", "cpu", "--cl", "0.9"], json!({"options": {"cl": 0.9}})),
+        ("yields", &["--device", "cpu"], json!({})),
+        ("hypotest-toys", &["--device", "cpu", "--mu", "1", "--n-toys", "150", "--seed", "3"], toys),
+        (
+            "toys",
+            &["--device", "cpu", "--n-toys", "150", "--seed", "3", "--shard", "1/2"],
+            json!({"options": {"n_toys": 150, "seed": 3, "shard": "1/2"}}),
+        ),
+        ("gof", &["--device", "cpu", "--toys", "100"], json!({"n_toys": 100})),
+    ]
+}
+
+/// Checks that an endpoint answers as the command line does.
+fn check(server: &Server, file: &Path, (name, flags, further): &Case) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let wanted = command_line(name, file, flags);
+    let answer = post(server.address, &format!("/v1/{name}"), &body(&text, further.clone()));
+    if wanted.is_empty() {
+        // The command refuses the request, and so does the server.
+        let status = answer.status;
+        assert_eq!(status, 422, "{name} of {}: {}", file.display(), answer.text());
+        return;
+    }
+    assert_eq!(answer.status, 200, "{name} of {}: {}", file.display(), answer.text());
+    assert_eq!(without_times(&answer.text()), without_times(&wanted), "{name} of {}", file.display());
+}
+
+fn path_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)
+}
+
+#[test]
+fn every_analysis_answers_as_the_command_line_does() {
+    let server = Server::start(&[]);
+    for name in ["simple_workspace.json", "all_modifiers.json", "overrides.json"] {
+        for case in quick().iter().chain(&long()) {
+            check(&server, &path_of(name), case);
+        }
+    }
+    for name in ["background_only.json", "edge_yields.json", "large_counts.json", "several_measurements.json"]
+    {
+        for case in quick() {
+            check(&server, &path_of(name), &case);
+        }
+    }
+}
+
+#[test]
+fn workspaces_are_edited_as_on_the_command_line() {
+    let server = Server::start(&[]);
+    let (file, text) = (path_of("simple_workspace.json"), fixture("simple_workspace.json"));
+    let workspace: Value = serde_json::from_str(&text).unwrap();
+    let channel = workspace["channels"][0]["name"].as_str().unwrap();
+    let one = |options: Value| format!("{{\"workspace\": {text}, \"options\": {options}}}");
+    let renamed = format!("{channel}=other");
+    let cases = [
+        ("rename", vec!["--channel", &renamed], one(json!({"channels": {channel: "other"}}))),
+        ("prune", vec!["--norm-threshold", "0.5"], one(json!({"norm_threshold": 0.5}))),
+        (
+            "combine",
+            vec!["--join", "outer"],
+            format!("{{\"workspaces\": [{text}, {text}], \"options\": {{\"join\": \"outer\"}}}}"),
+        ),
+    ];
+    for (name, flags, body) in cases {
+        let answer = post(server.address, &format!("/v1/{name}"), &body);
+        assert_eq!(answer.status, 200, "{name}: {}", answer.text());
+        assert_eq!(answer.text(), command_line(name, &file, &flags), "{name}");
+    }
+}
+
+#[test]
+fn a_patched_model_answers_as_the_command_line_does() {
+    let server = Server::start(&[]);
+    let file = path_of("background_only.json");
+    let patch = path_of("patchset.json");
+    let (text, set) = (fixture("background_only.json"), fixture("patchset.json"));
+    let parsed: Value = serde_json::from_str(&set).unwrap();
+    let name = parsed["patches"][0]["metadata"]["name"].as_str().unwrap();
+    let argument = format!("{}:{name}", patch.display());
+    let wanted = command_line("fit", &file, &["--device", "cpu", "--patch", &argument]);
+    assert!(!wanted.is_empty());
+    let body = format!(
+        "{{\"model\": {{\"workspace\": {text}, \"patches\": [{{\"patchset\": {set}, \"name\": {}}}]}}}}",
+        json!(name)
+    );
+    let answer = post(server.address, "/v1/fit", &body);
+    assert_eq!(without_times(&answer.text()), without_times(&wanted));
+}
+
+#[test]
+fn the_published_workspaces_answer_as_the_command_line_does() {
+    let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
+        eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to compare the published workspaces");
+        return;
+    };
+    let server = Server::start(&["--wait", "3000"]);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(Path::new(&folder).join("workspaces"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 9, "{files:?}");
+    for file in &files {
+        let size = std::fs::metadata(file).unwrap().len();
+        let cases = if size < 1 << 20 { quick().into_iter().chain(long()).collect() } else { quick() };
+        for case in &cases {
+            check(&server, file, case);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Mistakes are told as problem details, with their place in the body.
+
+use serde_json::{Value, json};
+
+use super::http::{Response, get, post, send};
+use super::process::Server;
+use super::{body, fixture};
+
+/// Checks that a response has problem details, and returns them.
+pub(crate) fn problem(answer: &Response, status: u16, kind: &str) -> Value {
+    assert_eq!(answer.status, status, "{}", answer.text());
+    assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+    let problem = answer.json();
+    assert_eq!((&problem["type"], &problem["status"]), (&json!(kind), &json!(status)), "{problem}");
+    assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()));
+    problem
+}
+
+#[test]
+fn mistakes_in_bodies_are_named_with_their_place() {
+    let server = Server::start(&[]);
+    let simple = fixture("simple_workspace.json");
+    let cases = [
+        ("fit", body(&simple, json!({"optoins": {}})), "/optoins", "unknown field `optoins`"),
+        ("fit", body(&simple, json!({"options": {"serach": "local"}})), "/options/serach", "unknown field"),
+        (
+            "fit",
+            body(&simple, json!({"options": {"fixed": {"a/b": "x"}}})),
+            "/options/fixed/a~1b",
+            "invalid type",
+        ),
+        (
+            "scan",
+            body(&simple, json!({"options": {"first": {"points": -1}}})),
+            "/options/first/points",
+            "invalid",
+        ),
+        ("fit", body(&simple, json!({"device": "abacus"})), "/device", "unknown device 'abacus'"),
+        ("fit", body(&simple, json!({"wait_s": -1})), "/wait_s", "-1 is no time"),
+        ("hypotest", body(&simple, json!({})), "", "missing field `mu`"),
+        ("fit", "{\"model\": {}}".to_owned(), "/model", "give either `workspace`"),
+        (
+            "fit",
+            "{\"model\": {\"input\": \"/etc/passwd\"}}".to_owned(),
+            "/model/input",
+            "unknown field `input`",
+        ),
+        ("combine", format!("{{\"workspaces\": [{simple}]}}"), "/workspaces", "give two workspaces"),
+    ];
+    for (name, body, pointer, reason) in cases {
+        let answer = post(server.address, &format!("/v1/{name}"), &body);
+        let problem = problem(&answer, 422, "body");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+        let detail = problem["errors"][0]["detail"].as_str().unwrap();
+        assert!(detail.contains(reason) && !detail.contains(" at line "), "{detail}");
+    }
+    problem(&post(server.address, "/v1/fit", "{\"model\": "), 400, "not-json");
+    problem(&post(server.address, "/v1/fit", "{} x"), 422, "body");
+}
+
+#[test]
+fn problems_of_a_workspace_have_pointers_into_the_body() {
+    let server = Server::start(&[]);
+    let mut workspace: Value = serde_json::from_str(&fixture("simple_workspace.json")).unwrap();
+    workspace["channels"][0]["samples"][0]["data"] = json!(["five"]);
+    let answer = post(server.address, "/v1/fit", &body(&workspace.to_string(), json!({})));
+    let problem = problem(&answer, 422, "workspace");
+    let first = &problem["errors"][0];
+    let pointer = first["pointer"].as_str().unwrap();
+    assert!(pointer.starts_with("/model/workspace/channels/0/samples/0/data"), "{problem}");
+    assert!(first["remedy"].as_str().is_some_and(|remedy| !remedy.is_empty()), "{problem}");
+}
+
+#[test]
+fn impossible_analyses_say_what_to_do() {
+    let server = Server::start(&[]);
+    let simple = fixture("simple_workspace.json");
+    let options = json!({"options": {"fixed": {"nu": 1.0}}});
+    let answer = post(server.address, "/v1/fit", &body(&simple, options));
+    let detail = problem(&answer, 422, "analysis")["detail"].as_str().unwrap().to_owned();
+    assert!(
+        detail.starts_with("the model has no parameter 'nu'") && detail.contains("/v1/inspect"),
+        "{detail}"
+    );
+    let answer = post(server.address, "/v1/fit", &body(&simple, json!({"device": "cuda:7"})));
+    problem(&answer, 503, "device");
+    let answer = post(server.address, "/v1/fit?plot=gif", &body(&simple, json!({})));
+    problem(&answer, 422, "body");
+    let answer = post(server.address, "/v1/gof?plot=svg", &body(&simple, json!({})));
+    problem(&answer, 422, "no-picture");
+}
+
+#[test]
+fn unknown_paths_and_methods_have_problem_details() {
+    let server = Server::start(&[]);
+    for path in ["/v1/nothing", "/../../etc/passwd", "/page/..%2f..%2fCargo.toml", "/page/index.html"] {
+        problem(&get(server.address, path), 404, "not-found");
+    }
+    problem(&get(server.address, "/v1/fit"), 404, "not-found");
+    problem(&get(server.address, "/v1/jobs/../../x"), 404, "not-found");
+}
+
+#[test]
+fn web_pages_of_other_sites_are_refused() {
+    let server = Server::start(&[]);
+    let simple = body(&fixture("simple_workspace.json"), json!({}));
+    let kind = "content-type: text/plain\r\n";
+    problem(&send(server.address, "POST", "/v1/fit", kind, &simple), 415, "media-type");
+    let encoded = "content-type: application/json\r\ncontent-encoding: gzip\r\n";
+    problem(&send(server.address, "POST", "/v1/fit", encoded, &simple), 415, "media-type");
+    let answer = super::http::read({
+        use std::io::Write;
+        let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n").unwrap();
+        stream
+    });
+    problem(&answer, 403, "foreign-host");
+    let answer = get(server.address, "/v1/health");
+    assert_eq!(answer.header("access-control-allow-origin"), None);
+}

@@ -1,0 +1,150 @@
+//! Requests that take long become jobs.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::errors::problem;
+use super::http::{delete, get, post};
+use super::process::Server;
+use super::{body, fixture};
+
+/// Begins a job of toys and returns its path.
+fn begin(server: &Server, n_toys: u64) -> String {
+    let toys = json!({"mu": 1.0, "wait_s": 0, "options": {"n_toys": n_toys, "seed": 5}});
+    let answer = post(server.address, "/v1/hypotest-toys", &body(&fixture("simple_workspace.json"), toys));
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    assert_eq!(answer.json()["state"], "running");
+    answer.header("location").unwrap().to_owned()
+}
+
+/// Reads the events of a job to their end.
+fn events(server: &Server, job: &str) -> Vec<(String, Value)> {
+    let answer = get(server.address, &format!("{job}/events"));
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    let text = answer.text();
+    let field = |event: &str, name: &str| {
+        event.lines().find_map(|line| line.strip_prefix(name).map(|rest| rest.trim().to_owned()))
+    };
+    let blocks = text.split("\n\n").filter(|block| block.contains("event:"));
+    blocks
+        .map(|block| {
+            let data = serde_json::from_str(&field(block, "data:").unwrap()).unwrap();
+            (field(block, "event:").unwrap(), data)
+        })
+        .collect()
+}
+
+/// Returns a result without times.
+fn numbers(result: &Value) -> Value {
+    let mut result = result.clone();
+    let keys = result.as_object_mut().unwrap();
+    keys.remove("wall_s");
+    keys.remove("toys_per_s");
+    result
+}
+
+#[test]
+fn a_job_reports_progress_and_has_a_result() {
+    let server = Server::start(&[]);
+    let job = begin(&server, 30_000);
+    let events = events(&server, &job);
+    let (last, before) = events.split_last().unwrap();
+    assert_eq!((last.0.as_str(), &last.1["state"]), ("end", &json!("done")));
+    assert!(before.iter().all(|(name, _)| name == "progress") && !before.is_empty());
+    let done: Vec<u64> = before.iter().map(|(_, data)| data["done"].as_u64().unwrap()).collect();
+    assert!(done.is_sorted(), "{done:?}");
+    let result = get(server.address, &format!("{job}/result"));
+    assert_eq!(result.status, 200);
+    let toys = json!({"mu": 1.0, "options": {"n_toys": 30_000, "seed": 5}});
+    let at_once = post(server.address, "/v1/hypotest-toys", &body(&fixture("simple_workspace.json"), toys));
+    assert_eq!(numbers(&result.json()), numbers(&at_once.json()));
+    let listed = get(server.address, "/v1/jobs").json();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_cancelled_job_keeps_what_is_done() {
+    let server = Server::start(&[]);
+    let job = begin(&server, 100_000_000);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while get(server.address, &job).json()["progress"]["done"].as_u64().unwrap() < 5000 {
+        assert!(Instant::now() < deadline, "the job makes no progress");
+    }
+    assert_eq!(get(server.address, &format!("{job}/result")).status, 202);
+    let began = Instant::now();
+    let status = delete(server.address, &job).json();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!((&status["state"], &status["has_result"]), (&json!("cancelled"), &json!(true)));
+    let result = get(server.address, &format!("{job}/result")).json();
+    assert!(result["warnings"].to_string().contains("interrupted"), "{result}");
+    assert!(result["n_toys"]["b"].as_u64().is_some_and(|n| n > 0), "{result}");
+    problem(&get(server.address, "/v1/jobs/0123"), 404, "not-found");
+}
+
+#[test]
+fn jobs_go_on_after_the_server_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().to_str().unwrap();
+    let server = Server::start(&["--state-dir", state]);
+    let job = begin(&server, 60_000);
+    let short = begin(&server, 100);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while get(server.address, &short).json()["state"] != "done" {
+        assert!(Instant::now() < deadline, "the short job does not end");
+    }
+    let first = get(server.address, &format!("{short}/result")).text();
+    let pieces = || {
+        let folders = std::fs::read_dir(folder.path().join("toys")).unwrap();
+        folders
+            .filter_map(|entry| std::fs::read_dir(entry.ok()?.path()).ok())
+            .flatten()
+            .filter(|file| {
+                file.as_ref().is_ok_and(|file| file.path().extension().is_some_and(|e| e == "parquet"))
+            })
+            .count()
+    };
+    while pieces() == 0 && get(server.address, &job).json()["state"] == "running" {
+        assert!(Instant::now() < deadline, "no toys are saved");
+    }
+    server.kill();
+    for _ in 0..3 {
+        let server = Server::start(&["--state-dir", state]);
+        // Whether it has ended by now depends on the machine.
+        let status = get(server.address, &job);
+        assert_eq!(status.status, 200, "{}", status.text());
+        server.kill();
+    }
+    let server = Server::start(&["--state-dir", state]);
+    let ended = events(&server, &job).pop().unwrap();
+    assert_eq!(ended.1["state"], "done", "{ended:?}");
+    assert_eq!(get(server.address, &format!("{short}/result")).text(), first);
+    let result = get(server.address, &format!("{job}/result")).json();
+    let toys = json!({"mu": 1.0, "options": {"n_toys": 60_000, "seed": 5}});
+    let at_once = post(server.address, "/v1/hypotest-toys", &body(&fixture("simple_workspace.json"), toys));
+    assert_eq!(numbers(&result), numbers(&at_once.json()));
+    assert_eq!(std::fs::read_dir(folder.path().join("toys")).unwrap().count(), 0, "toys are left behind");
+    server.stop();
+}
+
+#[test]
+fn a_stopped_server_saves_its_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().to_str().unwrap();
+    let server = Server::start(&["--state-dir", state]);
+    let job = begin(&server, 100_000_000);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while get(server.address, &job).json()["progress"]["done"].as_u64().unwrap() < 5000 {
+        assert!(Instant::now() < deadline, "the job makes no progress");
+    }
+    let log = server.stop();
+    assert!(log.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{log:?}");
+    assert!(!log.iter().any(|line| line.contains("observations") || line.contains("ERROR")), "{log:?}");
+    let server = Server::start(&["--state-dir", state]);
+    while get(server.address, &job).json()["progress"]["done"] == 0 {
+        assert!(Instant::now() < deadline, "the job does not go on");
+    }
+    assert_eq!(delete(server.address, &job).json()["state"], "cancelled");
+    let result = get(server.address, &format!("{job}/result")).json();
+    assert!(result["n_toys"]["b"].as_u64().is_some_and(|n| n > 0), "{result}");
+}

@@ -1,0 +1,49 @@
+//! Models are kept, and named by their digests.
+
+use serde_json::json;
+
+use super::errors::problem;
+use super::http::{get, post};
+use super::process::Server;
+use super::{body, fixture};
+
+#[test]
+fn a_kept_model_is_named_by_both_digests() {
+    let server = Server::start(&[]);
+    let simple = fixture("simple_workspace.json");
+    let kept = post(server.address, "/v1/models", &body(&simple, json!({})));
+    assert_eq!(kept.status, 200, "{}", kept.text());
+    let kept = kept.json();
+    let (model, data) = (&kept["model_digest"], &kept["data_digest"]);
+    assert!(kept["n_parameters"].as_u64().is_some_and(|n| n > 0) && kept["poi"].is_string());
+    let by_digest = json!({"model": {"model_digest": model, "data_digest": data}}).to_string();
+    let answer = post(server.address, "/v1/fit", &by_digest);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let with_body = post(server.address, "/v1/fit", &body(&simple, json!({})));
+    assert_eq!(answer.json()["bestfit"], with_body.json()["bestfit"]);
+    assert_eq!(&answer.json()["model_digest"], model);
+    for half in [json!({"model_digest": model}), json!({"data_digest": data})] {
+        problem(&post(server.address, "/v1/fit", &json!({"model": half}).to_string()), 422, "body");
+    }
+    let other = json!({"model": {"model_digest": model, "data_digest": model}}).to_string();
+    problem(&post(server.address, "/v1/fit", &other), 404, "not-found");
+}
+
+#[test]
+fn the_least_recently_used_models_go() {
+    let server = Server::start(&["--memory", "150000"]);
+    let metric = |name: &str| {
+        let text = get(server.address, "/metrics").text();
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    for init in 0..40 {
+        let mut workspace: serde_json::Value =
+            serde_json::from_str(&fixture("simple_workspace.json")).unwrap();
+        workspace["observations"][0]["data"][0] = json!(50 + init);
+        let answer = post(server.address, "/v1/models", &body(&workspace.to_string(), json!({})));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    let (models, bytes) = (metric("nextstat_models "), metric("nextstat_model_bytes "));
+    assert!((1.0..40.0).contains(&models) && bytes <= 150_000.0, "{models} models, {bytes} bytes");
+}

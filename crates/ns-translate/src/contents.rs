@@ -1,0 +1,313 @@
+//! The contents of a workspace or an HS3 model: channels, samples, parameters and modifiers of its model, and its problems.
+
+use std::collections::BTreeMap;
+
+use ns_core::{Constraint, Effect, Model};
+use serde::Serialize;
+
+use crate::ModelSource;
+use crate::pyhf::{ModelOptions, Problem, Report, Severity, WorkspaceError};
+
+/// The result of `inspect` and `validate`. If the workspace has errors, the fields from `measurement` to
+/// `modifier_counts` are null.
+#[derive(Debug, Serialize)]
+pub struct Contents {
+    /// Name of the measurement.
+    pub measurement: Option<String>,
+    /// Names of all measurements.
+    pub measurements: Option<Vec<String>>,
+    /// Name of the parameter of interest, if there is one.
+    pub poi: Option<String>,
+    /// The channels, in the model's order.
+    pub channels: Option<Vec<ChannelRow>>,
+    /// Channels in which single events are fitted; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub event_channels: Vec<EventChannelRow>,
+    /// The samples, ordered by name.
+    pub samples: Option<Vec<SampleRow>>,
+    /// The parameters, in the model's order.
+    pub parameters: Option<Vec<ParameterRow>>,
+    /// Number of modifiers of each type in all samples.
+    pub modifier_counts: Option<BTreeMap<&'static str, usize>>,
+    /// Errors and warnings.
+    pub problems: Vec<ProblemRow>,
+    /// Number of errors that `problems` leaves out.
+    pub problems_omitted: usize,
+    /// Whether there are no errors.
+    pub valid: bool,
+    /// Warnings about the model, in words.
+    pub warnings: Vec<String>,
+}
+
+/// A channel in the result. `observed` and `nominal` are the observed and the nominal expected number of
+/// events, summed over its bins.
+#[derive(Debug, Serialize)]
+pub struct ChannelRow {
+    /// Name.
+    pub name: String,
+    /// Number of bins.
+    pub n_bins: usize,
+    /// Observed number of events.
+    pub observed: f64,
+    /// Nominal expected number of events.
+    pub nominal: f64,
+    /// Names of the samples.
+    pub samples: Vec<String>,
+}
+
+/// An event channel in the result. `n_events` is the number of events in the fit ranges, and `weight` the sum
+/// of their weights.
+#[derive(Debug, Serialize)]
+pub struct EventChannelRow {
+    /// Name.
+    pub name: String,
+    /// Names of the observables.
+    pub observables: Vec<String>,
+    /// Number of events in the fit ranges.
+    pub n_events: usize,
+    /// Sum of their weights.
+    pub weight: f64,
+    /// Whether the number of events enters the likelihood.
+    pub extended: bool,
+    /// Names of the processes.
+    pub processes: Vec<String>,
+}
+
+/// A sample in the result. `nominal`, the nominal expected number of events, and `n_modifiers` are sums over
+/// the channels that contain the sample.
+#[derive(Debug, Serialize)]
+pub struct SampleRow {
+    /// Name.
+    pub name: String,
+    /// Names of the channels that contain the sample.
+    pub channels: Vec<String>,
+    /// Nominal expected number of events.
+    pub nominal: f64,
+    /// Number of modifiers.
+    pub n_modifiers: usize,
+}
+
+/// A parameter in the result. `width` is the width of its constraint; null if the parameter has none.
+/// `modifiers` are the types of the modifiers that use the parameter.
+#[derive(Debug, Serialize)]
+pub struct ParameterRow {
+    /// Name.
+    pub name: String,
+    /// Initial value.
+    pub init: f64,
+    /// Lower and upper bound.
+    pub bounds: (f64, f64),
+    /// Whether the model fixes the parameter.
+    pub fixed: bool,
+    /// Kind of the constraint: none, gaussian or poisson.
+    pub constraint: &'static str,
+    /// Width of the constraint.
+    pub width: Option<f64>,
+    /// Types of the modifiers.
+    pub modifiers: Vec<&'static str>,
+}
+
+/// A problem of the workspace, with its JSON path in the workspace and a remedy.
+#[derive(Debug, Serialize)]
+pub struct ProblemRow {
+    /// Whether it is an error or a warning.
+    pub severity: String,
+    /// JSON pointer to its place.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl From<&Problem> for ProblemRow {
+    fn from(problem: &Problem) -> Self {
+        Self {
+            severity: problem.severity.to_string(),
+            path: problem.path.clone(),
+            message: problem.message.clone(),
+            remedy: problem.remedy.clone(),
+        }
+    }
+}
+
+impl Contents {
+    /// Returns the contents of a workspace without errors, and its model.
+    ///
+    /// # Errors
+    /// As [`ModelSource::model`].
+    pub fn inspect(workspace: &ModelSource, options: &ModelOptions) -> Result<(Self, Model), WorkspaceError> {
+        let model = workspace.model(options)?;
+        let problems = workspace.validate();
+        Ok((Self::of(workspace, &model, problems.iter().map(ProblemRow::from).collect()), model))
+    }
+
+    /// Returns the contents and problems of a workspace that was read or could not be read, and its model; no
+    /// model if the workspace has errors.
+    ///
+    /// # Errors
+    /// An error of reading that is not about the contents of the workspace, such as a missing file, and as
+    /// [`ModelSource::model`].
+    pub fn validate(
+        read: Result<ModelSource, WorkspaceError>,
+        options: &ModelOptions,
+    ) -> Result<(Self, Option<Model>), WorkspaceError> {
+        let workspace = match read {
+            Ok(workspace) => workspace,
+            Err(error) => return Self::of_error(error).map(|contents| (contents, None)),
+        };
+        let problems = workspace.validate();
+        let rows: Vec<ProblemRow> = problems.iter().map(ProblemRow::from).collect();
+        if problems.iter().any(|p| p.severity == Severity::Error) {
+            return Ok((Self::broken(rows, 0), None));
+        }
+        let model = workspace.model(options)?;
+        Ok((Self::of(&workspace, &model, rows), Some(model)))
+    }
+
+    /// Returns the contents of a workspace that could not be parsed: the problems that `error` lists. Any
+    /// other error, such as a missing file, is returned unchanged.
+    fn of_error(error: WorkspaceError) -> Result<Self, WorkspaceError> {
+        match error {
+            WorkspaceError::Invalid { report: Report { problems, omitted } } => {
+                Ok(Self::broken(problems.iter().map(ProblemRow::from).collect(), omitted))
+            }
+            WorkspaceError::Syntax { line, column, path, message, remedy } => {
+                let message = format!("not valid JSON at line {line}, column {column}: {message}");
+                let severity = Severity::Error.to_string();
+                Ok(Self::broken(vec![ProblemRow { severity, path, message, remedy }], 0))
+            }
+            WorkspaceError::AfterPatch { patches, source } => Self::of_error(*source)
+                .map_err(|source| WorkspaceError::AfterPatch { patches, source: Box::new(source) }),
+            other => Err(other),
+        }
+    }
+
+    /// Returns the contents of a workspace with errors: only its problems, because it has no model.
+    fn broken(problems: Vec<ProblemRow>, problems_omitted: usize) -> Self {
+        Self {
+            measurement: None,
+            measurements: None,
+            poi: None,
+            channels: None,
+            event_channels: Vec::new(),
+            samples: None,
+            parameters: None,
+            modifier_counts: None,
+            problems,
+            problems_omitted,
+            valid: false,
+            warnings: vec![
+                "channels, samples, parameters and modifier_counts are null: the workspace has errors"
+                    .to_owned(),
+            ],
+        }
+    }
+
+    /// Returns the contents of a valid workspace with its model.
+    fn of(workspace: &ModelSource, model: &Model, problems: Vec<ProblemRow>) -> Self {
+        Self {
+            measurement: Some(model.measurement.clone()),
+            measurements: Some(workspace.measurement_names()),
+            poi: model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.clone()),
+            channels: Some(channels(model)),
+            event_channels: event_channels(model),
+            samples: Some(samples(model)),
+            parameters: Some(parameters(model)),
+            modifier_counts: Some(modifier_counts(model)),
+            problems,
+            problems_omitted: 0,
+            valid: true,
+            warnings: model.warnings.clone(),
+        }
+    }
+}
+
+fn channels(model: &Model) -> Vec<ChannelRow> {
+    let row = |c: &ns_core::Channel| ChannelRow {
+        name: c.name.clone(),
+        n_bins: c.n_bins,
+        observed: model.observed.main.iter().skip(c.first_bin).take(c.n_bins).sum(),
+        nominal: c.samples.iter().flat_map(|s| &s.nominal).sum(),
+        samples: c.samples.iter().map(|s| s.name.clone()).collect(),
+    };
+    model.channels.iter().map(row).collect()
+}
+
+fn event_channels(model: &Model) -> Vec<EventChannelRow> {
+    let row =
+        |(channel, table): (&ns_core::EventChannel, &std::sync::Arc<ns_core::EventTable>)| EventChannelRow {
+            name: channel.name.clone(),
+            observables: channel.observables.iter().map(|observable| observable.name.clone()).collect(),
+            n_events: table.len(),
+            weight: table.sum_of_weights(),
+            extended: channel.extended,
+            processes: channel.processes.iter().map(|process| process.name.clone()).collect(),
+        };
+    model.event_channels.iter().zip(&model.observed.events).map(row).collect()
+}
+
+fn samples(model: &Model) -> Vec<SampleRow> {
+    let mut rows: BTreeMap<&str, SampleRow> = BTreeMap::new();
+    for channel in &model.channels {
+        for sample in &channel.samples {
+            let row = rows.entry(&sample.name).or_insert_with(|| SampleRow {
+                name: sample.name.clone(),
+                channels: Vec::new(),
+                nominal: 0.0,
+                n_modifiers: 0,
+            });
+            row.channels.push(channel.name.clone());
+            row.nominal += sample.nominal.iter().sum::<f64>();
+            row.n_modifiers += sample.modifiers.len();
+        }
+    }
+    rows.into_values().collect()
+}
+
+fn parameters(model: &Model) -> Vec<ParameterRow> {
+    let mut rows: Vec<ParameterRow> = model
+        .parameters
+        .iter()
+        .map(|p| ParameterRow {
+            name: p.name.clone(),
+            init: p.init,
+            bounds: p.bounds,
+            fixed: p.fixed,
+            constraint: match p.constraint {
+                Constraint::None => "none",
+                Constraint::Gaussian { .. } => "gaussian",
+                Constraint::Poisson { .. } => "poisson",
+            },
+            width: p.constraint.prefit_sigma(),
+            modifiers: Vec::new(),
+        })
+        .collect();
+    for (channel, modifier) in modifiers(model) {
+        let n = if modifier.effect.per_bin() { channel.n_bins } else { 1 };
+        let kind = modifier.effect.type_name();
+        for row in rows.iter_mut().skip(modifier.first).take(n) {
+            if !row.modifiers.contains(&kind) {
+                row.modifiers.push(kind);
+            }
+        }
+    }
+    rows
+}
+
+/// Returns the number of modifiers of each type in all samples.
+fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for (_, modifier) in modifiers(model) {
+        *counts.entry(Effect::type_name(&modifier.effect)).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// Returns every modifier of the model with its channel.
+fn modifiers(model: &Model) -> impl Iterator<Item = (&ns_core::Channel, &ns_core::Modifier)> {
+    model
+        .channels
+        .iter()
+        .flat_map(|c| c.samples.iter().flat_map(move |s| s.modifiers.iter().map(move |m| (c, m))))
+}
