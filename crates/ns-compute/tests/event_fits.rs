@@ -68,8 +68,8 @@ fn oracle(model: &Model, theta: &[f64], functions: &dyn Fn(usize, &[f64]) -> f64
 }
 
 /// Checks that the fit ended at a minimum, and that `-ln L` curves there as the covariance says: along each of
-/// its columns, divided by the uncertainty, the second derivative is 1.
-fn check(what: &str, model: &Model, functions: &dyn Fn(usize, &[f64]) -> f64) {
+/// its columns, divided by the uncertainty, the second derivative is 1 within `tolerance`.
+fn check(what: &str, model: &Model, tolerance: f64, functions: &dyn Fn(usize, &[f64]) -> f64) {
     let outcome = fit(model, 1).unwrap_or_else(|failure| panic!("{what}: {failure}"));
     assert!(outcome.converged(), "{what}: {:?}", outcome.status);
     let covariance = outcome.covariance.as_ref().unwrap();
@@ -85,12 +85,14 @@ fn check(what: &str, model: &Model, functions: &dyn Fn(usize, &[f64]) -> f64) {
         let h = 0.02;
         let (up, down) = (moved(h), moved(-h));
         let (slope, bend) = ((up - down) / (2.0 * h), (up - 2.0 * here + down) / (h * h));
-        // The second derivative of a Crystal Ball density jumps where its tail begins.
-        assert!((bend - 1.0).abs() < 5e-3, "{what}: parameter {p}: curvature {bend}");
+        assert!((bend - 1.0).abs() < tolerance, "{what}: parameter {p}: curvature {bend}");
         assert!(slope.abs() < 1e-3, "{what}: parameter {p}: slope {slope}");
         // Halving the step leaves a quarter of the difference that the third derivative makes.
         let finer = (moved(0.5 * h) - moved(-0.5 * h)) / h;
-        assert!((4.0 * finer - slope).abs() / 3.0 < 2e-6, "{what}: parameter {p}: gradient {finer} {slope}");
+        assert!(
+            (4.0 * finer - slope).abs() / 3.0 < 1e-2 * tolerance,
+            "{what}: parameter {p}: gradient {finer} {slope}"
+        );
     }
     let two = fit(model, 2).unwrap();
     assert_eq!(two.parameters, outcome.parameters, "{what}: bits depend on threads");
@@ -126,7 +128,7 @@ fn m1(count: usize) -> Model {
 
 #[test]
 fn peak_on_an_exponential_background() {
-    check("m1", &m1(3000), &|_, _| 0.0);
+    check("m1", &m1(3000), 1e-3, &|_, _| 0.0);
 }
 
 #[test]
@@ -179,7 +181,8 @@ fn crystal_ball_on_a_chebyshev_background_with_constraints() {
     let events = table(vec![[signal, background].concat()]);
     let mut model = model(&parameters, vec![(channel(&[axis], true, processes), events)]);
     constrain(&mut model, &[(2, 125.0, 0.2), (3, 2.0, 0.1), (4, 1.3, 0.1)]);
-    check("m2", &model, &|_, _| 0.0);
+    // The second derivative of the density jumps where a tail begins, so differences see events pass there.
+    check("m2", &model, 3e-2, &|_, _| 0.0);
 }
 
 #[test]
@@ -218,7 +221,7 @@ fn two_channels_that_share_strength_and_nuisance_parameter() {
         function("signal A", signal(240.0)),
         function("signal B", signal(320.0)),
     ];
-    check("m3", &model, &|f, theta| [1.0, 240.0, 320.0][f] * theta[0] * 1.05_f64.powf(theta[1]));
+    check("m3", &model, 1e-3, &|f, theta| [1.0, 240.0, 320.0][f] * theta[0] * 1.05_f64.powf(theta[1]));
 }
 
 #[test]
@@ -253,7 +256,7 @@ fn products_of_two_observables() {
         ),
     ];
     let events = table(vec![first.concat(), second.concat()]);
-    check("m4", &model(&parameters, vec![(channel(&[x, y], true, processes), events)]), &|_, _| 0.0);
+    check("m4", &model(&parameters, vec![(channel(&[x, y], true, processes), events)]), 1e-3, &|_, _| 0.0);
 }
 
 #[test]
@@ -271,7 +274,7 @@ fn argus_background() {
     ];
     let processes = vec![(P(0), gaussian(0, P(2), P(3))), (P(1), argus(P(4)))];
     let events = table(vec![[signal, background].concat()]);
-    check("m5", &model(&parameters, vec![(channel(&[axis], true, processes), events)]), &|_, _| 0.0);
+    check("m5", &model(&parameters, vec![(channel(&[axis], true, processes), events)]), 1e-3, &|_, _| 0.0);
 }
 
 #[test]

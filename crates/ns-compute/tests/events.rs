@@ -125,6 +125,16 @@ fn every_density_of_one_observable_agrees() {
             vec![-15.0, 0.6],
         ),
         ((60.0, 120.0), Density::BreitWigner { x, mean, width: sigma }, vec![91.0, 2.5]),
+        ((60.0, 120.0), Density::Voigt { x, mean, width: P(3), sigma: P(4) }, vec![91.0, 2.5, 1.7]),
+        (
+            (0.5, 3.0),
+            Density::Spline {
+                x,
+                knots: vec![0.0, 0.8, 1.9, 3.2],
+                values: vec![P(2), P(3), Value::Number(2.0), P(4)],
+            },
+            vec![1.0, 2.5, 0.7],
+        ),
         (
             (-3.0, 5.0),
             Density::JohnsonSu { x, mean, width: sigma, gamma: P(4), delta: P(5) },
@@ -216,6 +226,19 @@ fn products_mixtures_ranges_and_weights_agree() {
         Density::Product(vec![gaussian(0, 2, 3), exponential.clone(), gaussian(1, 4, 5)]),
         Density::Product(vec![gaussian(0, 2, 3), gaussian(0, 2, 3), gaussian(1, 2, 5)]),
     ];
+    let [a, b, c] = [P(3), P(7), P(5)];
+    let densities = densities.into_iter().chain([
+        Density::MultivariateNormal {
+            observables: vec![0, 1],
+            mean: vec![P(2), P(4)],
+            covariance: vec![vec![a, b], vec![b, c]],
+        },
+        Density::Product(vec![Density::Histogram {
+            observables: vec![1, 0],
+            edges: vec![vec![1.0, 2.0, 6.0], vec![0.0, 3.0, 4.0]],
+            heights: vec![1.0, 2.0, 3.0, 4.0],
+        }]),
+    ]);
     for (i, density) in densities.into_iter().enumerate() {
         let background = Density::Product(vec![exponential.clone(), Density::Uniform { x: 1 }]);
         let axes = [(0.0, 4.0), (1.0, 6.0)];

@@ -1,6 +1,6 @@
 //! Checks indices, lengths and constants of the event-level part of a model.
 
-use crate::{Density, EventChannel, EventTable, FunctionForm, Model, Observations, Value};
+use crate::{BinRule, Density, EventChannel, EventTable, FunctionForm, Model, Observations, Value};
 
 /// What is inconsistent in the event-level part of a model or its data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,6 +76,14 @@ pub enum EventModelError {
         place: String,
         /// Name of the process.
         process: String,
+    },
+    /// The contents of bins shall be compared with the mean of the density over each bin.
+    #[error(
+        "event channel '{place}' compares bins with integrals of its density, which is not supported; use bin centres"
+    )]
+    IntegralOverBins {
+        /// Name of the channel.
+        place: String,
     },
     /// An interpolation code does not exist.
     #[error("function '{place}' has the unknown interpolation code {code}; use 0, 1, 2, 4, 5 or 6")]
@@ -185,6 +193,9 @@ impl Model {
             length(place, "list of bin edges", binning.edges.len(), axes)?;
             for edges in &binning.edges {
                 ascending(edges, place, "list of bin edges")?;
+            }
+            if binning.rule == BinRule::Integral {
+                return Err(EventModelError::IntegralOverBins { place: channel.name.clone() });
             }
         }
         for process in &channel.processes {

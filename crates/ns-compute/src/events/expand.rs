@@ -247,8 +247,15 @@ impl<'a> Expansion<'a> {
             [density] => one_axis.map(|ends| (density, ends)),
             _ => None,
         };
-        let closed =
-            single.and_then(|(density, ends)| densities::integral(&mut b, density, axes, &mut values, ends));
+        let closed = match densities.as_slice() {
+            [Density::Histogram { observables, edges, heights }] => {
+                let side = |x: &usize| own.iter().position(|o| o == x).map(|i| sides[i]);
+                let ordered: Vec<(f64, f64)> = observables.iter().filter_map(side).collect();
+                Some(densities::histogram_integral(&mut b, edges, heights, &ordered))
+            }
+            _ => single
+                .and_then(|(density, ends)| densities::integral(&mut b, density, axes, &mut values, ends)),
+        };
         let rule = if let Some(result) = closed {
             Rule::Closed(b.finish(result, variables.locals.len(), &[]))
         } else {

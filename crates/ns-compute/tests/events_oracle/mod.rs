@@ -49,6 +49,15 @@ pub(crate) fn density(
         Density::BreitWigner { x, mean, width } => {
             1.0 / ((event[*x] - q(*mean)).powi(2) + 0.25 * q(*width).powi(2))
         }
+        Density::Voigt { x, mean, width, sigma } => {
+            // The convolution, by a trapezoidal rule over 8 standard deviations.
+            let (distance, half, sigma) = (event[*x] - q(*mean), 0.5 * q(*width), q(*sigma));
+            let term = |i: i32| {
+                let t = 0.01 * f64::from(i) * sigma;
+                (-0.5 * (t / sigma).powi(2)).exp() * half / ((distance - t).powi(2) + half * half)
+            };
+            (-800..=800).map(term).sum()
+        }
         Density::JohnsonSu { x, mean, width, gamma, delta } => {
             let z = (event[*x] - q(*mean)) / q(*width);
             (-0.5 * (q(*gamma) + q(*delta) * z.asinh()).powi(2)).exp() / (1.0 + z * z).sqrt()
@@ -82,6 +91,16 @@ pub(crate) fn density(
         Density::GeneralizedNormal { x, mean, alpha, beta } => {
             (-((event[*x] - q(*mean)).abs() / q(*alpha)).powf(q(*beta))).exp()
         }
+        Density::MultivariateNormal { observables, mean, covariance } => {
+            let [x, y] = observables[..] else { panic!("the oracle knows two dimensions") };
+            let (dx, dy) = (event[x] - q(mean[0]), event[y] - q(mean[1]));
+            let (a, b, c) = (q(covariance[0][0]), q(covariance[0][1]), q(covariance[1][1]));
+            (-0.5 * (c * dx * dx - 2.0 * b * dx * dy + a * dy * dy) / (a * c - b * b)).exp()
+        }
+        Density::Spline { x, knots, values } => {
+            let values: Vec<f64> = values.iter().map(|value| q(*value)).collect();
+            spline(knots, &values, event[*x])
+        }
         Density::Uniform { .. } => 1.0,
         Density::Histogram { observables, edges, heights } => {
             let mut index = 0;
@@ -94,6 +113,38 @@ pub(crate) fn density(
         }
         other => panic!("the oracle does not know the density {}", other.type_name()),
     }
+}
+
+/// Returns the natural cubic spline through points: its second derivatives solve a linear system, here by
+/// plain elimination.
+fn spline(knots: &[f64], values: &[f64], x: f64) -> f64 {
+    let n = knots.len();
+    let mut rows = vec![vec![0.0; n + 1]; n];
+    (rows[0][0], rows[n - 1][n - 1]) = (1.0, 1.0);
+    for i in 1..n - 1 {
+        let (before, after) = (knots[i] - knots[i - 1], knots[i + 1] - knots[i]);
+        (rows[i][i - 1], rows[i][i], rows[i][i + 1]) = (before / 6.0, (before + after) / 3.0, after / 6.0);
+        rows[i][n] = (values[i + 1] - values[i]) / after - (values[i] - values[i - 1]) / before;
+    }
+    for k in 0..n {
+        for i in k + 1..n {
+            let factor = rows[i][k] / rows[k][k];
+            for j in k..=n {
+                rows[i][j] -= factor * rows[k][j];
+            }
+        }
+    }
+    let mut bends = vec![0.0; n];
+    for i in (0..n).rev() {
+        let known: f64 = (i + 1..n).map(|j| rows[i][j] * bends[j]).sum();
+        bends[i] = (rows[i][n] - known) / rows[i][i];
+    }
+    let i = (0..n - 2).find(|&i| x < knots[i + 1]).unwrap_or(n - 2);
+    let h = knots[i + 1] - knots[i];
+    let (a, b) = ((knots[i + 1] - x) / h, (x - knots[i]) / h);
+    a * values[i]
+        + b * values[i + 1]
+        + ((a * a * a - a) * bends[i] + (b * b * b - b) * bends[i + 1]) * h * h / 6.0
 }
 
 /// Nodes and weights of the Gauss-Legendre rule with 24 nodes on [-1, 1], by Newton's method.
@@ -171,6 +222,7 @@ fn breaks(of: &Density, q: &dyn Fn(Value) -> f64) -> Vec<f64> {
             points
         }
         Density::Histogram { edges, .. } => edges.concat(),
+        Density::Spline { knots, .. } => knots.clone(),
         Density::Product(parts) => parts.iter().flat_map(|part| breaks(part, q)).collect(),
         _ => Vec::new(),
     }

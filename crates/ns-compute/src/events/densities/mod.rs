@@ -14,6 +14,7 @@ mod lognormal;
 mod multivariate;
 mod polynomial;
 mod tables;
+mod voigt;
 
 use ns_core::{Density, Observable};
 
@@ -56,6 +57,10 @@ pub(super) fn value(
             let x = observable(b, *x);
             argus::value(b, x, resonance, slope, power)
         }
+        (Density::Voigt { x, .. }, &[mean, width, sigma]) => {
+            let x = observable(b, *x);
+            voigt::value(b, x, mean, width, sigma)
+        }
         (Density::BreitWigner { x, .. }, &[mean, width]) => {
             let x = observable(b, *x);
             breit_wigner::value(b, x, mean, width)
@@ -97,6 +102,16 @@ pub(super) fn value(
     })
 }
 
+/// Appends the integral of a histogram over a box with these sides along its axes.
+pub(super) fn histogram_integral(
+    b: &mut Builder,
+    edges: &[Vec<f64>],
+    heights: &[f64],
+    sides: &[(f64, f64)],
+) -> Slot {
+    tables::histogram_integral(b, edges, heights, sides)
+}
+
 /// Appends the steps of the integral of a density over `lo..hi`, and returns the slot of its value; `None` if
 /// it has no closed form.
 pub(super) fn integral(
@@ -126,9 +141,6 @@ pub(super) fn integral(
         }
         (Density::Lognormal { .. }, &[mu, sigma]) => lognormal::integral(b, mu, sigma, ends),
         (Density::Uniform { .. }, _) => b.number(hi - lo),
-        (Density::Histogram { edges, heights, .. }, _) => {
-            tables::histogram_integral(b, edges.first()?, heights, ends)
-        }
         (Density::Spline { knots, .. }, own) => tables::spline_integral(b, knots, own, ends),
         (Density::Polynomial { .. }, own) => polynomial::powers_integral(b, own, ends),
         (Density::Chebyshev { x, .. }, own) => polynomial::chebyshev_integral(b, own, axes.get(*x)?, ends),

@@ -12,15 +12,31 @@ pub(super) fn histogram(b: &mut Builder, observables: &[usize], edges: &[Vec<f64
     b.push(Step::Table(table, 0))
 }
 
-/// Appends the integral of a histogram of one observable over `lo..hi`.
+/// Appends the integral of a histogram over a box with these sides along its axes.
 pub(super) fn histogram_integral(
     b: &mut Builder,
-    edges: &[f64],
+    edges: &[Vec<f64>],
     heights: &[f64],
-    (lo, hi): (f64, f64),
+    sides: &[(f64, f64)],
 ) -> Slot {
-    let overlap = |pair: &[f64]| (hi.min(pair[1]) - lo.max(pair[0])).max(0.0);
-    b.number(edges.windows(2).zip(heights).map(|(pair, height)| height * overlap(pair)).sum())
+    // Lengths along each axis for which bins and box overlap.
+    let overlaps: Vec<Vec<f64>> = edges
+        .iter()
+        .zip(sides)
+        .map(|(edges, (lo, hi))| {
+            edges.windows(2).map(|pair| (hi.min(pair[1]) - lo.max(pair[0])).max(0.0)).collect()
+        })
+        .collect();
+    let mut total = 0.0;
+    for (index, height) in heights.iter().enumerate() {
+        let (mut rest, mut volume) = (index, 1.0);
+        for lengths in overlaps.iter().rev() {
+            volume *= lengths[rest % lengths.len()];
+            rest /= lengths.len();
+        }
+        total += height * volume;
+    }
+    b.number(total)
 }
 
 /// Appends the value of the spline with these values at its knots.

@@ -51,6 +51,8 @@ pub(in crate::events) enum Binary {
     Pow,
     /// Integral of `exp(-t^2/2)` from `a` to `b`.
     NormalIntegral,
+    /// Voigt profile `Re w(a + i b)`.
+    Voigt,
 }
 
 impl Unary {
@@ -139,6 +141,7 @@ impl Binary {
                 [value, first, value * l, second, lower * (1.0 + b * l), value * l * l]
             }
             Self::NormalIntegral => special::normal_integral(a, b),
+            Self::Voigt => special::voigt(a, b),
         }
     }
 }
