@@ -1,6 +1,7 @@
-//! Times the fit of a Gaussian peak on an exponential background, with uncertainties at the exact minimum.
+//! Times fits of events with uncertainties at the exact minimum: `gaussian`, a Gaussian peak on an exponential
+//! background, or `crystal_ball`, a Crystal Ball peak with two tails on a Chebyshev background.
 //!
-//!     cargo run --release -p ns-compute --example fit_events -- [EVENTS [THREADS [REPEATS]]]
+//!     cargo run --release -p ns-compute --example fit_events -- [MODEL [EVENTS [THREADS [REPEATS]]]]
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,19 +11,24 @@ use ns_core::random::{Stream, open_uniform};
 use ns_core::{
     Constraint, Control, Data, Density, EventChannel, EventTable, Execution, FitRequest, FitTask,
     Interpolation, Model, Observable, Observations, OutcomeParts, Parameter, ParameterSet, Process, Session,
-    TaskOutcome, Value,
+    Tail, TaskOutcome, Value,
 };
+
+/// Returns two uniform numbers and a third one for event `i`.
+fn uniform(i: usize) -> [f64; 3] {
+    let stream = Stream::new(20_261_122, i as u64, 0);
+    let ([a, b, c, d], [e, f, ..]) = (stream.block(0, 0), stream.block(1, 0));
+    [open_uniform(a, b), open_uniform(c, d), open_uniform(e, f)]
+}
 
 /// Returns events between 60 and 120: 30 % from a peak at 91.2 of width 2.5, the others from an exponential
 /// density with slope 0.02.
-fn events(count: usize) -> Vec<f64> {
+fn gaussian_events(count: usize) -> Vec<f64> {
     let (lo, hi, slope): (f64, f64, f64) = (60.0, 120.0, 0.02);
     (0..count)
         .map(|i| {
-            let [a, b, c, d] = Stream::new(20_261_122, i as u64, 0).block(0, 0);
-            let [e, f, ..] = Stream::new(20_261_122, i as u64, 0).block(1, 0);
-            let (u, v): (f64, f64) = (open_uniform(a, b), open_uniform(c, d));
-            if open_uniform(e, f) < 0.3 {
+            let [u, v, choice] = uniform(i);
+            if choice < 0.3 {
                 91.2 + 2.5 * (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
             } else {
                 lo - (1.0 - u * (1.0 - (-slope * (hi - lo)).exp())).ln() / slope
@@ -31,35 +37,67 @@ fn events(count: usize) -> Vec<f64> {
         .collect()
 }
 
-fn model(count: usize) -> Model {
-    let n = count as f64;
-    let parameter = |name: &str, init: f64, bounds: (f64, f64)| Parameter {
+/// Returns events between 100 and 160: 40 % from a peak at 125 of width 2 with power-law tails, the others from
+/// a falling polynomial; both by rejection.
+fn crystal_ball_events(count: usize) -> Vec<f64> {
+    let peak = |x: f64| {
+        let t = (x - 125.0) / 2.0;
+        let tail = |alpha: f64, n: f64| {
+            (-0.5 * alpha * alpha).exp() * (1.0 + (t.abs() - alpha) * alpha / n).powf(-n)
+        };
+        if t < -1.3 {
+            tail(1.3, 4.0)
+        } else if t > 1.4 {
+            tail(1.4, 5.0)
+        } else {
+            (-0.5 * t * t).exp()
+        }
+    };
+    let rest = |x: f64| {
+        let z = (x - 100.0) / 30.0 - 1.0;
+        (1.0 - 0.35 * z + 0.1 * (2.0 * z * z - 1.0)) / 1.5
+    };
+    (0..)
+        .map(uniform)
+        .scan(true, |of_peak, [u, v, choice]| {
+            let x = 100.0 + 60.0 * u;
+            let taken = v < if *of_peak { peak(x) } else { rest(x) };
+            if taken {
+                *of_peak = choice < 0.4;
+            }
+            Some((taken, x))
+        })
+        .filter_map(|(taken, x)| taken.then_some(x))
+        .take(count)
+        .collect()
+}
+
+/// Builds a model with one observable and two processes.
+fn model(
+    axis: (f64, f64),
+    parameters: &[(&str, f64, (f64, f64))],
+    [signal, background]: [Density; 2],
+    events: Vec<f64>,
+) -> Model {
+    let parameter = |&(name, init, bounds): &(&str, f64, (f64, f64))| Parameter {
         name: name.to_owned(),
         init,
         bounds,
         fixed: false,
         constraint: Constraint::None,
     };
-    let parameters = vec![
-        parameter("nsig", 0.35 * n, (0.0, 2.0 * n)),
-        parameter("nbkg", 0.65 * n, (0.0, 2.0 * n)),
-        parameter("mu", 90.0, (80.0, 100.0)),
-        parameter("sigma", 3.0, (0.5, 10.0)),
-        parameter("slope", 0.03, (0.0001, 0.2)),
-    ];
+    let parameters: Vec<Parameter> = parameters.iter().map(parameter).collect();
     let sets = parameters.iter().enumerate();
     let parameter_sets =
         sets.map(|(i, p)| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true }).collect();
-    let signal = Density::Gaussian { x: 0, mean: Value::Parameter(2), sigma: Value::Parameter(3) };
-    let background = Density::Exponential { x: 0, slope: Value::Parameter(4) };
     let process = |name: &str, rate: usize, density| Process {
         name: name.to_owned(),
         rate: Value::Parameter(rate),
         density,
     };
-    let table = EventTable { columns: vec![events(count).into()], weights: None };
+    let table = EventTable { columns: vec![events.into()], weights: None };
     Model {
-        measurement: "m1".to_owned(),
+        measurement: "events".to_owned(),
         channels: Vec::new(),
         parameters,
         parameter_sets,
@@ -68,7 +106,7 @@ fn model(count: usize) -> Model {
         functions: Vec::new(),
         event_channels: vec![EventChannel {
             name: "events".to_owned(),
-            observables: vec![Observable { name: "x".to_owned(), min: 60.0, max: 120.0 }],
+            observables: vec![Observable { name: "x".to_owned(), min: axis.0, max: axis.1 }],
             ranges: Vec::new(),
             extended: true,
             processes: vec![process("signal", 0, signal), process("background", 1, background)],
@@ -80,12 +118,66 @@ fn model(count: usize) -> Model {
     }
 }
 
+/// Returns the Gaussian model with this number of events.
+fn gaussian_model(count: usize) -> Model {
+    let (n, p) = (count as f64, Value::Parameter);
+    let parameters = [
+        ("nsig", 0.35 * n, (0.0, 2.0 * n)),
+        ("nbkg", 0.65 * n, (0.0, 2.0 * n)),
+        ("mu", 90.0, (80.0, 100.0)),
+        ("sigma", 3.0, (0.5, 10.0)),
+        ("slope", 0.03, (0.0001, 0.2)),
+    ];
+    let signal = Density::Gaussian { x: 0, mean: p(2), sigma: p(3) };
+    let background = Density::Exponential { x: 0, slope: p(4) };
+    model((60.0, 120.0), &parameters, [signal, background], gaussian_events(count))
+}
+
+/// Returns the Crystal Ball model with this number of events, and constraints on mean, width and one tail.
+fn crystal_ball_model(count: usize) -> Model {
+    let (n, p) = (count as f64, Value::Parameter);
+    let parameters = [
+        ("nsig", 0.35 * n, (0.0, 2.0 * n)),
+        ("nbkg", 0.65 * n, (0.0, 2.0 * n)),
+        ("mu", 124.5, (120.0, 130.0)),
+        ("sigma", 2.3, (0.5, 6.0)),
+        ("al", 1.5, (0.3, 5.0)),
+        ("ar", 1.2, (0.3, 5.0)),
+        ("c1", -0.2, (-1.5, 1.5)),
+        ("c2", 0.0, (-1.5, 1.5)),
+    ];
+    let tail = |alpha: usize, n: f64| Some(Tail { alpha: p(alpha), n: Value::Number(n) });
+    let signal = Density::CrystalBall {
+        x: 0,
+        mean: p(2),
+        sigma_left: p(3),
+        sigma_right: p(3),
+        left: tail(4, 4.0),
+        right: tail(5, 5.0),
+    };
+    let background = Density::Chebyshev { x: 0, coefficients: vec![p(6), p(7)] };
+    let events = crystal_ball_events(count);
+    let mut model = model((100.0, 160.0), &parameters, [signal, background], events);
+    for (aux, (parameter, mean, sigma)) in
+        [(2, 125.0, 0.2), (3, 2.0, 0.1), (4, 1.3, 0.1)].into_iter().enumerate()
+    {
+        model.parameters[parameter].constraint = Constraint::Gaussian { sigma, aux };
+        model.observed.aux.push(mean);
+    }
+    model
+}
+
 #[allow(clippy::print_stdout)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_else(|| "gaussian".to_owned());
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |text| text.parse());
     let (count, threads, repeats) = (number(1_000_000)?, number(1)?, number(5)?);
-    let model = model(count);
+    let model = match name.as_str() {
+        "gaussian" => gaussian_model(count),
+        "crystal_ball" => crystal_ball_model(count),
+        other => return Err(format!("unknown model '{other}'; use gaussian or crystal_ball").into()),
+    };
     let execution = Execution { threads, ..Execution::default() };
     for _ in 0..repeats {
         let began = Instant::now();

@@ -249,3 +249,24 @@ fn inconsistent_models_are_refused() {
     });
     assert!(matches!(error, EventModelError::NoSuchObservable { index: 3, count: 1, .. }), "{error}");
 }
+
+#[test]
+fn asimov_data_are_fitted_best_where_they_were_made() {
+    let mut model = mixed();
+    model.observed.aux.push(3.0);
+    model.functions.push(Function { name: "twice".to_owned(), form: FunctionForm::Sum(vec![P(0), P(0)]) });
+    model.penalties = vec![Penalty {
+        name: "control".to_owned(),
+        form: PenaltyForm::Poisson { count: Measured::Datum(1), mean: Value::Function(2) },
+    }];
+    let session = open(&model);
+    let point = [1.3, 1.01, 1.7, 0.8];
+    let asimov = session.asimov(&point, &Data::observed()).unwrap();
+    let made = asimov.counts(&model);
+    let total = 8.0 * 1.3 * 1.01 + 20.0 * 0.8 * 1.01;
+    assert!((made.events[0].sum_of_weights() - total).abs() < 1e-10 * total);
+    assert_eq!(made.aux, [1.01, 2.6]);
+    let (_, gradient, _) = evaluate(&session, &asimov, &point);
+    assert!(gradient.iter().all(|g| g.abs() < 1e-8), "{gradient:?}");
+    assert!(session.toy_source(&point, &Data::observed(), 1, 0).is_err());
+}

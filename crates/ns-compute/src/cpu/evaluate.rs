@@ -5,6 +5,7 @@ use ns_core::{Data, EXPECTED, Evaluation, EvaluationRequest, Observations, Sessi
 use super::{CpuSession, put, take};
 use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
 use crate::eval::{forward, likelihood};
+use crate::events::{asimov, expected_data};
 use crate::optimise::Problem;
 use crate::task::{check_data, check_points, finite, length};
 
@@ -103,12 +104,13 @@ impl CpuSession {
         Ok(found)
     }
 
-    /// Returns an error for a model with event channels or penalties, whose data cannot be generated.
+    /// Returns an error for a model with event channels or penalties, of which no toys can be drawn.
     pub(super) fn refuse_events(&self) -> Result<(), SessionError> {
         if self.plan.events.is_empty() {
             return Ok(());
         }
-        let remedy = "Asimov data and toys are made for binned models; give the data of this model";
+        let remedy =
+            "toys are drawn from binned models; draw the events of this model elsewhere and give them";
         Err(SessionError::ForeignData { remedy })
     }
 
@@ -132,12 +134,22 @@ impl CpuSession {
         length("parameters", parameters.len(), plan.n_parameters())?;
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let mut main = self.evaluate_points(of, parameters, request)?.expected;
-        let aux = main.split_off(plan.n_bins());
-        Ok(Observations::binned(main, aux))
+        let mut aux = main.split_off(plan.n_bins());
+        let mut events = Vec::new();
+        if !plan.events.is_empty() {
+            let own = self.dataset(of)?;
+            let tables = &own.as_ref().unwrap_or(&self.observed).events;
+            let mut worker = take(&self.workers, plan);
+            let scratch = &mut worker.scratch.events;
+            expected_data(self.level, &plan.events, parameters, &mut aux, scratch);
+            let made = asimov(self.level, &plan.events, parameters, tables, scratch);
+            put(&self.workers, worker);
+            events = made?;
+        }
+        Ok(Observations { main, aux, events })
     }
 
     pub(super) fn asimov_data(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
-        self.refuse_events()?;
         let expected = self.expected(parameters, of)?;
         check_data(&self.plan, &expected).map_err(|error| match error {
             SessionError::BadNumber { what: "main data", index, value, .. } => SessionError::BadNumber {

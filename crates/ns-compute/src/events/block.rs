@@ -29,7 +29,7 @@ fn body<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], n: usize, start: usiz
 
 /// Multiplies the leaves of each term.
 #[inline(always)]
-fn multiply_leaves(plan: &ChannelPlan, memory: &mut SumMemory) {
+pub(super) fn multiply_leaves(plan: &ChannelPlan, memory: &mut SumMemory) {
     let SumMemory { leaves, products, others, .. } = memory;
     for ((term, product), others) in plan.terms.iter().zip(products).zip(others) {
         let factor = |leaf: usize| column(plan.leaves[leaf].result(&leaves[leaf]), 0);

@@ -25,6 +25,9 @@ pub(super) struct Amplitude {
 pub(crate) struct ChannelPlan {
     /// Number of observables.
     pub(super) observables: usize,
+    /// Fit ranges.
+    pub(super) boxes: Vec<Vec<(f64, f64)>>,
+    pub(super) extended: bool,
     /// The values that the channel uses.
     pub(super) locals: Vec<Local>,
     pub(super) leaves: Vec<Leaf>,
@@ -101,6 +104,8 @@ impl ChannelPlan {
         parameters.dedup();
         Ok(Self {
             observables: channel.observables.len(),
+            boxes: channel.boxes(),
+            extended: channel.extended,
             locals: values.iter().map(|&value| local(value, &parameters)).collect(),
             leaves: expansion.leaves,
             integrals: expansion.integrals,

@@ -6,9 +6,11 @@
 //! variables of the leaves. Integrals, rates and coefficients enter once per evaluation, through the
 //! amplitudes; the chain rule (`chain`) leads to the parameters.
 
+mod asimov;
 mod block;
 mod chain;
 mod channel;
+mod channel_sum;
 mod crew;
 mod densities;
 mod expand;
@@ -24,4 +26,4 @@ mod table;
 mod term;
 
 pub(crate) use crew::Crew;
-pub(crate) use term::{EventPlan, EventScratch, evaluate};
+pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data};

@@ -111,6 +111,11 @@ impl FormulaPlan {
         Self::new(known, &penalty.form.values(), &|b, values| formula::penalty(b, &penalty.form, values))
     }
 
+    /// Compiles a single value.
+    pub(super) fn value(known: &[Self], value: Value) -> Self {
+        Self::new(known, &[value], &|b, values| values(b, value))
+    }
+
     /// Allocates the working memory.
     pub(super) fn memory(&self) -> Memory {
         Memory::new(&self.program, 1)

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use ns_core::{EventModelError, EventTable, Model, SessionError, Value};
+use ns_core::{EventModelError, EventTable, Measured, Model, Penalty, PenaltyForm, SessionError, Value};
 
-use super::chain::{Derivatives, Inner};
+use super::asimov::weighted_grid;
+use super::chain::Derivatives;
 use super::channel::ChannelPlan;
-use super::crew::{Crew, PieceMemory};
-use super::integral::IntegralMemory;
-use super::program::{Input, Memory, Sources};
+use super::channel_sum::{ChannelMemory, differentiate, prepare_channel, sum_channel};
+use super::crew::Crew;
+use super::program::Memory;
 use super::sources::{FormulaPlan, FunctionMemory, Functions, Local};
-use super::sums::{Events, Sums};
+use super::sums::triangle;
 use crate::simd::Level;
 
 /// The event-level part of a compiled model.
@@ -19,6 +20,8 @@ pub(crate) struct EventPlan {
     functions: Functions,
     channels: Vec<ChannelPlan>,
     penalties: Vec<FormulaPlan>,
+    /// Auxiliary data of penalties, each with the formula of its expectation.
+    expected: Vec<(usize, FormulaPlan)>,
 }
 
 impl EventPlan {
@@ -46,7 +49,15 @@ impl EventPlan {
             .collect::<Result<_, _>>()?;
         let penalties =
             model.penalties.iter().map(|penalty| FormulaPlan::penalty(&functions.plans, penalty)).collect();
-        Ok(Self { functions, channels, penalties })
+        let expectation = |penalty: &Penalty| match penalty.form {
+            PenaltyForm::Gaussian { x: value, mean: Measured::Datum(datum), .. }
+            | PenaltyForm::Poisson { mean: value, count: Measured::Datum(datum) } => {
+                Some((datum, FormulaPlan::value(&functions.plans, value)))
+            }
+            _ => None,
+        };
+        let expected = model.penalties.iter().filter_map(expectation).collect();
+        Ok(Self { functions, channels, penalties, expected })
     }
 
     /// Returns whether there is no term.
@@ -126,43 +137,6 @@ impl Last {
     }
 }
 
-/// Working memory of one channel.
-#[derive(Debug, Clone)]
-struct ChannelMemory {
-    /// Values of the channel.
-    locals: Vec<f64>,
-    /// All integrals, one after the other.
-    integrals: Vec<f64>,
-    integral_memories: Vec<IntegralMemory>,
-    variables: Vec<f64>,
-    amplitudes: Vec<Memory>,
-    amplitude_values: Vec<f64>,
-    /// All values of the channel in order: the variables of an amplitude.
-    every_local: Vec<usize>,
-    sums: Sums,
-    pieces: PieceMemory,
-    /// Derivatives by the values of the channel.
-    by_local: Derivatives,
-}
-
-impl ChannelMemory {
-    fn new(plan: &ChannelPlan) -> Self {
-        let n = plan.locals.len();
-        Self {
-            locals: vec![0.0; n],
-            integrals: vec![0.0; plan.integrals.iter().map(super::integral::Integral::size).sum()],
-            integral_memories: plan.integrals.iter().map(super::integral::Integral::memory).collect(),
-            variables: Vec::new(),
-            amplitudes: plan.terms.iter().map(|term| Memory::new(&term.program, 1)).collect(),
-            amplitude_values: vec![0.0; plan.terms.len()],
-            every_local: (0..n).collect(),
-            sums: Sums::new(plan.coordinates),
-            pieces: PieceMemory::default(),
-            by_local: Derivatives::new(n),
-        }
-    }
-}
-
 impl EventScratch {
     /// Allocates the memory of all terms.
     pub(crate) fn new(plan: &EventPlan) -> Self {
@@ -210,12 +184,7 @@ pub(crate) fn evaluate(
     }
     let (of_channels, of_penalties) = terms.split_at_mut(plan.channels.len());
     for (c, (channel, memory)) in plan.channels.iter().zip(channels).enumerate() {
-        for (to, local) in memory.locals.iter_mut().zip(&channel.locals) {
-            *to = match local.parameter {
-                Some(p) => theta[p],
-                None => plan.functions.result(local.function, functions)[0],
-            };
-        }
+        prepare_channel(level, (&plan.functions, functions), channel, theta, memory);
         sum_channel(level, channel, &tables[c], memory, crew.as_ref());
         if let Some(event) = memory.sums.bad {
             *bad = bad.or(Some((c, event)));
@@ -223,7 +192,7 @@ pub(crate) fn evaluate(
         let rate = channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r]);
         values.events += memory.sums.value + rate;
         values.scale += memory.sums.scale + rate.abs();
-        differentiate(plan, channel, functions, memory, &mut of_channels[c]);
+        differentiate((&plan.functions, functions), channel, memory, &mut of_channels[c]);
     }
     if bad.is_some() || values.events.is_nan() {
         values.events = f64::INFINITY;
@@ -237,7 +206,7 @@ pub(crate) fn evaluate(
         term.bends.copy_from_slice(&result[1 + d..]);
         // The diagonal of a penalty is the best non-negative guess of its curvature.
         for i in 0..d {
-            let at = super::sums::triangle(i, i);
+            let at = triangle(i, i);
             if term.bends[at] > 0.0 && d == 1 {
                 term.squares[at] = term.bends[at];
                 term.bends[at] = 0.0;
@@ -254,67 +223,46 @@ pub(crate) fn evaluate(
     values
 }
 
-/// Computes integrals, amplitudes and the sums over all events of a channel.
-fn sum_channel(
+/// Writes the expected auxiliary data of penalties at `theta` to `aux`.
+pub(crate) fn expected_data(
     level: Level,
-    plan: &ChannelPlan,
-    table: &EventTable,
-    memory: &mut ChannelMemory,
-    crew: Option<&Crew>,
+    plan: &EventPlan,
+    theta: &[f64],
+    aux: &mut [f64],
+    scratch: &mut EventScratch,
 ) {
-    let mut offset = 0;
-    for (integral, own) in plan.integrals.iter().zip(&mut memory.integral_memories) {
-        memory.variables.clear();
-        memory.variables.extend(integral.variables.iter().map(|&local| memory.locals[local]));
-        let out = &mut memory.integrals[offset..offset + integral.size()];
-        integral.evaluate(level, &memory.variables, own, out);
-        offset += integral.size();
+    plan.functions.evaluate(level, theta, &mut scratch.functions);
+    for (datum, formula) in &plan.expected {
+        let mut memory = formula.memory();
+        let result = plan.functions.penalty(level, formula, theta, &[], &mut scratch.functions, &mut memory);
+        aux[*datum] = result[0];
     }
-    let mut inputs: Vec<Input<'_>> = Vec::with_capacity(plan.integrals.len());
-    let mut offset = 0;
-    for integral in &plan.integrals {
-        let result = &memory.integrals[offset..offset + integral.size()];
-        inputs.push(Input { result, variables: &integral.variables });
-        offset += integral.size();
-    }
-    let sources = Sources { variables: &memory.locals, inputs: &inputs, data: &[] };
-    for ((term, own), value) in
-        plan.terms.iter().zip(&mut memory.amplitudes).zip(&mut memory.amplitude_values)
-    {
-        term.program.prepare(level, sources, own);
-        *value = own.value(&term.program)[0];
-    }
-    let columns: Vec<&[f64]> = table.columns.iter().map(|column| &column[..]).collect();
-    let events = Events { columns: &columns, weights: table.weights.as_deref(), count: table.len() };
-    let point = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
-    memory.pieces.sum(level, plan, events, point, crew, &mut memory.sums);
 }
 
-/// Turns derivatives by the coordinates of a channel into those by its parameters.
-fn differentiate(
+/// Returns Asimov data of all event channels at `theta`: the nodes of a fine quadrature rule, weighted with
+/// the numbers of events that are expected around them. Channels that are not extended have as many events as
+/// in `tables`.
+///
+/// # Errors
+/// If an expected number of events is negative or not finite.
+pub(crate) fn asimov(
+    level: Level,
     plan: &EventPlan,
-    channel: &ChannelPlan,
-    functions: &FunctionMemory,
-    memory: &mut ChannelMemory,
-    out: &mut Derivatives,
-) {
-    let ChannelMemory { amplitudes, every_local, sums, by_local, .. } = memory;
-    by_local.clear();
-    let n = channel.terms.len();
-    let own: Vec<&[usize]> = channel.leaves.iter().flat_map(|leaf| leaf.variables.chunks_exact(1)).collect();
-    by_local.pull_back((&sums.gradient, &sums.squares, &sums.bends), &|a| match channel.terms.get(a) {
-        Some(term) => Inner { result: Some(amplitudes[a].value(&term.program)), variables: every_local },
-        None => Inner { result: None, variables: own[a - n] },
-    });
-    for &rate in &channel.rates {
-        by_local.gradient[rate] += 1.0;
+    theta: &[f64],
+    tables: &[Arc<EventTable>],
+    scratch: &mut EventScratch,
+) -> Result<Vec<Arc<EventTable>>, SessionError> {
+    let EventScratch { functions, channels, last, .. } = scratch;
+    last.tables.clear();
+    last.theta.clear();
+    plan.functions.evaluate(level, theta, functions);
+    let mut made = Vec::with_capacity(tables.len());
+    for ((channel, memory), table) in plan.channels.iter().zip(channels).zip(tables) {
+        prepare_channel(level, (&plan.functions, functions), channel, theta, memory);
+        let rate = channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r]);
+        let total = if channel.extended { rate } else { table.sum_of_weights() };
+        let values = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
+        made.push(Arc::new(weighted_grid(level, channel, values, total)?));
     }
-    out.pull_back((&by_local.gradient, &by_local.squares, &by_local.bends), &|a| {
-        let local = &channel.locals[a];
-        let result = match local.parameter {
-            Some(_) => None,
-            None => Some(plan.functions.result(local.function, functions)),
-        };
-        Inner { result, variables: &local.positions }
-    });
+    Ok(made)
 }

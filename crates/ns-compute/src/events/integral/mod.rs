@@ -5,6 +5,7 @@ mod rules;
 mod tensor;
 
 pub(super) use adaptive::Quadrature;
+pub(super) use rules::{KRONROD, kronrod};
 pub(super) use tensor::TensorQuadrature;
 
 use super::program::{Components, Memory, Program, Sources, components};

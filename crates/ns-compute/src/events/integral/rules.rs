@@ -1,7 +1,7 @@
 //! Nodes and weights of quadrature rules on [-1, 1].
 
 /// Number of nodes of the Kronrod rule.
-pub(super) const KRONROD: usize = 21;
+pub(in crate::events) const KRONROD: usize = 21;
 
 /// Non-negative nodes of the Kronrod rule with 21 nodes, from the outermost inwards (Piessens et al.,
 /// "QUADPACK", 1983). Those with odd index are the nodes of the Gauss rule with 10 nodes.
@@ -44,7 +44,7 @@ const GAUSS_WEIGHTS: [f64; 5] = [
 ];
 
 /// Returns node, Kronrod weight and Gauss weight (0 for nodes of the Kronrod rule alone) with this index.
-pub(super) fn kronrod(index: usize) -> (f64, f64, f64) {
+pub(in crate::events) fn kronrod(index: usize) -> (f64, f64, f64) {
     let (half, sign) = if index < NODES.len() { (index, -1.0) } else { (KRONROD - 1 - index, 1.0) };
     let gauss = if half % 2 == 1 { GAUSS_WEIGHTS[half / 2] } else { 0.0 };
     (sign * NODES[half], KRONROD_WEIGHTS[half], gauss)

@@ -2,11 +2,13 @@
 //!
 //! A kernel writes the same components as the program of its density, without steps in between.
 
+mod crystal_ball;
 mod exponential;
 mod gaussian;
 
 use ns_core::{Density, Observable, Value};
 
+use self::crystal_ball::Ball;
 use super::program::components;
 use super::sums::BLOCK;
 use crate::simd::Level;
@@ -18,6 +20,8 @@ pub(super) enum Kernel {
     Gaussian { x: usize },
     /// Exponential with variable slope on this axis.
     Exponential { x: usize, axis: (f64, f64) },
+    /// Crystal Ball with one width.
+    CrystalBall(Ball),
 }
 
 impl Kernel {
@@ -32,7 +36,7 @@ impl Kernel {
                 let axis = axes.get(*x)?;
                 Some(Self::Exponential { x: *x, axis: (axis.min, axis.max) })
             }
-            _ => None,
+            _ => Ball::new(density).map(Self::CrystalBall),
         }
     }
 
@@ -41,6 +45,7 @@ impl Kernel {
         match self {
             Self::Gaussian { .. } => 2,
             Self::Exponential { .. } => 1,
+            Self::CrystalBall(ball) => ball.variables,
         }
     }
 
@@ -65,6 +70,9 @@ impl Kernel {
             (Self::Exponential { x, axis }, &[slope]) => {
                 let origin = if slope < 0.0 { axis.1 } else { axis.0 };
                 exponential::run(level, slope, origin, &columns[*x][from..from + n], out);
+            }
+            (Self::CrystalBall(ball), variables) => {
+                crystal_ball::run(level, *ball, variables, &columns[ball.x][from..from + n], out);
             }
             _ => out.fill(f64::NAN),
         }

@@ -1,0 +1,75 @@
+//! Asimov data of an event channel: events on a grid, weighted with what is expected there.
+
+use ns_core::{EXPECTED, EventTable, SessionError};
+
+use super::block::multiply_leaves;
+use super::channel::ChannelPlan;
+use super::integral::{KRONROD, kronrod};
+use super::sums::{BLOCK, SumMemory};
+use crate::simd::Level;
+
+/// Number of panels per observable, for channels with one, two, three and more observables. Each panel has 21
+/// nodes.
+const PANELS: [usize; 4] = [200, 10, 2, 1];
+
+/// Returns the nodes of a quadrature rule over the fit ranges, with weights that add up to `total`. Nodes at
+/// which no event is expected are left out.
+///
+/// # Errors
+/// If the density is negative or not finite at a node.
+pub(super) fn weighted_grid(
+    level: Level,
+    plan: &ChannelPlan,
+    (locals, amplitudes): (&[f64], &[f64]),
+    total: f64,
+) -> Result<EventTable, SessionError> {
+    let panels = PANELS[plan.observables.clamp(1, PANELS.len()) - 1];
+    let (mut columns, mut volumes) = (vec![Vec::new(); plan.observables], Vec::new());
+    for region in &plan.boxes {
+        add_nodes(region, panels, &mut columns, &mut volumes);
+    }
+    let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+    let mut memory = SumMemory::new(plan);
+    memory.prepare(level, plan, locals);
+    let mut weights = Vec::with_capacity(volumes.len());
+    for (b, volumes) in volumes.chunks(BLOCK).enumerate() {
+        for (leaf, own) in plan.leaves.iter().zip(&mut memory.leaves) {
+            leaf.run(level, &views, b * BLOCK, volumes.len(), own);
+        }
+        multiply_leaves(plan, &mut memory);
+        for (i, volume) in volumes.iter().enumerate() {
+            let products = memory.products.iter().zip(amplitudes);
+            weights.push(volume * products.map(|(product, a)| a * product[i]).sum::<f64>());
+        }
+    }
+    if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+        let remedy = "the density of an event channel is finite and not negative";
+        return Err(SessionError::BadNumber { what: EXPECTED, index, value: weights[index], remedy });
+    }
+    let sum: f64 = weights.iter().sum();
+    let scale = if sum > 0.0 { total / sum } else { 0.0 };
+    let keep = |i: &usize| weights[*i] > 0.0;
+    let kept: Vec<usize> = (0..weights.len()).filter(keep).collect();
+    Ok(EventTable {
+        columns: columns.iter().map(|column| kept.iter().map(|&i| column[i]).collect()).collect(),
+        weights: Some(kept.iter().map(|&i| scale * weights[i]).collect()),
+    })
+}
+
+/// Adds the nodes of a box, and the volume for which each of them stands.
+fn add_nodes(region: &[(f64, f64)], panels: usize, columns: &mut [Vec<f64>], volumes: &mut Vec<f64>) {
+    let per_axis = panels * KRONROD;
+    let count = per_axis.pow(region.len() as u32);
+    for number in 0..count {
+        let (mut rest, mut volume) = (number, 1.0);
+        for (&(lo, hi), column) in region.iter().zip(columns.iter_mut()) {
+            let index = rest % per_axis;
+            rest /= per_axis;
+            let (node, weight, _) = kronrod(index % KRONROD);
+            let half = 0.5 * (hi - lo) / panels as f64;
+            column.push(lo + half * ((2 * (index / KRONROD) + 1) as f64 + node));
+            volume *= half * weight;
+        }
+        volumes.push(volume);
+    }
+}

@@ -1,0 +1,131 @@
+//! Evaluates one channel: its integrals and amplitudes, the sums over its events, and the derivatives by its
+//! parameters.
+
+use ns_core::EventTable;
+
+use super::chain::{Derivatives, Inner};
+use super::channel::ChannelPlan;
+use super::crew::{Crew, PieceMemory};
+use super::integral::{Integral, IntegralMemory};
+use super::program::{Input, Memory, Sources};
+use super::sources::{FunctionMemory, Functions};
+use super::sums::{Events, Sums};
+use crate::simd::Level;
+
+/// Working memory of one channel.
+#[derive(Debug, Clone)]
+pub(super) struct ChannelMemory {
+    /// Values of the channel.
+    pub(super) locals: Vec<f64>,
+    /// All integrals, one after the other.
+    integrals: Vec<f64>,
+    integral_memories: Vec<IntegralMemory>,
+    variables: Vec<f64>,
+    amplitudes: Vec<Memory>,
+    pub(super) amplitude_values: Vec<f64>,
+    /// All values of the channel in order: the variables of an amplitude.
+    every_local: Vec<usize>,
+    pub(super) sums: Sums,
+    pieces: PieceMemory,
+    /// Derivatives by the values of the channel.
+    by_local: Derivatives,
+}
+
+impl ChannelMemory {
+    pub(super) fn new(plan: &ChannelPlan) -> Self {
+        let n = plan.locals.len();
+        Self {
+            locals: vec![0.0; n],
+            integrals: vec![0.0; plan.integrals.iter().map(Integral::size).sum()],
+            integral_memories: plan.integrals.iter().map(Integral::memory).collect(),
+            variables: Vec::new(),
+            amplitudes: plan.terms.iter().map(|term| Memory::new(&term.program, 1)).collect(),
+            amplitude_values: vec![0.0; plan.terms.len()],
+            every_local: (0..n).collect(),
+            sums: Sums::new(plan.coordinates),
+            pieces: PieceMemory::default(),
+            by_local: Derivatives::new(n),
+        }
+    }
+}
+
+/// Computes the values of a channel at `theta`, its integrals and its amplitudes. The functions of the model
+/// must have been evaluated.
+pub(super) fn prepare_channel(
+    level: Level,
+    functions: (&Functions, &FunctionMemory),
+    plan: &ChannelPlan,
+    theta: &[f64],
+    memory: &mut ChannelMemory,
+) {
+    for (to, local) in memory.locals.iter_mut().zip(&plan.locals) {
+        *to = match local.parameter {
+            Some(p) => theta[p],
+            None => functions.0.result(local.function, functions.1)[0],
+        };
+    }
+    let mut offset = 0;
+    for (integral, own) in plan.integrals.iter().zip(&mut memory.integral_memories) {
+        memory.variables.clear();
+        memory.variables.extend(integral.variables.iter().map(|&local| memory.locals[local]));
+        let out = &mut memory.integrals[offset..offset + integral.size()];
+        integral.evaluate(level, &memory.variables, own, out);
+        offset += integral.size();
+    }
+    let mut inputs: Vec<Input<'_>> = Vec::with_capacity(plan.integrals.len());
+    let mut offset = 0;
+    for integral in &plan.integrals {
+        let result = &memory.integrals[offset..offset + integral.size()];
+        inputs.push(Input { result, variables: &integral.variables });
+        offset += integral.size();
+    }
+    let sources = Sources { variables: &memory.locals, inputs: &inputs, data: &[] };
+    for ((term, own), value) in
+        plan.terms.iter().zip(&mut memory.amplitudes).zip(&mut memory.amplitude_values)
+    {
+        term.program.prepare(level, sources, own);
+        *value = own.value(&term.program)[0];
+    }
+}
+
+/// Computes the sums over all events of a channel, after [`prepare_channel`].
+pub(super) fn sum_channel(
+    level: Level,
+    plan: &ChannelPlan,
+    table: &EventTable,
+    memory: &mut ChannelMemory,
+    crew: Option<&Crew>,
+) {
+    let columns: Vec<&[f64]> = table.columns.iter().map(|column| &column[..]).collect();
+    let events = Events { columns: &columns, weights: table.weights.as_deref(), count: table.len() };
+    let point = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
+    memory.pieces.sum(level, plan, events, point, crew, &mut memory.sums);
+}
+
+/// Turns derivatives by the coordinates of a channel into those by its parameters.
+pub(super) fn differentiate(
+    functions: (&Functions, &FunctionMemory),
+    channel: &ChannelPlan,
+    memory: &mut ChannelMemory,
+    out: &mut Derivatives,
+) {
+    let ChannelMemory { amplitudes, every_local, sums, by_local, .. } = memory;
+    by_local.clear();
+    let n = channel.terms.len();
+    let own: Vec<&[usize]> = channel.leaves.iter().flat_map(|leaf| leaf.variables.chunks_exact(1)).collect();
+    by_local.pull_back((&sums.gradient, &sums.squares, &sums.bends), &|a| match channel.terms.get(a) {
+        Some(term) => Inner { result: Some(amplitudes[a].value(&term.program)), variables: every_local },
+        None => Inner { result: None, variables: own[a - n] },
+    });
+    for &rate in &channel.rates {
+        by_local.gradient[rate] += 1.0;
+    }
+    out.pull_back((&by_local.gradient, &by_local.squares, &by_local.bends), &|a| {
+        let local = &channel.locals[a];
+        let result = match local.parameter {
+            Some(_) => None,
+            None => Some(functions.0.result(local.function, functions.1)),
+        };
+        Inner { result, variables: &local.positions }
+    });
+}
