@@ -2,6 +2,7 @@
 
 mod evaluate;
 mod fit;
+mod kept_fitters;
 mod memory;
 mod pool;
 mod toys;
@@ -20,6 +21,7 @@ use crate::optimise::Worker;
 use crate::plan::Plan;
 use crate::simd::Level;
 use crate::task::{check_data, check_task, parts_of};
+use kept_fitters::KeptFitters;
 pub(crate) use pool::Pool;
 use work_unit::{UnitSizes, WorkUnit};
 
@@ -36,6 +38,8 @@ pub struct CpuSession {
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
+    /// What the fits of toys of the last runs share.
+    fitters: KeptFitters,
 }
 
 impl CpuSession {
@@ -71,6 +75,7 @@ impl CpuSession {
             pool: None,
             workers: Arc::default(),
             smooth_workers: Arc::default(),
+            fitters: KeptFitters::default(),
         }
         .sharing(execution)
     }
@@ -95,6 +100,7 @@ impl CpuSession {
             pool: None,
             workers: Arc::clone(&self.workers),
             smooth_workers: Arc::clone(&self.smooth_workers),
+            fitters: KeptFitters::default(),
         };
         session.memory_for_batches()?;
         if threads > 1 {
