@@ -60,9 +60,9 @@ def test_results_are_those_of_the_library(client):
     assert batch["bestfit"] == there.bestfit.tolist() and batch["n_converged"] == 2
     limit = client.upper_limit(kept, cl=0.9)
     assert limit["observed"] == nextstat.upper_limit(model, cl=0.9).observed
-    test = client.hypotest(kept, 1.0, test_stat="q")
-    assert test["cls"] == nextstat.hypotest(model, 1.0, test_stat="q").cls
-    assert client.ranking(kept, top=1)["ranking"][0]["name"] == nextstat.ranking(model, top=1)[0].name
+    test = client.hypotest(1.0, kept, test_stat="q")
+    assert test["cls"] == nextstat.hypotest(1.0, model, test_stat="q").cls
+    assert client.ranking(kept, top=1)["ranking"][0]["name"] == nextstat.ranking(model, top=1)[0]["name"]
     assert client.significance(kept)["converged"] and client.goodness_of_fit(kept)["converged"]
     assert client.profile_scan(kept, first={"points": 5})["converged"]
     assert client.yields(kept, at="init")["channels"] and client.inspect(kept)["valid"]
@@ -100,9 +100,9 @@ def test_a_job_is_waited_for(client):
     steps = []
     toys = client._analysis("hypotest-toys", SIMPLE, {"n_toys": 20_000, "seed": 1}, mu=1.0, wait_s=0,
                             progress=lambda done, total: steps.append((done, total)))
-    assert toys["n_toys"] == {"b": 20_000, "sb": 20_000} and not toys["interrupted"]
+    assert toys["n_toys"] == {"b": 20_000, "sb": 20_000}
     assert steps and steps[-1][1] == 80_000
-    assert toys["cls"] == client.hypotest_toys(SIMPLE, 1.0, n_toys=20_000, seed=1)["cls"]
+    assert toys["cls"] == client.hypotest_toys(1.0, SIMPLE, n_toys=20_000, seed=1)["cls"]
 
 
 def test_an_interrupted_call_cancels_its_job(client):
@@ -127,7 +127,7 @@ def test_awaited_calls_run_side_by_side_and_can_be_cancelled(url, client):
         model = await remote.load_workspace(SIMPLE)
         fits = await asyncio.gather(*(remote.fit(model) for _ in range(8)))
         assert all(fit["bestfit"] == fits[0]["bestfit"] for fit in fits)
-        toys = asyncio.ensure_future(remote.hypotest_toys(model, 1.0, n_toys=100_000_000))
+        toys = asyncio.ensure_future(remote.hypotest_toys(1.0, model, n_toys=100_000_000))
         await asyncio.sleep(0.5)
         toys.cancel()
         with pytest.raises(asyncio.CancelledError):

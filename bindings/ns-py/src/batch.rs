@@ -14,7 +14,7 @@ use crate::model::Model;
 use crate::pickle::{Reduced, attributes};
 use crate::plain::plain;
 use crate::whole::whole;
-use crate::{load, options, table};
+use crate::{load, table};
 
 attributes! {
     /// Fits of many data sets. Arrays have one row per data set, in their order. If a fit has no result, its

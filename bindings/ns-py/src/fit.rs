@@ -10,10 +10,10 @@ use pyo3::types::PyDict;
 use crate::analysis::Common;
 use crate::device::execution;
 use crate::error::{ConvergenceError, inference_error};
+use crate::load;
 use crate::result::FitResult;
 use crate::whole::whole;
 use crate::work::{Progress, SHORT_FIT, run, run_short};
-use crate::{load, options};
 
 /// Finds the best fit of a model with its uncertainties.
 ///

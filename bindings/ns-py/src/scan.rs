@@ -15,11 +15,11 @@ use pyo3::types::PyDict;
 
 use crate::analysis::{Common, inner_methods};
 use crate::arrays::{Rows, array, or_nan};
+use crate::load;
 use crate::pickle::{Reduced, attributes, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
 use crate::plain::dictionary;
 use crate::whole::whole;
-use crate::{load, options};
 
 attributes! {
     /// The values of the parameter at which `twice_delta_nll` crosses `level` below and above the best fit.

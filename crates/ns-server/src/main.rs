@@ -62,6 +62,11 @@ enum StartError {
 fn main() -> ExitCode {
     let args = Args::parse();
     tracing_subscriber::fmt().json().with_writer(std::io::stderr).with_target(false).init();
+    // A panic is caught at the request; the log has its place alone, because its words may have data.
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map_or_else(String::new, ToString::to_string);
+        tracing::error!(place, "panicked");
+    }));
     match start(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -113,11 +113,11 @@ class _Functions:
         """Ranks nuisance parameters by their impact on the parameter of interest."""
         return self._analysis("ranking", model, options, plot=plot, device=device, progress=progress)
 
-    def hypotest(self, model: ModelLike, mu: float, *, device: str | None = None, **options: Any) -> Any:
+    def hypotest(self, mu: float, model: ModelLike, *, device: str | None = None, **options: Any) -> Any:
         """Tests a value of the parameter of interest with asymptotic formulae."""
         return self._analysis("hypotest", model, options, device=device, mu=mu)
 
-    def hypotest_toys(self, model: ModelLike, mu: float, *, device: str | None = None,
+    def hypotest_toys(self, mu: float, model: ModelLike, *, device: str | None = None,
                       progress: Progress | None = None, **options: Any) -> Any:
         """Tests a value of the parameter of interest with toys."""
         return self._analysis("hypotest-toys", model, options, device=device, progress=progress, mu=mu)

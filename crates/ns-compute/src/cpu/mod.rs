@@ -2,6 +2,7 @@
 
 mod evaluate;
 mod fit;
+mod kept_fitters;
 mod memory;
 mod toys;
 mod work_unit;
@@ -21,6 +22,7 @@ use crate::plan::Plan;
 pub(crate) use crate::pool::Pool;
 use crate::simd::Level;
 use crate::task::{check_data, check_task, parts_of};
+use kept_fitters::KeptFitters;
 use work_unit::{UnitSizes, WorkUnit};
 
 /// A session on the CPU: a compiled model with its observed data and working memory.
@@ -36,6 +38,8 @@ pub struct CpuSession {
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
+    /// What the fits of toys of the last runs share.
+    fitters: KeptFitters,
 }
 
 impl CpuSession {
@@ -71,6 +75,7 @@ impl CpuSession {
             pool: None,
             workers: Arc::default(),
             smooth_workers: Arc::default(),
+            fitters: KeptFitters::default(),
         }
         .sharing(execution)
     }
@@ -95,6 +100,7 @@ impl CpuSession {
             pool: None,
             workers: Arc::clone(&self.workers),
             smooth_workers: Arc::clone(&self.smooth_workers),
+            fitters: KeptFitters::default(),
         };
         session.memory_for_batches()?;
         if threads > 1 {

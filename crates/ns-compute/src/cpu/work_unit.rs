@@ -9,6 +9,7 @@ use ns_core::{
     TaskOutcome, ToySource,
 };
 
+use super::kept_fitters::Fitters;
 use super::{CpuSession, put, take};
 use crate::eval::Dataset;
 use crate::lanes::{Further, Toy, ToyEnd, ToyFitter, WIDTH};
@@ -60,7 +61,7 @@ pub(super) struct UnitToys<'a> {
     range: Range<u64>,
     /// For each request of the task, the inputs that the fits of all toys share; `None` if the scalar
     /// optimiser makes these fits.
-    fitters: Arc<Vec<Option<ToyFitter>>>,
+    fitters: Fitters,
 }
 
 impl<'a> WorkUnit<'a> {
@@ -75,7 +76,8 @@ impl<'a> WorkUnit<'a> {
         };
         let (first, end) = (drawn.toys.start, drawn.toys.end.max(drawn.toys.start));
         let source = drawn.source.as_ref();
-        let fitters = Arc::new(session.fitters(source, &task.fits, false));
+        let prepare = || session.fitters(source, &task.fits, false);
+        let fitters = session.fitters.get(&drawn.source, &task.fits, prepare);
         let mut start = first;
         Box::new(std::iter::from_fn(move || {
             let range = start..start + sizes.next(end - start);

@@ -4,9 +4,12 @@ use ns_inference::HypotestToysOptions;
 use ns_inference::toys::store::run_saved;
 use ns_inference::toys::{Summary, ToyTest};
 
-use super::run::no_picture;
+use super::run::{limited, no_picture};
 use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
+
+/// Largest number of toys whose statistics are kept in memory.
+const MOST_KEPT: u64 = 100_000_000;
 
 body! {
     /// A hypothesis test with toys.
@@ -29,6 +32,9 @@ impl Analysis for HypotestToysBody {
     }
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
+        if self.options.expected_set {
+            limited("the number of toys with `expected_set`", self.options.n_toys, MOST_KEPT)?;
+        }
         let saving = run.saving()?;
         let opened = run.open(&self.model, self.device, self.options.work())?;
         let (model, session, control) = (opened.model(), &opened.session, run.control());

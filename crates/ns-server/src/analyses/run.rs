@@ -118,6 +118,14 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Checks a number of a request, so that one request cannot take all memory.
+///
+/// # Errors
+/// [`ServerError::TooLarge`] if it is above the limit.
+pub(super) fn limited(what: &'static str, actual: u64, limit: u64) -> Result<(), ServerError> {
+    if actual <= limit { Ok(()) } else { Err(ServerError::TooLarge { what, actual, limit }) }
+}
+
 /// The draw function of an analysis without a picture.
 pub(crate) fn no_picture() -> Option<Result<Drawing, ServerError>> {
     None

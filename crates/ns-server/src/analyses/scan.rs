@@ -1,9 +1,13 @@
 //! `POST /v1/scan`: profile likelihood in one or two parameters.
 
-use ns_inference::{ScanOptions, picture, scan};
+use ns_inference::{ScanAxis, ScanOptions, picture, scan};
 
+use super::run::limited;
 use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
+
+/// Largest number of points of a scan.
+const MOST_POINTS: u64 = 1_000_000;
 
 body! {
     /// A scan of the profile likelihood.
@@ -23,6 +27,10 @@ impl Analysis for ScanBody {
     }
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
+        let points = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len) as u64;
+        let second = self.options.second.as_ref().map_or(1, points);
+        let points = points(&self.options.first).saturating_mul(second);
+        limited("the number of points", points, MOST_POINTS)?;
         let opened = run.open(&self.model, self.device, self.options.work())?;
         let result = scan(opened.model(), &opened.session, &self.options, run.control())?;
         run.answer(opened, &result, || Some(picture::scan(&result).draw()))

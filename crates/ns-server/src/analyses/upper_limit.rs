@@ -2,12 +2,18 @@
 
 use ns_inference::{LimitOptions, ToyLimitOptions, Work, picture, upper_limit, upper_limit_toys};
 
-use super::run::no_picture;
+use super::run::{limited, no_picture};
 use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
 /// Points of the scan that the picture shows, as on the command line.
 const DRAWN: usize = 41;
+
+/// Largest number of points of a scan, as on the command line.
+const MOST_POINTS: u64 = 100_000;
+
+/// Largest number of toys of each hypothesis at a tested value: their statistics are kept in memory.
+const MOST_TOYS: u64 = 10_000_000;
 
 body! {
     /// CLs upper limits.
@@ -37,6 +43,7 @@ impl Analysis for UpperLimitBody {
                 return Err(ServerError::Body { pointer: "/toys".to_owned(), reason });
             }
             (Some(toys), None) => {
+                limited("the number of toys", toys.n_toys, MOST_TOYS)?;
                 let opened = run.open(&self.model, self.device, Work::toys_of_limit(toys.n_toys))?;
                 let result = upper_limit_toys(opened.model(), &opened.session, toys, run.control())?;
                 return run.answer(opened, &result, no_picture);
@@ -46,6 +53,7 @@ impl Analysis for UpperLimitBody {
         if run.picture && options.scan.is_empty() {
             options.auto_scan = options.auto_scan.or(Some(DRAWN));
         }
+        limited("the number of points", options.auto_scan.unwrap_or(0) as u64, MOST_POINTS)?;
         let opened = run.open(&self.model, self.device, Work::Limit)?;
         let result = upper_limit(opened.model(), &opened.session, &options, run.control())?;
         run.answer(opened, &result, || Some(picture::limit(&result).unwrap_or_default().draw()))

@@ -18,6 +18,10 @@ fn what_is_too_large_is_refused() {
     let answer = post(server.address, "/v1/fit", &simple);
     let detail = problem(&answer, 413, "too-large")["detail"].as_str().unwrap().to_owned();
     assert!(detail.contains("the number of parameters") && detail.contains("more than the 2"), "{detail}");
+    let points = json!({"options": {"first": {"points": u64::MAX}}});
+    let other = Server::start(&[]);
+    let answer = post(other.address, "/v1/scan", &body(&fixture("simple_workspace.json"), points));
+    problem(&answer, 413, "too-large");
     let long = format!("{simple}{}", " ".repeat(100_000));
     problem(&post(server.address, "/v1/fit", &long), 413, "too-large");
     let chunked = "content-type: application/json\r\ntransfer-encoding: chunked\r\n";

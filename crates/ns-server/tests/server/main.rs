@@ -9,6 +9,7 @@
 
 mod command_line;
 mod errors;
+mod hostile;
 mod http;
 mod jobs;
 mod limits;

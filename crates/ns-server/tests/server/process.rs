@@ -33,6 +33,11 @@ impl Server {
         Self { child, address, log: Some(log) }
     }
 
+    /// Returns the number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Kills the server at once, as `kill -9` does.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
