@@ -76,6 +76,8 @@ enum Command {
     Combine(commands::combine::CombineArgs),
     /// Sort a workspace by name
     Sort(commands::sort::SortArgs),
+    /// Write the model of a workspace as an HS3 file
+    Convert(commands::convert::ConvertArgs),
     /// Print the digest of a workspace
     Digest(commands::digest::DigestArgs),
     /// List the devices that fits can run on, and why others cannot be used
@@ -138,6 +140,7 @@ fn program() -> ExitCode {
         Command::Rename(args) => commands::rename::run(&args),
         Command::Combine(args) => commands::combine::run(&args),
         Command::Sort(args) => commands::sort::run(&args),
+        Command::Convert(args) => commands::convert::run(&args),
         Command::Digest(args) => commands::digest::run(&args),
         Command::Devices(args) => commands::devices::run(&args),
         Command::Licences(args) => commands::licences::run(&args),

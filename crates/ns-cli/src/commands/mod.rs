@@ -1,6 +1,7 @@
 //! The commands, one file for each. A command reads its flags, calls the library crates and writes the result.
 
 pub(crate) mod combine;
+pub(crate) mod convert;
 pub(crate) mod devices;
 pub(crate) mod digest;
 pub(crate) mod fit;

@@ -13,5 +13,7 @@ mod model;
 mod read;
 mod references;
 mod words;
+mod write;
 
 pub use model::{Hs3, is_hs3};
+pub use write::{WriteError, write};

@@ -346,7 +346,10 @@ impl Builder<'_, '_> {
             }
             let written = match kind {
                 Kind::Gauss => Written::Gaussian { sigma: *relative, datum: 1.0 },
-                Kind::Poisson => Written::Poisson { tau: 1.0 / (relative * relative) },
+                Kind::Poisson => {
+                    let tau = 1.0 / (relative * relative);
+                    Written::Poisson { tau, datum: tau }
+                }
             };
             self.constrain_once(parameter, written, modifier);
         }

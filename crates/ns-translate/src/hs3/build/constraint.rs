@@ -2,11 +2,12 @@
 
 use ns_core::{FunctionForm, Measured, Op, Penalty, PenaltyForm, Value};
 
-use crate::hs3::document::{Arg, Argument, Data, Distribution, Named};
+use crate::hs3::document::{Arg, Argument, Data, Distribution, Function, Named};
+use crate::hs3::index::Object;
 use crate::pyhf::names::quoted;
 
 use super::channel::Space;
-use super::parameters::Written;
+use super::parameters::{Parameters, Written};
 use super::value::operation;
 use super::{Builder, Trouble};
 
@@ -44,6 +45,9 @@ impl Builder<'_, '_> {
             D::Gaussian { x, mean, sigma } => self.gaussian(distribution, &datum(x), mean, sigma)?,
             D::Poisson { x, mean } => {
                 let x = datum(x);
+                if self.scaled_poisson(distribution, &x, mean)? {
+                    return Ok(());
+                }
                 let mean = self.value(mean, &space)?;
                 let count = self.measured(&x)?;
                 self.penalty(&distribution.name, PenaltyForm::Poisson { count, mean });
@@ -133,6 +137,42 @@ impl Builder<'_, '_> {
         let form = PenaltyForm::Gaussian { x, mean: self.measured(mean)?, sigma: self.value(sigma, &space)? };
         self.penalty(&distribution.name, form);
         Ok(())
+    }
+
+    /// Makes a Poisson term the constraint of a parameter, if its count is a number and its mean the parameter
+    /// times a number. Returns whether it is.
+    fn scaled_poisson(
+        &mut self,
+        distribution: &Named<Distribution>,
+        x: &Arg,
+        mean: &Arg,
+    ) -> Result<bool, Trouble> {
+        let Some(datum) = self.constant(x) else { return Ok(false) };
+        let index = self.index;
+        let Argument::Name(name) = &mean.value else { return Ok(false) };
+        let Some(Object::Function(i)) = index.find(name) else { return Ok(false) };
+        let Some(Function::Product { factors }) = index.document.functions.get(i).map(|f| &f.content) else {
+            return Ok(false);
+        };
+        // A constant parameter that other parts of the model use stays a parameter.
+        let used = |argument: &Arg, parameters: &Parameters<'_>| match &argument.value {
+            Argument::Name(name) => index.find(name).is_none() && parameters.find(name).is_some(),
+            _ => false,
+        };
+        let (mut tau, mut free) = (1.0, Vec::new());
+        for factor in factors {
+            match self.constant(factor) {
+                Some(number) if !used(factor, &self.parameters) => tau *= number,
+                _ => free.push(factor),
+            }
+        }
+        let [parameter] = *free else { return Ok(false) };
+        let is_function = matches!(&parameter.value, Argument::Name(name) if index.find(name).is_some());
+        if is_function || !(tau > 0.0) {
+            return Ok(false);
+        }
+        let Value::Parameter(parameter) = self.value(parameter, &Space::none())? else { return Ok(false) };
+        Ok(self.parameters.constrain(parameter, Written::Poisson { tau, datum }, &distribution.path))
     }
 
     /// Returns a number as an auxiliary datum, and anything else as a value.

@@ -152,8 +152,8 @@ impl Builder<'_, '_> {
                     aux.push(datum);
                     Constraint::Gaussian { sigma, aux: aux.len() - 1 }
                 }
-                Some(Written::Poisson { tau }) => {
-                    aux.push(tau);
+                Some(Written::Poisson { tau, datum }) => {
+                    aux.push(datum);
                     Constraint::Poisson { tau, aux: aux.len() - 1 }
                 }
             };

@@ -14,8 +14,8 @@ use super::settings::Settings;
 pub(super) enum Written {
     /// `datum ~ N(parameter, sigma)`.
     Gaussian { sigma: f64, datum: f64 },
-    /// `tau ~ Poisson(tau * parameter)`.
-    Poisson { tau: f64 },
+    /// `datum ~ Poisson(tau * parameter)`.
+    Poisson { tau: f64, datum: f64 },
 }
 
 /// A constraint with what it comes from.

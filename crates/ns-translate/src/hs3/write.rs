@@ -1,0 +1,215 @@
+//! Writes HistFactory models as HS3, in the words of the text 0.2.9 and, where it has none, of its next version.
+
+use std::collections::{BTreeMap, HashSet};
+
+use ns_core::{Constraint, Effect, HistosysCode, Model, Modifier, NormsysCode, Parameter};
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+/// Why a model cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The model has channels of events or constraint terms of functions.
+    #[error(
+        "the model has {what}, which are not written yet. Models of HistFactory channels alone can be written."
+    )]
+    NotWritten {
+        /// The parts that are not written.
+        what: &'static str,
+    },
+}
+
+/// Names that are in use: those of distributions, functions and parameters have to differ.
+struct Names(HashSet<String>);
+
+impl Names {
+    /// Returns the name, or the name with something behind it if it is taken.
+    fn free(&mut self, name: &str) -> String {
+        let mut free = name.to_owned();
+        while !self.0.insert(free.clone()) {
+            free.push('_');
+        }
+        free
+    }
+}
+
+/// Returns a model as an HS3 document, with one analysis that has the name of its measurement.
+///
+/// # Errors
+/// If the model has parts other than HistFactory channels.
+pub fn write(model: &Model) -> Result<Value, WriteError> {
+    if !model.event_channels.is_empty() {
+        return Err(WriteError::NotWritten { what: "channels of events" });
+    }
+    if !model.penalties.is_empty() {
+        return Err(WriteError::NotWritten { what: "constraint terms of functions" });
+    }
+    let mut names = Names(model.parameters.iter().map(|p| p.name.clone()).collect());
+    let mut written = Written::default();
+    written.constraints(model, &mut names);
+    let mut channels = Vec::new();
+    let mut data = Vec::new();
+    for channel in &model.channels {
+        let name = names.free(&channel.name);
+        let axes = json!([{"name": names.free(&format!("obs_{name}")), "min": 0, "max": channel.n_bins, "nbins": channel.n_bins}]);
+        let samples: Vec<Value> = channel
+            .samples
+            .iter()
+            .map(|sample| {
+                let modifiers: Vec<Value> =
+                    sample.modifiers.iter().map(|m| written.modifier(model, m, channel.n_bins)).collect();
+                json!({"name": sample.name, "data": {"contents": sample.nominal}, "modifiers": modifiers})
+            })
+            .collect();
+        written.distributions.push(
+            json!({"name": name, "type": "histfactory_dist", "axes": axes.clone(), "samples": samples}),
+        );
+        let contents: Vec<f64> =
+            model.observed.main.iter().skip(channel.first_bin).take(channel.n_bins).copied().collect();
+        data.push(
+            json!({"name": format!("data_{name}"), "type": "binned", "axes": axes, "contents": contents}),
+        );
+        channels.push(name);
+    }
+    let data_names: Vec<Value> = data.iter().filter_map(|data| data.get("name").cloned()).collect();
+    let axes: Vec<Value> = model.parameters.iter().map(range).collect();
+    let mut values: Vec<Value> = model
+        .parameters
+        .iter()
+        .map(|p| match p.fixed {
+            false => json!({"name": p.name, "value": p.init}),
+            true => json!({"name": p.name, "value": p.init, "const": true}),
+        })
+        .collect();
+    values.extend(written.nominal);
+    let name = &model.measurement;
+    let interest: Vec<&str> =
+        model.poi.and_then(|i| model.parameters.get(i)).map(|p| p.name.as_str()).into_iter().collect();
+    Ok(json!({
+        "metadata": {
+            "hs3_version": "0.2.9",
+            "packages": [{"name": "NextStat", "version": env!("CARGO_PKG_VERSION")}],
+        },
+        "distributions": written.distributions,
+        "functions": written.functions,
+        "data": data,
+        "likelihoods": [{"name": name, "distributions": channels, "data": data_names, "aux_distributions": written.names.values().collect::<Vec<_>>()}],
+        "domains": [{"name": "default_domain", "type": "product_domain", "axes": axes}],
+        "parameter_points": [{"name": "default_values", "parameters": values}],
+        "analyses": [{"name": name, "likelihood": name, "parameters_of_interest": interest,
+                      "domain": "default_domain", "init": "default_values"}],
+    }))
+}
+
+/// Returns the range of a parameter; an open end is left out.
+fn range(parameter: &Parameter) -> Value {
+    let mut axis = Map::from_iter([("name".to_owned(), json!(parameter.name))]);
+    for (key, bound) in [("min", parameter.bounds.0), ("max", parameter.bounds.1)] {
+        if bound.is_finite() {
+            axis.insert(key.to_owned(), json!(bound));
+        }
+    }
+    Value::Object(axis)
+}
+
+#[derive(Default)]
+struct Written {
+    distributions: Vec<Value>,
+    functions: Vec<Value>,
+    /// Values of the constant parameters that stand for auxiliary data.
+    nominal: Vec<Value>,
+    /// Names of constraint terms by the index of their parameter.
+    names: BTreeMap<usize, String>,
+}
+
+impl Written {
+    /// Writes one constraint term per constrained parameter.
+    fn constraints(&mut self, model: &Model, names: &mut Names) {
+        for (i, parameter) in model.parameters.iter().enumerate() {
+            let Some(datum) = parameter.constraint.aux().and_then(|aux| model.observed.aux.get(aux)) else {
+                continue;
+            };
+            let nominal = names.free(&format!("nom_{}", parameter.name));
+            let name = names.free(&format!("{}_constraint", parameter.name));
+            self.nominal.push(json!({"name": nominal, "value": datum, "const": true}));
+            let term = match parameter.constraint {
+                Constraint::Gaussian { sigma, .. } => {
+                    json!({"name": name, "type": "gaussian_dist", "x": parameter.name, "mean": nominal, "sigma": sigma})
+                }
+                Constraint::Poisson { tau, .. } => {
+                    let mean = names.free(&format!("{}_expected", parameter.name));
+                    self.functions
+                        .push(json!({"name": mean, "type": "product", "factors": [tau, parameter.name]}));
+                    json!({"name": name, "type": "poisson_dist", "x": nominal, "mean": mean})
+                }
+                Constraint::None => continue,
+            };
+            self.distributions.push(term);
+            self.names.insert(i, name);
+        }
+    }
+
+    fn modifier(&self, model: &Model, modifier: &Modifier, n_bins: usize) -> Value {
+        let name = |i: usize| model.parameters.get(i).map(|p| p.name.clone()).unwrap_or_default();
+        let mut written = Map::from_iter([("name".to_owned(), json!(modifier.name))]);
+        let mut set = |key: &str, value: Value| written.insert(key.to_owned(), value);
+        let constraint = self.names.get(&modifier.first);
+        match &modifier.effect {
+            Effect::NormFactor | Effect::Lumi => {
+                set("type", json!("normfactor"));
+                set("parameter", json!(name(modifier.first)));
+                if let Some(constraint) = constraint {
+                    set("constraint", json!(constraint));
+                }
+            }
+            Effect::NormSys { lo, hi } => {
+                set("type", json!("normsys"));
+                set("parameter", json!(name(modifier.first)));
+                set("data", json!({"hi": hi, "lo": lo}));
+                set("interpolation", normsys(model.interpolation.normsys));
+                if let Some(constraint) = constraint {
+                    set("constraint", json!(constraint));
+                }
+            }
+            Effect::HistoSys { lo, hi } => {
+                set("type", json!("histosys"));
+                set("parameter", json!(name(modifier.first)));
+                set("data", json!({"hi": {"contents": hi}, "lo": {"contents": lo}}));
+                set("interpolation", histosys(model.interpolation.histosys));
+                if let Some(constraint) = constraint {
+                    set("constraint", json!(constraint));
+                }
+            }
+            Effect::ShapeSys | Effect::StatError | Effect::ShapeFactor => {
+                let bins = modifier.first..modifier.first + n_bins;
+                let constraints: Vec<Option<&String>> = bins.clone().map(|i| self.names.get(&i)).collect();
+                set("type", json!("shapesys"));
+                set("parameters", json!(bins.map(name).collect::<Vec<_>>()));
+                if constraints.iter().any(Option::is_some) {
+                    set("constraints", json!(constraints));
+                }
+            }
+        }
+        Value::Object(written)
+    }
+}
+
+/// Returns an interpolation code of factors in the words of the next version of HS3.
+fn normsys(code: NormsysCode) -> Value {
+    match code {
+        NormsysCode::Code0 => json!({"type": "mult", "in": "poly1", "out": null}),
+        NormsysCode::Code1 => json!({"type": "mult", "in": "exp", "out": null}),
+        NormsysCode::Code4 => json!({"type": "mult", "in": "poly6", "out": "exp"}),
+        NormsysCode::Code6 => json!({"type": "mult", "in": "poly6", "out": "poly1"}),
+    }
+}
+
+/// Returns an interpolation code of templates in the words of the next version of HS3.
+fn histosys(code: HistosysCode) -> Value {
+    match code {
+        HistosysCode::Code0 => json!({"type": "add", "in": "poly1", "out": null}),
+        HistosysCode::Code2 => json!({"type": "add", "in": "poly2", "out": "poly1"}),
+        HistosysCode::Code4p => json!({"type": "add", "in": "poly6", "out": "poly1"}),
+    }
+}
