@@ -92,7 +92,7 @@ fn posted(body: Ref) -> utoipa::openapi::request_body::RequestBody {
 
 /// Returns the operation of an analysis.
 fn analysis<A: Analysis + ToSchema>(schemas: &mut Schemas) -> PathItem {
-    let summary = format!("The analysis of `nextstat {}`", A::NAME);
+    let summary = format!("Makes the analysis {}", A::NAME);
     let plot = word(
         "plot",
         ParameterIn::Query,

@@ -182,7 +182,7 @@ impl Jobs {
         if let Some(toys) = toys.filter(|_| !goes_on) {
             remove_toys(toys);
         }
-        job.end(ended);
+        // First of all the request counts no more, so that its client may send the next one.
         let mut known = self.lock();
         if let Some(count) = known.active.get_mut(&job.order.client) {
             *count -= 1;
@@ -200,6 +200,8 @@ impl Jobs {
         } else {
             known.jobs.remove(&job.id);
         }
+        drop(known);
+        job.end(ended);
     }
 
     /// Gives a job a name that outlives its connection, unless it has ended.
