@@ -91,6 +91,20 @@ fn matches(pattern: &[String], lines: &[&str]) -> bool {
     same && matches(rest, others)
 }
 
+/// Copies a folder with its files and folders.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &place);
+        } else {
+            fs::copy(entry.path(), place).unwrap();
+        }
+    }
+}
+
 #[test]
 fn every_command_line_of_the_documents_runs_and_prints_what_is_shown() {
     let mut pages: Vec<PathBuf> =
@@ -105,11 +119,7 @@ fn every_command_line_of_the_documents_runs_and_prints_what_is_shown() {
         let folder = tempfile::tempdir().unwrap();
         let from = root().join("tests/fixtures");
         let to = folder.path().join("tests/fixtures");
-        fs::create_dir_all(&to).unwrap();
-        for file in fs::read_dir(from).unwrap() {
-            let file = file.unwrap();
-            fs::copy(file.path(), to.join(file.file_name())).unwrap();
-        }
+        copy(&from, &to);
         for mut example in examples(&page) {
             let mut text = example.command.clone();
             let piped = text.contains('|');

@@ -13,17 +13,17 @@ use serde::Serialize;
 
 use crate::body::ModelBody;
 use crate::models::{Compiled, Models};
-use crate::pool::{PooledSession, Ticket};
+use crate::pool::{PooledSession, RequestAccount};
 use crate::problem::ServerError;
 
 /// Time after which a piece of the toys is written: a server that is killed loses no more.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
-/// One request: the server's models, the ticket of the request, and who watches it.
+/// One request: the server's models, the account of the request, and who watches it.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub(crate) models: &'a Models,
-    pub(crate) ticket: &'a Arc<Ticket>,
+    pub(crate) account: &'a Arc<RequestAccount>,
     pub(crate) observer: &'a dyn Observer,
     pub(crate) started: Instant,
     /// Whether a picture is wanted.
@@ -67,13 +67,13 @@ impl<'a> Run<'a> {
         work: Work,
     ) -> Result<Opened, ServerError> {
         let compiled = self.models.get(model)?;
-        let opened = compiled.open(device, work, self.ticket)?;
+        let opened = compiled.open(device, work, self.account)?;
         Ok(Opened { session: opened.session, reason: opened.reason, compiled })
     }
 
     /// Returns the observer and the flag that cancels the request.
     pub(crate) fn control(&self) -> Control<'a> {
-        Control { observer: Some(self.observer), cancel: Some(&self.ticket.cancel) }
+        Control { observer: Some(self.observer), cancel: Some(&self.account.cancel) }
     }
 
     /// Claims the file of the toys, if the server keeps jobs.
@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
         let ran = ran.about(&opened.compiled.model, opened.compiled.digest.clone());
         let json = to_json(&Report { result, ran, parts: Vec::new() })?;
         let picture = if self.picture { Some(draw().ok_or(ServerError::NoPicture)??) } else { None };
-        Ok(Answer { json, picture, interrupted: self.ticket.is_cancelled() })
+        Ok(Answer { json, picture, interrupted: self.account.is_cancelled() })
     }
 
     /// Makes the answer of work that needs no fits.

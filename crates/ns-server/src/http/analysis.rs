@@ -33,7 +33,7 @@ struct Waiting(Option<Arc<Job>>);
 impl Drop for Waiting {
     fn drop(&mut self) {
         if let Some(job) = &self.0 {
-            job.ticket.cancel();
+            job.account.cancel();
         }
     }
 }

@@ -50,7 +50,7 @@ pub(super) async fn cancel(
     Path(id): Path<String>,
 ) -> Result<Response, ServerError> {
     let job = server.jobs.find(&id, &client.name)?;
-    job.ticket.cancel();
+    job.account.cancel();
     match tokio::time::timeout(server.wait, job.wait()).await {
         Ok(_) => Ok(Json(job.status()).into_response()),
         Err(_) => Ok(accepted(&job)),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use crate::pool::Ticket;
+use crate::pool::RequestAccount;
 use crate::problem::Problem;
 
 /// What a request asked for, as it is kept for a restart.
@@ -77,7 +77,7 @@ pub(crate) struct JobStatus {
 pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) order: Order,
-    pub(crate) ticket: Arc<Ticket>,
+    pub(crate) account: Arc<RequestAccount>,
     created_s: u64,
     progress: watch::Sender<Progress>,
     ended: watch::Sender<Option<Ended>>,
@@ -90,7 +90,7 @@ impl Job {
     pub(crate) fn new(id: String, order: Order, named: bool, created_s: Option<u64>) -> Self {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         Self {
-            ticket: Arc::new(Ticket::new(Arc::clone(&order.client))),
+            account: Arc::new(RequestAccount::new(Arc::clone(&order.client))),
             id,
             order,
             created_s: created_s.unwrap_or_else(now),
@@ -155,7 +155,7 @@ impl Job {
             state,
             progress: *self.progress.borrow(),
             created_s: self.created_s,
-            used_s: self.ticket.used().as_secs_f64(),
+            used_s: self.account.used().as_secs_f64(),
             has_result: matches!(ended, Some(Ended::Answer(_))),
         }
     }

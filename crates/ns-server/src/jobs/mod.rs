@@ -140,7 +140,7 @@ impl Jobs {
         let (limit, timed) = (self.limits.time, Arc::clone(job));
         tokio::spawn(async move {
             if tokio::time::timeout(limit, timed.wait()).await.is_err() {
-                timed.ticket.cancel();
+                timed.account.cancel();
             }
         });
         Ok(())
@@ -152,7 +152,7 @@ impl Jobs {
         let toys = self.state.as_ref().filter(|_| A::SAVES).map(|(folder, _)| toy_file(folder, &job.id));
         let run = Run {
             models: &self.models,
-            ticket: &job.ticket,
+            account: &job.account,
             observer: job,
             started,
             picture: job.order.picture.is_some(),
@@ -161,7 +161,7 @@ impl Jobs {
         let made = catch_unwind(AssertUnwindSafe(|| body.run(run).and_then(|answer| output(job, answer))));
         let ended = match made {
             Ok(Ok(output)) => Ended::Answer(output),
-            Ok(Err(_)) if job.ticket.is_cancelled() && started.elapsed() >= self.limits.time => {
+            Ok(Err(_)) if job.account.is_cancelled() && started.elapsed() >= self.limits.time => {
                 Ended::Problem(ServerError::Timeout { seconds: self.limits.time.as_secs() }.problem())
             }
             Ok(Err(error)) => Ended::Problem(error.problem()),
@@ -173,7 +173,7 @@ impl Jobs {
     fn end(&self, job: &Job, ended: Ended, toys: Option<&std::path::Path>) {
         let named = job.named();
         // A job that the server itself stopped goes on after the next start.
-        let goes_on = *named && self.stopping.load(Ordering::Relaxed) && job.ticket.is_cancelled();
+        let goes_on = *named && self.stopping.load(Ordering::Relaxed) && job.account.is_cancelled();
         if let Some((_, records)) = self.state.as_ref().filter(|_| *named && !goes_on)
             && let Err(error) = records.end(&job.id, &ended)
         {
@@ -278,7 +278,7 @@ impl Jobs {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         for job in self.lock().jobs.values() {
-            job.ticket.cancel();
+            job.account.cancel();
         }
     }
 }

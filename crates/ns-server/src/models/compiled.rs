@@ -10,7 +10,7 @@ use ns_translate::pyhf::ModelOptions;
 
 use crate::body::ModelBody;
 use crate::devices::Devices;
-use crate::pool::{Pace, PooledSession, Ticket};
+use crate::pool::{Pace, PooledSession, RequestAccount};
 use crate::problem::ServerError;
 
 /// Bytes of memory for every byte of a workspace's JSON: the parsed workspace, the model, and the compiled plan.
@@ -100,13 +100,13 @@ impl Compiled {
         &self,
         device: Option<Device>,
         work: Work,
-        ticket: &Arc<Ticket>,
+        account: &Arc<RequestAccount>,
     ) -> Result<Opened, ServerError> {
         let execution = self.devices.execution();
         let execution = Execution { device: device.unwrap_or(execution.device), ..execution.clone() };
         let cpu = || {
             let pool = Arc::clone(self.devices.cpu());
-            PooledSession::new(Arc::clone(&self.cpu), pool, Arc::clone(&self.pace), Arc::clone(ticket))
+            PooledSession::new(Arc::clone(&self.cpu), pool, Arc::clone(&self.pace), Arc::clone(account))
         };
         let (gpu, reason) = match execution.device {
             Device::Cpu => (None, None),
@@ -119,7 +119,7 @@ impl Compiled {
         };
         let Some(gpu) = gpu else { return Ok(Opened { session: cpu(), reason }) };
         let pool = self.devices.gpu(gpu.device)?;
-        let session = PooledSession::new(gpu.session, pool, gpu.pace, Arc::clone(ticket)).with_cpu(cpu());
+        let session = PooledSession::new(gpu.session, pool, gpu.pace, Arc::clone(account)).with_cpu(cpu());
         Ok(Opened { session, reason })
     }
 

@@ -21,7 +21,7 @@ pub(crate) use split::Pace;
 
 /// What one request has asked of the pools: who waits for it, whether it was cancelled, and the time it has used.
 #[derive(Debug, Default)]
-pub(crate) struct Ticket {
+pub(crate) struct RequestAccount {
     /// Name of the client, for the fair share.
     pub(crate) client: Arc<str>,
     /// Set to cancel the request.
@@ -30,8 +30,8 @@ pub(crate) struct Ticket {
     used: AtomicU64,
 }
 
-impl Ticket {
-    /// Creates the ticket of a request that has used no time yet.
+impl RequestAccount {
+    /// Creates the account of a request that has used no time yet.
     pub(crate) fn new(client: Arc<str>) -> Self {
         Self { client, ..Self::default() }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ns_core::{FitTask, OutcomeParts, Session, SessionError, TaskOutcome};
 
-use super::{Pace, Ticket};
+use super::{Pace, RequestAccount};
 
 /// Requests that have used less time than the first belong to level 0, less than the second to level 1, and the
 /// others to level 2. Lower levels go first.
@@ -33,7 +33,7 @@ pub(super) enum Takes {
 
 /// Some tasks of a request on one session, which a thread runs without a break.
 pub(super) struct Piece {
-    pub(super) ticket: Arc<Ticket>,
+    pub(super) account: Arc<RequestAccount>,
     pub(super) session: Arc<dyn Session>,
     pub(super) pace: Arc<Pace>,
     pub(super) tasks: Vec<FitTask>,
@@ -47,7 +47,7 @@ pub(super) struct Piece {
 
 impl Piece {
     fn level(&self) -> usize {
-        let used = self.ticket.used();
+        let used = self.account.used();
         LEVELS.iter().filter(|limit| used >= **limit).count()
     }
 
@@ -125,7 +125,7 @@ impl Queue {
     /// number of threads of the pool that take all pieces.
     pub(super) fn take(&mut self, threads: usize, takes: Takes) -> Option<(Vec<Piece>, bool)> {
         let full = self.long + 1 >= threads.max(2);
-        let share = |piece: &Piece| self.served.get(&piece.ticket.client).map_or(0.0, Served::now);
+        let share = |piece: &Piece| self.served.get(&piece.account.client).map_or(0.0, Served::now);
         let may = |piece: &Piece| match takes {
             Takes::All => !(full && piece.is_long()),
             Takes::Short => piece.is_short(),
@@ -161,12 +161,12 @@ impl Queue {
     }
 
     /// Notes that the clients of a batch were served for `time`, and that its thread is free again.
-    pub(super) fn done(&mut self, tickets: &[Arc<Ticket>], time: Duration, long: bool) {
+    pub(super) fn done(&mut self, accounts: &[Arc<RequestAccount>], time: Duration, long: bool) {
         self.long = self.long.saturating_sub(usize::from(long));
-        let each = time / u32::try_from(tickets.len().max(1)).unwrap_or(u32::MAX);
-        for ticket in tickets {
-            ticket.charge(each);
-            let served = self.served.entry(Arc::clone(&ticket.client));
+        let each = time / u32::try_from(accounts.len().max(1)).unwrap_or(u32::MAX);
+        for account in accounts {
+            account.charge(each);
+            let served = self.served.entry(Arc::clone(&account.client));
             let served = served.or_insert_with(|| Served { seconds: 0.0, at: Instant::now() });
             *served = Served { seconds: served.now() + each.as_secs_f64(), at: Instant::now() };
         }

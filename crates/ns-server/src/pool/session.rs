@@ -11,7 +11,7 @@ use ns_core::{
 
 use super::queue::{Failure, Piece, Reply};
 use super::split::{Pace, Rest};
-use super::{Pool, Ticket};
+use super::{Pool, RequestAccount};
 
 /// Pieces per thread that wait or run for one batch: enough that no thread waits for the caller.
 const AHEAD: usize = 2;
@@ -21,20 +21,20 @@ pub(crate) struct PooledSession {
     inner: Arc<dyn Session>,
     pool: Arc<Pool>,
     pace: Arc<Pace>,
-    ticket: Arc<Ticket>,
+    account: Arc<RequestAccount>,
     /// The session of the CPU, if `inner` is on a GPU.
     cpu: Option<Box<PooledSession>>,
 }
 
 impl PooledSession {
-    /// Returns a session that runs the fits of `inner` on the threads of `pool` for the request of `ticket`.
+    /// Returns a session that runs the fits of `inner` on the threads of `pool` for the request of `account`.
     pub(crate) fn new(
         inner: Arc<dyn Session>,
         pool: Arc<Pool>,
         pace: Arc<Pace>,
-        ticket: Arc<Ticket>,
+        account: Arc<RequestAccount>,
     ) -> Self {
-        Self { inner, pool, pace, ticket, cpu: None }
+        Self { inner, pool, pace, account, cpu: None }
     }
 
     /// Sets the session that is used for single fits beside a GPU.
@@ -116,7 +116,7 @@ impl Session for PooledSession {
                 let number = batch.sizes.len();
                 batch.sizes.push((cut.outcomes, cut.fits));
                 self.pool.submit(Piece {
-                    ticket: Arc::clone(&self.ticket),
+                    account: Arc::clone(&self.account),
                     session: Arc::clone(&self.inner),
                     pace: Arc::clone(&self.pace),
                     tasks: cut.tasks,

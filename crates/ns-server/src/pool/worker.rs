@@ -7,7 +7,7 @@ use std::time::Instant;
 use ns_core::{Control, FitTask, TaskOutcome};
 
 use super::queue::{Failure, Piece, Reply, Takes};
-use super::{Shared, Ticket};
+use super::{RequestAccount, Shared};
 
 /// Runs the pieces that the thread takes until the pool is closed.
 pub(super) fn work(shared: &Shared, takes: Takes) {
@@ -15,11 +15,12 @@ pub(super) fn work(shared: &Shared, takes: Takes) {
     loop {
         if let Some((batch, long)) = queue.take(shared.threads, takes) {
             drop(queue);
-            let tickets: Vec<Arc<Ticket>> = batch.iter().map(|piece| Arc::clone(&piece.ticket)).collect();
+            let accounts: Vec<Arc<RequestAccount>> =
+                batch.iter().map(|piece| Arc::clone(&piece.account)).collect();
             let started = Instant::now();
             run(batch);
             queue = shared.lock();
-            queue.done(&tickets, started.elapsed(), long);
+            queue.done(&accounts, started.elapsed(), long);
             if long {
                 // A long piece that another thread had to leave may start now.
                 shared.wake.notify_all();
@@ -42,7 +43,7 @@ fn run(mut batch: Vec<Piece>) {
         }
     }
     for piece in batch {
-        let control = Control { observer: None, cancel: Some(&piece.ticket.cancel) };
+        let control = Control { observer: None, cancel: Some(&piece.account.cancel) };
         let outcomes = fits(&piece, &piece.tasks, control);
         // The receiver is gone if its request has ended.
         let _ = piece.reply.send(Reply { number: piece.number, outcomes });

@@ -46,6 +46,8 @@ pub(crate) struct Document {
     pub(crate) analyses: Vec<Named<Analysis>>,
     /// Whether the file was written by ROOT or pyhs3, which differ from the text in some words.
     pub(crate) from_root: bool,
+    /// Whether the templates of histosys modifiers are known to be yields, because of the program that wrote the file.
+    pub(crate) templates_are_yields: bool,
     /// Names that ROOT marks as constant.
     pub(crate) constants: Vec<String>,
     /// Names of parts that could not be read, for which the problem is reported.

@@ -364,7 +364,7 @@ impl Builder<'_, '_> {
         hi: &[f64],
         lo: &[f64],
     ) {
-        if self.index.document.from_root {
+        if self.index.document.templates_are_yields {
             return;
         }
         let name = quoted(&modifier.name);

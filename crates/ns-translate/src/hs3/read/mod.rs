@@ -20,7 +20,13 @@ use fields::Fields;
 pub(super) fn read(tree: &Value, report: &mut Report) -> Document {
     let place = ValueLocation::new("", "The document");
     let Some(fields) = Fields::of(tree, place, report) else { return Document::default() };
-    let mut document = Document { from_root: metadata(&fields, report), ..Document::default() };
+    let writers = metadata(&fields, report);
+    let by = |names: &[&str]| writers.iter().any(|writer| names.contains(&writer.as_str()));
+    let mut document = Document {
+        from_root: by(&["root", "pyhs3"]),
+        templates_are_yields: by(&["root", "pyhs3", "nextstat"]),
+        ..Document::default()
+    };
     // What is in `misc` is not part of the model, but ROOT keeps there which parameters are constant.
     if let Some(misc) = fields.optional("misc") {
         document.constants = constants(misc);
@@ -41,11 +47,11 @@ pub(super) fn read(tree: &Value, report: &mut Report) -> Document {
     document
 }
 
-/// Reads the metadata. Returns whether ROOT or pyhs3 wrote the file.
-fn metadata(fields: &Fields<'_>, report: &mut Report) -> bool {
-    let Some(value) = fields.required("metadata", report) else { return false };
+/// Reads the metadata. Returns the names of the programs that wrote the file, in lower case.
+fn metadata(fields: &Fields<'_>, report: &mut Report) -> Vec<String> {
+    let Some(value) = fields.required("metadata", report) else { return Vec::new() };
     let place = ValueLocation::new("/metadata", "The metadata");
-    let Some(metadata) = Fields::of(value, place, report) else { return false };
+    let Some(metadata) = Fields::of(value, place, report) else { return Vec::new() };
     if let Some(version) = metadata.text("hs3_version", report) {
         // 0.1 was written by ROOT 6.26, before HistFactory modifiers named their parameters.
         if !version.starts_with("0.2") && !version.starts_with("0.3") {
@@ -60,10 +66,8 @@ fn metadata(fields: &Fields<'_>, report: &mut Report) -> bool {
         }
     }
     let packages = metadata.optional("packages").and_then(Value::as_array);
-    packages.is_some_and(|packages| {
-        let name = |package: &Value| package.get("name").and_then(Value::as_str).map(str::to_lowercase);
-        packages.iter().filter_map(name).any(|name| name == "root" || name == "pyhs3")
-    })
+    let name = |package: &Value| package.get("name").and_then(Value::as_str).map(str::to_lowercase);
+    packages.into_iter().flatten().filter_map(name).collect()
 }
 
 /// Returns the names that ROOT tags as constant.
