@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-/// Statistical inference for HistFactory models (pyhf workspaces).
+/// Statistical inference for models of bins and events (pyhf workspaces, HS3 files).
 #[derive(Debug, Parser)]
 #[command(
     name = "nextstat",
