@@ -54,7 +54,7 @@ pub fn expected_yields(
 /// whether the caller interrupted the fit.
 ///
 /// # Errors
-/// As [`fit`] and [`expected_yields`].
+/// As [`fit`](fn@crate::fit) and [`expected_yields`].
 pub fn fitted_yields(
     model: &Model,
     session: &dyn Session,
