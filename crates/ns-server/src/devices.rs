@@ -24,7 +24,7 @@ impl Devices {
         Ok(Self { execution, cpu, gpus: Mutex::default() })
     }
 
-    /// Returns device, threads and memory limit of requests that name none.
+    /// Returns the device, number of threads and memory limit for requests that do not choose them.
     pub(crate) fn execution(&self) -> &Execution {
         &self.execution
     }

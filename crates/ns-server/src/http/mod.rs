@@ -56,7 +56,7 @@ async fn missing(method: axum::http::Method) -> ServerError {
     ServerError::NotFound { what, name: method.to_string(), remedy }
 }
 
-/// Goes on with the jobs of an earlier server.
+/// Resumes the jobs that an earlier run of the server left unfinished.
 pub(crate) fn go_on(server: &Server) {
     let records = match server.jobs.unfinished() {
         Ok(records) => records,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use ns_core::{
-    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, FitTask, OutcomeParts, ParameterTable,
-    Session, SessionError, Sink, TaskOutcome, ToySource,
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, FitTask, LeftToCpu, OutcomeParts,
+    ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource,
 };
 
 use super::queue::{Failure, Piece, Reply};
@@ -180,5 +180,9 @@ impl Session for PooledSession {
 
     fn check(&self) -> Option<DeviceCheck> {
         self.inner.check()
+    }
+
+    fn left_to_cpu(&self) -> Option<LeftToCpu> {
+        self.inner.left_to_cpu()
     }
 }
