@@ -1,6 +1,8 @@
 //! Times of reading events from a Parquet file: 100 000 rows of four columns in ten row groups, without and with a
 //! choice of columns and a selection of a tenth of the rows, on one thread, on all, and as chosen by the reader.
 
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 use std::path::Path;

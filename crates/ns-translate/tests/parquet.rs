@@ -1,6 +1,8 @@
 //! Events from Parquet files: types, compressions, selections, damaged files. The files are written here, so what
 //! they hold is known.
 
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
