@@ -30,7 +30,7 @@ pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
 pub use events::{
     BinRule, Binning, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm, Measured,
-    Observable, Op, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value,
+    Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value,
 };
 pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use interpolation::{HistosysCode, Interpolation, NormsysCode, UnknownCode};

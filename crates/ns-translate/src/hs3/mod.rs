@@ -12,8 +12,10 @@ mod index;
 mod model;
 mod read;
 mod references;
+mod sources;
 mod words;
 mod write;
 
 pub use model::{Hs3, is_hs3};
+pub use sources::{EventSources, GivenEvents, wanted_columns};
 pub use write::{WriteError, write};
