@@ -268,11 +268,15 @@ impl Column {
             )));
         }
         let before = self.values.len();
-        // SAFETY: the buffer has `offset + length` numbers of the type that the format names, which it is aligned
-        // for, and lives as long as the batch.
         macro_rules! numbers {
             ($kind:ty, $number:expr) => {{
-                let slice = unsafe { std::slice::from_raw_parts(values.cast::<$kind>().add(start), rows) };
+                let first = values.cast::<$kind>();
+                if !first.is_aligned() {
+                    return Err(failed(what, "a column is not aligned"));
+                }
+                // SAFETY: the buffer has `offset + length` numbers of the type that the format names, is aligned for
+                // it, and lives as long as the batch.
+                let slice = unsafe { std::slice::from_raw_parts(first.add(start), rows) };
                 self.values.extend(slice.iter().map($number));
             }};
         }

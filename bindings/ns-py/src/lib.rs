@@ -25,6 +25,7 @@ mod ranking;
 mod restore;
 mod result;
 mod scan;
+mod splot;
 mod stages;
 mod study;
 mod table;
@@ -71,6 +72,8 @@ mod _native {
     use crate::result::{_fit, _interval, FitResult, Interval};
     #[pymodule_export]
     use crate::scan::{_scan, _scan_interval, ScanInterval, ScanResult, profile_scan};
+    #[pymodule_export]
+    use crate::splot::splot;
     #[pymodule_export]
     use crate::stages::{_toy_test, ToyTest, toys_from_header, toys_prepare, toys_summarise};
     #[pymodule_export]

@@ -18,5 +18,6 @@ mod task;
 mod terms;
 
 pub use cpu::CpuSession;
+pub use events::EventShapes;
 pub use plan::Plan;
 pub use simd::Level;

@@ -45,6 +45,12 @@ pub enum InferenceError {
         "a goodness of fit compares counts in bins with their expectations; these data are single events"
     )]
     NoSaturatedModel,
+    /// There are no sPlot weights.
+    #[error("there are no sPlot weights: {reason}")]
+    NoSplot {
+        /// Why there are none.
+        reason: String,
+    },
     /// The confidence level lies outside the allowed range.
     #[error("the confidence level is {value}; it must lie between 0.5 and 1, for example 0.95")]
     ConfidenceLevel {

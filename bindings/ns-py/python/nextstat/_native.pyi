@@ -860,6 +860,9 @@ def read_parquet(
     where: Sequence[tuple[str, str, float]] | None = None,
     threads: int | None = None,
 ) -> dict[str, Floats]: ...
+def splot(
+    model: Model | Source, result: FitResult, channel: str | None = None, *, data: Any = None
+) -> dict[str, Floats]: ...
 def _event_columns(table: Any, names: Sequence[str]) -> dict[str, Floats]: ...
 def _kernel_density(
     sample: ArrayLike, weights: ArrayLike | None, low: float, high: float, bandwidth: float, reflect: bool

@@ -19,6 +19,7 @@ mod integral;
 mod kernels;
 mod leaf;
 mod program;
+mod shapes;
 mod sources;
 mod special;
 mod sums;
@@ -26,4 +27,5 @@ mod table;
 mod term;
 
 pub(crate) use crew::Crew;
+pub use shapes::EventShapes;
 pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data};
