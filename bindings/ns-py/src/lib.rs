@@ -3,12 +3,14 @@
 
 mod analysis;
 mod arrays;
+mod arrow_stream;
 mod batch;
 mod bounds;
 mod device;
 mod edit;
 mod error;
 mod evaluate;
+mod events;
 mod fit;
 mod hypotest;
 mod limit;
@@ -45,6 +47,8 @@ mod _native {
     use crate::device::{_device, DeviceInfo, devices, has_cuda, has_metal};
     #[pymodule_export]
     use crate::edit::{combine, prune, rename};
+    #[pymodule_export]
+    use crate::events::{_event_columns, _kernel_density, read_parquet};
     #[pymodule_export]
     use crate::fit::fit;
     #[pymodule_export]

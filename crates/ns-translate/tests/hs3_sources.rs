@@ -130,7 +130,8 @@ fn events_of_the_caller_replace_those_of_the_file() {
     let message = error(&json!({"entries": [[111.0]]}), &sources);
     assert!(message.contains("'obbs', which is no data set of events. Did you mean 'obs'?"), "{message}");
     let wanted = wanted_columns(document(&source).to_string().as_bytes());
-    assert_eq!(wanted["obs"], ["m", "m_yy", "w", "m_yy", "m_yy", "weights"]);
+    assert_eq!(wanted["obs"].axes, ["m"]);
+    assert_eq!(wanted["obs"].others, ["m_yy", "w", "m_yy", "m_yy", "weights"]);
 }
 
 #[test]

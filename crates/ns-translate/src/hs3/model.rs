@@ -79,6 +79,14 @@ impl Hs3 {
         Ok(Self { document, text: Arc::from(text), omitted: BTreeSet::new(), notes })
     }
 
+    pub(super) fn document(&self) -> &Document {
+        &self.document
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
     /// Returns the names of the analyses, in the order of the file; those of the likelihoods if there are no
     /// analyses.
     #[must_use]

@@ -53,10 +53,19 @@ impl GivenEvents {
     }
 }
 
-/// Returns the names of the columns that each data set of events may take from what a caller gives: its axes, and
-/// the columns that its `nextstat.source` names. Empty if the text is no model; reading it says why.
+/// Names of the columns that a data set of events may take from what a caller gives.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WantedColumns {
+    /// Its axes.
+    pub axes: Vec<String>,
+    /// The columns that its `nextstat.source` names, and `weights`.
+    pub others: Vec<String>,
+}
+
+/// Returns the columns that each data set of events may take from what a caller gives. Empty if the text is no
+/// model; reading it says why.
 #[must_use]
-pub fn wanted_columns(text: &[u8]) -> BTreeMap<String, Vec<String>> {
+pub fn wanted_columns(text: &[u8]) -> BTreeMap<String, WantedColumns> {
     let tree: Value = serde_json::from_slice(text).unwrap_or_default();
     let data = tree.get("data").and_then(Value::as_array);
     let mut wanted = BTreeMap::new();
@@ -67,15 +76,16 @@ pub fn wanted_columns(text: &[u8]) -> BTreeMap<String, Vec<String>> {
         let source = data.get("nextstat.source");
         let columns = source.and_then(|source| source.get("columns")).and_then(Value::as_object);
         let conditions = source.and_then(|source| source.get("where")).and_then(Value::as_array);
-        let names = axes
-            .filter_map(|axis| axis.get("name"))
-            .chain(columns.into_iter().flat_map(|columns| columns.values()))
+        let axes = axes.filter_map(|axis| axis.get("name")?.as_str()).map(str::to_owned).collect();
+        let names = columns
+            .into_iter()
+            .flat_map(|columns| columns.values())
             .chain(source.and_then(|source| source.get("weight")))
             .chain(conditions.into_iter().flatten().filter_map(|condition| condition.get(0)));
-        let mut names: Vec<String> = names.filter_map(Value::as_str).map(str::to_owned).collect();
-        names.push("weights".to_owned());
+        let mut others: Vec<String> = names.filter_map(Value::as_str).map(str::to_owned).collect();
+        others.push("weights".to_owned());
         if let Some(name) = data.get("name").and_then(Value::as_str) {
-            wanted.insert(name.to_owned(), names);
+            wanted.insert(name.to_owned(), WantedColumns { axes, others });
         }
     }
     wanted
