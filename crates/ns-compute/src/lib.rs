@@ -4,6 +4,7 @@ pub mod cpu;
 mod curvature;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub mod device;
+pub mod differentiable;
 mod eval;
 mod events;
 mod lanes;
@@ -11,6 +12,7 @@ mod linalg;
 mod optimise;
 mod plan;
 mod pool;
+mod pull;
 mod shared_constants;
 mod simd;
 mod stop;

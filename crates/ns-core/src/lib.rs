@@ -11,6 +11,7 @@ mod digest;
 mod error;
 mod events;
 mod execution;
+mod input;
 mod interpolation;
 mod inverse;
 mod model;
@@ -25,7 +26,7 @@ mod toys;
 pub use check::{DeviceCheck, Difference, LeftToCpu};
 pub use check_events::EventModelError;
 pub use control::{Control, Observer};
-pub use data::{Data, Drawn, Seen};
+pub use data::{Data, Drawn, Seen, Yields};
 pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
 pub use events::{
@@ -33,6 +34,7 @@ pub use events::{
     Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value,
 };
 pub use execution::{Device, Execution, Precision, parse_bytes};
+pub use input::{Input, InputError, InputTable, Pulled};
 pub use interpolation::{HistosysCode, Interpolation, NormsysCode, UnknownCode};
 pub use inverse::{Covariance, FactoredHessian, InverseHessian};
 pub use model::{Channel, Effect, Model, Modifier, Sample};

@@ -39,6 +39,8 @@ pub mod hypotest;
 pub mod limit;
 mod lookup;
 mod lowest;
+#[cfg(feature = "toy-files")]
+pub mod merge;
 pub mod minos;
 pub mod normal;
 pub mod options;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use ns_inference::merge::{MergeOptions, merge_toys};
 use ns_inference::report::Report;
-use ns_inference::toys::store::{MergeOptions, merge_toys};
 
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};

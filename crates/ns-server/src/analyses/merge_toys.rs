@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use ns_inference::merge::{MergeOptions, merge_toys};
 use ns_inference::report::{Report, to_json};
-use ns_inference::toys::store::{MergeOptions, merge_toys};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
+use ns_inference::merge::{MergeOptions, merge_toys};
 use ns_inference::report::{Report, to_json};
-use ns_inference::toys::store::{MergeOptions, merge_toys};
 
 pub(crate) use job::{Ended, Job, JobStatus, Order, Output};
 pub(crate) use records::{Record, Records};

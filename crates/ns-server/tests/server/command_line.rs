@@ -145,6 +145,16 @@ fn every_analysis_answers_as_the_command_line_does() {
 }
 
 #[test]
+fn a_model_of_events_and_bins_answers_as_the_command_line_does() {
+    let server = Server::start(&[]);
+    let file = path_of("hs3/mixed.hs3.json");
+    let wanted = ["fit", "significance", "hypotest", "inspect", "validate", "ranking", "upper-limit"];
+    for case in quick().iter().chain(&long()).filter(|case| wanted.contains(&case.0)) {
+        check(&server, &file, case);
+    }
+}
+
+#[test]
 fn workspaces_are_edited_as_on_the_command_line() {
     let server = Server::start(&[]);
     let (file, text) = (path_of("simple_workspace.json"), fixture("simple_workspace.json"));

@@ -8,7 +8,6 @@ mod column;
 mod error;
 mod folder;
 mod kind;
-mod merge;
 mod ranges;
 mod reader;
 mod recording;
@@ -18,7 +17,6 @@ mod writer;
 
 pub use error::{ForeignFile, StoreError};
 pub use kind::StoredRow;
-pub use merge::{MergeOptions, MergedResult, MergedToys, merge_toys};
 pub use ranges::Ranges;
 pub use recording::{Recording, ToyDestination};
 pub use run::{SavedRun, SavedRunError, Saving, run_saved};

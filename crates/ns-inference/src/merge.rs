@@ -5,11 +5,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::StoreError;
-use super::kind::StoredRow;
-use super::run::SavedRunError;
-use super::set::ToySet;
 use crate::report::{Part, RunInfo};
+use crate::toys::store::{SavedRunError, StoreError, StoredRow, ToySet};
 use crate::toys::{
     FitToyRow, FitToysResult, FitToysSummary, HypotestToysResult, RowSink, Shard, Summary, ToyOrigin, ToyRow,
 };
