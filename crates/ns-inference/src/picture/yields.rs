@@ -26,7 +26,6 @@ pub fn yields(result: &YieldsResult) -> Yields {
         uncertainty: channel.uncertainty.clone(),
         // Bins of events are small, where ratios say little.
         pulls: channel.observable.is_some(),
-        ..ChannelYields::default()
     };
     Yields {
         title: match result.stage {
