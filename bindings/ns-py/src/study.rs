@@ -179,6 +179,11 @@ pub(crate) fn toy_data<'py>(
     first: u64,
     include_auxdata: bool,
 ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    if !model.inner.event_channels.is_empty() {
+        let remedy =
+            "rows of counts hold no events; fit_toys and hypotest_toys draw and fit toys of this model";
+        return Err(session_error(&SessionError::ForeignData { remedy }));
+    }
     let (bins, aux) = (model.inner.n_bins(), model.inner.observed.aux.len());
     let width = if include_auxdata { bins + aux } else { bins };
     let session = model.session(py, &Execution::default())?;

@@ -9,6 +9,7 @@ mod control;
 mod data;
 mod digest;
 mod error;
+mod event_source;
 mod events;
 mod execution;
 mod input;
@@ -29,6 +30,7 @@ pub use control::{Control, Observer};
 pub use data::{Data, Drawn, Seen, Yields};
 pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
+pub use event_source::{DrawEvents, EventColumns, EventSource, NotDrawn};
 pub use events::{
     BinRule, Binning, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm, Measured,
     Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value,

@@ -123,16 +123,21 @@ impl Turns {
 
 /// Checks the properties of one model.
 pub fn check(case: &Case, depth: Depth) -> Report {
-    let mut report = Report::default();
-    let model = match case.model() {
-        Ok(model) => model,
+    match case.model() {
+        Ok(model) => check_model(case.index, &model, depth),
         Err(error) => {
+            let mut report = Report::default();
             report.check("the workspace is read", false, 1.0, || error);
-            return report;
+            report
         }
-    };
+    }
+}
+
+/// Checks the properties of model number `index`.
+pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
+    let mut report = Report::default();
     let execution = Execution { threads: 1, ..Execution::default() };
-    let session = match open_session(&model, &execution) {
+    let session = match open_session(model, &execution) {
         Ok(session) => session,
         Err(error) => {
             report.check("the session opens", false, 1.0, || error.to_string());
@@ -140,10 +145,10 @@ pub fn check(case: &Case, depth: Depth) -> Report {
         }
     };
     let session = session.as_ref();
-    let mut draw = Draw::new(case.index ^ 0xC0FF_EE00_0000);
-    let mut reference = Reference::new(&model, session);
-    let turns = Turns { index: case.index / 4, depth };
-    let turn = |number: u64| depth == Depth::Whole || case.index % 4 == number;
+    let mut draw = Draw::new(index ^ 0xC0FF_EE00_0000);
+    let mut reference = Reference::new(model, session);
+    let turns = Turns { index: index / 4, depth };
+    let turn = |number: u64| depth == Depth::Whole || index % 4 == number;
     // The fit also computes the MINOS intervals of some parameters.
     let free: Vec<&str> = model
         .parameters
@@ -158,7 +163,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
         names.clear();
     }
     let options = names.iter().fold(FitOptions::default(), |options, name| options.minos(*name));
-    let best = match fit(&model, session, &options, Control::default()) {
+    let best = match fit(model, session, &options, Control::default()) {
         Ok(best) => best,
         Err(error) => {
             // An error means that no likelihood is finite. The thorough search must then find no minimum
@@ -169,7 +174,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
             return report;
         }
     };
-    let mut subject = Subject { model: &model, session, reference, report, draw, best, tests: Vec::new() };
+    let mut subject = Subject { model, session, reference, report, draw, best, tests: Vec::new() };
     let point = subject.best.bestfit.clone();
     subject.reference.look_at(false, &point);
     if !subject.reference.negative_yield {
