@@ -6,6 +6,7 @@ use ns_core::{Model, Observations};
 use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// A single row of numbers, or a batch of rows of equal length.
 pub(crate) struct Rows {
@@ -59,7 +60,7 @@ impl Rows {
 }
 
 /// Converts an object to a contiguous array of float64 with NumPy. Masked and complex numbers are errors.
-fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+pub(crate) fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
     let py = object.py();
     let numpy = py.import("numpy")?;
     // The conversion would silently drop masks and imaginary parts.
@@ -80,7 +81,7 @@ fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, P
     array.cast_into::<PyArrayDyn<f64>>().map_err(|e| bad(format!("{what}: {e}")))
 }
 
-fn bad(text: String) -> PyErr {
+pub(crate) fn bad(text: String) -> PyErr {
     PyValueError::new_err(text)
 }
 
@@ -89,11 +90,15 @@ fn bad(text: String) -> PyErr {
 /// data, those of the model's observed data are used.
 ///
 /// # Errors
-/// `ValueError` for another length.
+/// `ValueError` for another length. A dictionary has events by the names of channels, see
+/// [`crate::events::data`].
 pub(crate) fn datasets(
     model: &Model,
     object: &Bound<'_, PyAny>,
 ) -> PyResult<(Vec<Observations>, Option<usize>)> {
+    if let Ok(channels) = object.cast::<PyDict>() {
+        return Ok((vec![crate::events::data(model, channels)?], None));
+    }
     let rows = Rows::read("the data", object)?;
     let (bins, aux) = (model.n_bins(), model.observed.aux.len());
     if rows.width != bins && rows.width != bins + aux {

@@ -113,6 +113,7 @@ fn model(
             binning: None,
         }],
         penalties: Vec::new(),
+        open: Vec::new(),
         observed: Observations { main: Vec::new(), aux: Vec::new(), events: vec![Arc::new(table)] },
         warnings: Vec::new(),
     }

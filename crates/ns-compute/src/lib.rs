@@ -4,6 +4,7 @@ pub mod cpu;
 mod curvature;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub mod device;
+pub mod differentiable;
 mod eval;
 mod events;
 mod lanes;
@@ -11,6 +12,7 @@ mod linalg;
 mod optimise;
 mod plan;
 mod pool;
+mod pull;
 mod shared_constants;
 mod simd;
 mod stop;
@@ -18,5 +20,6 @@ mod task;
 mod terms;
 
 pub use cpu::CpuSession;
+pub use events::EventShapes;
 pub use plan::Plan;
 pub use simd::Level;

@@ -13,6 +13,22 @@ use crate::{Model, Observations, ToySource};
 pub struct Data {
     /// Counts and auxiliary measurements, or the source that they are drawn from.
     pub seen: Seen,
+    /// Numbers that replace the compiled ones; `None` for the compiled ones.
+    pub yields: Option<Arc<Yields>>,
+}
+
+/// Numbers that replace the compiled ones: those of all inputs, in the order of
+/// [`InputTable::values`](crate::InputTable::values).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Yields {
+    /// The numbers.
+    pub values: Vec<f64>,
+}
+
+impl From<Vec<f64>> for Yields {
+    fn from(values: Vec<f64>) -> Self {
+        Self { values }
+    }
 }
 
 /// Counts and auxiliary measurements, or the source that they are drawn from.
@@ -44,10 +60,17 @@ impl Data {
         Self::from(Seen::Observed)
     }
 
-    /// Returns a copy of these data with other counts and auxiliary measurements.
+    /// Returns a copy of these data with other counts and auxiliary measurements, and the same
+    /// replaced numbers.
     #[must_use]
     pub fn with(&self, seen: impl Into<Seen>) -> Self {
-        Self { seen: seen.into() }
+        Self { seen: seen.into(), yields: self.yields.clone() }
+    }
+
+    /// Returns a copy of these data with numbers that replace the compiled ones of the inputs of the model.
+    #[must_use]
+    pub fn with_yields(&self, yields: impl Into<Arc<Yields>>) -> Self {
+        Self { seen: self.seen.clone(), yields: Some(yields.into()) }
     }
 
     /// Returns the number of data sets: the number of toys, or 1 for other data.
@@ -72,7 +95,7 @@ impl Data {
 
 impl<T: Into<Seen>> From<T> for Data {
     fn from(seen: T) -> Self {
-        Self { seen: seen.into() }
+        Self { seen: seen.into(), yields: None }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{Device, EventModelError, Execution, Precision};
+use crate::{Device, EventModelError, Execution, InputError, Precision};
 
 /// Why one fit has no result. The other fits of its batch go on.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -89,6 +89,9 @@ pub enum SessionError {
     /// The event-level part of the model, or its data, are inconsistent.
     #[error(transparent)]
     EventModel(#[from] EventModelError),
+    /// The model does not have an input that was opened.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// A parameter index is out of range.
     #[error("parameter index {index} is out of range: the model has {n_parameters} parameters")]
     NoSuchParameter {

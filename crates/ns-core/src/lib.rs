@@ -12,6 +12,7 @@ mod error;
 mod event_source;
 mod events;
 mod execution;
+mod input;
 mod interpolation;
 mod inverse;
 mod model;
@@ -26,15 +27,16 @@ mod toys;
 pub use check::{DeviceCheck, Difference, LeftToCpu};
 pub use check_events::EventModelError;
 pub use control::{Control, Observer};
-pub use data::{Data, Drawn, Seen};
+pub use data::{Data, Drawn, Seen, Yields};
 pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
 pub use event_source::{DrawEvents, EventColumns, EventSource, NotDrawn};
 pub use events::{
     BinRule, Binning, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm, Measured,
-    Observable, Op, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value,
+    Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value,
 };
 pub use execution::{Device, Execution, Precision, parse_bytes};
+pub use input::{Input, InputError, InputTable, Pulled};
 pub use interpolation::{HistosysCode, Interpolation, NormsysCode, UnknownCode};
 pub use inverse::{Covariance, FactoredHessian, InverseHessian};
 pub use model::{Channel, Effect, Model, Modifier, Sample};

@@ -3,7 +3,7 @@
 //! A [`Model`] is made from a workspace and one of its measurements. It holds the names of channels, samples
 //! and parameters; `ns-compute` compiles it to flat arrays without names.
 
-use crate::{EventChannel, Function, Interpolation, Observations, Parameter, ParameterSet, Penalty};
+use crate::{EventChannel, Function, Input, Interpolation, Observations, Parameter, ParameterSet, Penalty};
 
 /// What a modifier does to the yields of its sample. A template has one value per bin of the channel.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,6 +120,8 @@ pub struct Model {
     pub penalties: Vec<Penalty>,
     /// Observed counts of the main bins (channel after channel), nominal auxiliary data, and events.
     pub observed: Observations,
+    /// Numbers that data may replace ([`Model::open`]).
+    pub open: Vec<Input>,
     /// Warnings about the workspace, as sentences for the user.
     pub warnings: Vec<String>,
 }

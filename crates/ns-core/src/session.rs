@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Control, Data, Device, DeviceCheck, InverseHessian, LeftToCpu, SessionError, TaskOutcome, ToySource,
+    Control, Data, Device, DeviceCheck, InputTable, InverseHessian, LeftToCpu, Pulled, SessionError,
+    TaskOutcome, ToySource,
 };
 
 /// The point at which a fit starts.
@@ -259,6 +260,29 @@ pub trait Session: Send + Sync {
         match self.cpu() {
             Some(cpu) => cpu.combined_variances(data, point, free, combinations),
             None => Ok(None),
+        }
+    }
+
+    /// Returns the numbers of the model that data may replace; none unless the model opened some.
+    fn inputs(&self) -> &InputTable {
+        static NONE: InputTable = InputTable { inputs: Vec::new(), ranges: Vec::new(), values: Vec::new() };
+        self.cpu().map_or(&NONE, |cpu| cpu.inputs())
+    }
+
+    /// Returns the derivatives of `-ln L` at `point` by the inputs, the main counts and the auxiliary data. With
+    /// `along` (one number per parameter) returns those of the derivative of `-ln L` along this direction: if
+    /// `H` is the Hessian and `g` a gradient by the parameters, those along `-H^-1 g` are what `g` pulls back
+    /// through the best fit.
+    ///
+    /// At a kink a derivative is the mean of those of both sides.
+    ///
+    /// # Errors
+    /// If a length does not fit the model, a number is not finite, `data` are toys, the model has event
+    /// channels, or this session cannot compute derivatives.
+    fn pull_back(&self, data: &Data, point: &[f64], along: Option<&[f64]>) -> Result<Pulled, SessionError> {
+        match self.cpu() {
+            Some(cpu) => cpu.pull_back(data, point, along),
+            None => Err(SessionError::ForeignData { remedy: "derivatives by inputs need the device cpu" }),
         }
     }
 

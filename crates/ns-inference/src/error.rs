@@ -40,6 +40,12 @@ pub enum InferenceError {
         /// Name of the POI.
         name: String,
     },
+    /// There are no sPlot weights.
+    #[error("there are no sPlot weights: {reason}")]
+    NoSplot {
+        /// Why there are none.
+        reason: String,
+    },
     /// Toys of an event channel cannot be drawn.
     #[error("toys cannot be drawn: the density of event channel '{channel}' {problem}")]
     CannotSample {

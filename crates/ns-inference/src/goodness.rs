@@ -9,11 +9,11 @@
 use ns_core::{Constraint, Control, Model, OutcomeParts, Session};
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, of_single_fits};
 use crate::diagnosis;
 use crate::toys::INTERRUPTED;
 pub use crate::toys::goodness::GoodnessToys;
-use crate::toys::goodness::{binomial_error, check_number, count, of_single_fits};
+use crate::toys::goodness::{binomial_error, check_number, count};
 use crate::{FitOptions, InferenceError};
 
 /// Why there is no chi2 for single events.

@@ -75,7 +75,10 @@ impl CpuSession {
     pub(super) fn memory_for_batches(&self) -> Result<Option<u64>, SessionError> {
         let Some(limit) = self.memory_limit else { return Ok(None) };
         let held = Held::of(&self.plan);
-        let needed = 8 * (self.models() * (held.plan + held.thread * self.threads.max(1))) as u64;
+        let threads = self.threads.max(1);
+        // A task with replaced numbers has a copy of the model.
+        let copies = if self.plan.open.table.is_empty() { 1 } else { 1 + threads };
+        let needed = 8 * (self.models() * (held.plan * copies + held.thread * threads)) as u64;
         let (device, what) = (Device::Cpu, "the compiled model with the working memory of its threads");
         let refused = SessionError::MemoryLimit {
             device,

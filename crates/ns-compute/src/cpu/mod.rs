@@ -1,9 +1,11 @@
 //! The CPU session: a compiled model, its observed data, and the threads that run fits.
 
+mod derivatives;
 mod evaluate;
 mod fit;
 mod kept_fitters;
 mod memory;
+mod replaced;
 mod toys;
 mod work_unit;
 
@@ -11,8 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
-    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, Model, OutcomeParts,
-    ParameterTable, Precision, Seen, Session, SessionError, Sink, TaskOutcome, ToySource,
+    Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, InputTable, Model,
+    OutcomeParts, ParameterTable, Precision, Pulled, Seen, Session, SessionError, Sink, TaskOutcome,
+    ToySource,
 };
 
 use crate::eval::Dataset;
@@ -22,7 +25,10 @@ use crate::plan::Plan;
 pub(crate) use crate::pool::Pool;
 use crate::simd::Level;
 use crate::task::{check_data, check_task, parts_of};
+pub use derivatives::Derivatives;
+pub(crate) use derivatives::{Order, Sweeps};
 use kept_fitters::KeptFitters;
+use replaced::{Purpose, ReplacedShelf};
 use work_unit::{UnitSizes, WorkUnit};
 
 /// A session on the CPU: a compiled model with its observed data and working memory.
@@ -40,6 +46,10 @@ pub struct CpuSession {
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
     /// What the fits of toys of the last runs share.
     fitters: KeptFitters,
+    /// Copies with replaced numbers.
+    shelf: ReplacedShelf,
+    /// Working memory of derivatives.
+    pub(crate) sweeps: Arc<Mutex<Vec<Sweeps>>>,
 }
 
 impl CpuSession {
@@ -76,6 +86,8 @@ impl CpuSession {
             workers: Arc::default(),
             smooth_workers: Arc::default(),
             fitters: KeptFitters::default(),
+            shelf: ReplacedShelf::default(),
+            sweeps: Arc::default(),
         }
         .sharing(execution)
     }
@@ -101,6 +113,8 @@ impl CpuSession {
             workers: Arc::clone(&self.workers),
             smooth_workers: Arc::clone(&self.smooth_workers),
             fitters: KeptFitters::default(),
+            shelf: Arc::clone(&self.shelf),
+            sweeps: Arc::clone(&self.sweeps),
         };
         session.memory_for_batches()?;
         if threads > 1 {
@@ -200,9 +214,12 @@ impl Session for CpuSession {
             }
             let mut worker = take(&self.workers, &self.plan);
             worker.scratch.events.crew = self.crew(alone);
-            let outcomes = self.run_unit(unit, wanted, control, &mut worker, &finished);
+            // `check_task` has checked the numbers that replace others.
+            let outcomes = self.with_numbers(&unit.task.data, Purpose::Fits, |session| {
+                session.run_unit(unit, wanted, control, &mut worker, &finished)
+            });
             put(&self.workers, worker);
-            outcomes
+            outcomes.unwrap_or_else(|_| unit.cancelled())
         };
         let mut index = 0;
         let mut units = tasks.iter().flat_map(|task| WorkUnit::of(self, task, &sizes)).peekable();
@@ -237,7 +254,9 @@ impl Session for CpuSession {
         points: &[f64],
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
-        self.evaluate_points(data, points, request)
+        self.with_numbers(data, Purpose::Evaluation, |session| {
+            session.evaluate_points(data, points, request)
+        })?
     }
 
     fn combined_variances(
@@ -247,11 +266,13 @@ impl Session for CpuSession {
         free: &[bool],
         combinations: &[Vec<(usize, f64)>],
     ) -> Result<Option<Vec<f64>>, SessionError> {
-        self.variances_of(data, point, free, combinations)
+        self.with_numbers(data, Purpose::Evaluation, |session| {
+            session.variances_of(data, point, free, combinations)
+        })?
     }
 
     fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
-        self.asimov_data(parameters, of)
+        self.with_numbers(of, Purpose::Evaluation, |session| session.asimov_data(parameters, of))?
     }
 
     fn toy_source(
@@ -261,15 +282,29 @@ impl Session for CpuSession {
         seed: u64,
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError> {
-        self.source(parameters, of, seed, hypothesis).map(Arc::new)
+        self.with_numbers(of, Purpose::Evaluation, |session| {
+            session.source(parameters, of, seed, hypothesis)
+        })?
+        .map(Arc::new)
     }
 
     fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
-        let own = self.dataset(data)?;
-        let data = own.as_ref().unwrap_or(&self.observed);
         if !self.plan.events.is_empty() {
-            return Ok(None);
+            return self.dataset(data).map(|_| None);
         }
-        Ok(Some(data.saturated_main + data.saturated_constraint))
+        self.with_numbers(data, Purpose::Evaluation, |session| {
+            let own = session.dataset(data)?;
+            let data = own.as_ref().unwrap_or(&session.observed);
+            Ok(Some(data.saturated_main + data.saturated_constraint))
+        })?
+    }
+
+    fn inputs(&self) -> &InputTable {
+        &self.plan.open.table
+    }
+
+    fn pull_back(&self, data: &Data, point: &[f64], along: Option<&[f64]>) -> Result<Pulled, SessionError> {
+        let along = along.map(|along| (along, None));
+        self.derivatives(data, point, along, Order::First, false).map(|made| made.pulled)
     }
 }

@@ -29,7 +29,8 @@ impl TaskKind {
         match task.data.seen {
             Seen::Drawn(_) if releases || searches => Self::DrawnLeft,
             Seen::Drawn(_) => Self::Drawn,
-            Seen::Observed | Seen::Given(_) if releases => Self::GivenLeft,
+            // The kernels read the numbers that were compiled.
+            Seen::Observed | Seen::Given(_) if releases || task.data.yields.is_some() => Self::GivenLeft,
             Seen::Observed | Seen::Given(_) => Self::Given,
         }
     }

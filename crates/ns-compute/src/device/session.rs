@@ -331,6 +331,10 @@ impl Session for GpuSession {
         points: &[f64],
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
+        // The kernels read the numbers that were compiled.
+        if data.yields.is_some() {
+            return self.cpu.evaluate(data, points, request);
+        }
         self.evaluate_points(data, points, request)
     }
 
@@ -345,6 +349,9 @@ impl Session for GpuSession {
         seed: u64,
         hypothesis: u8,
     ) -> Result<Arc<ToySource>, SessionError> {
+        if of.yields.is_some() {
+            return self.cpu.toy_source(parameters, of, seed, hypothesis);
+        }
         if let Some(known) = self.sources.find(|known| is_of(known, parameters, seed, hypothesis)) {
             return Ok(known);
         }

@@ -20,6 +20,7 @@ mod kernels;
 mod leaf;
 mod program;
 mod sample;
+mod shapes;
 mod sources;
 mod special;
 mod sums;
@@ -28,4 +29,5 @@ mod term;
 
 pub(crate) use crew::Crew;
 pub(crate) use sample::{auxiliary_widths, event_sources};
+pub use shapes::EventShapes;
 pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data};

@@ -258,6 +258,7 @@ fn valley_model(observed: [f64; 2]) -> Model {
         functions: Vec::new(),
         event_channels: Vec::new(),
         penalties: Vec::new(),
+        open: Vec::new(),
         observed: Observations::binned(observed.to_vec(), vec![0.0; 2]),
         warnings: Vec::new(),
     }

@@ -1,10 +1,14 @@
 //! Compiles a `Model` to a `Plan`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use ns_core::{Channel, Constraint, Device, Effect, Execution, Model, ParameterTable, Sample, SessionError};
+use ns_core::{Channel, Constraint, Device, Effect, Execution, Input, Model, ParameterTable, SessionError};
 
 use super::incidence::Incidence;
+use super::numbers::template;
+use super::open::{OpenBlock, OpenNorm, OpenTemplate, OpenTerms, Places, Source};
+use super::policy::edm_tolerance;
 use super::structure::Constraints;
 use super::{Block, LANES, Layout, NormRun, Numbers, Plan, SearchPolicy, Structure, TERM_LANES};
 use crate::events::EventPlan;
@@ -17,6 +21,15 @@ struct NormTerm {
     slot: u32,
     lo: f64,
     hi: f64,
+    /// Where the factors at alpha = -1 and 1 come from, if one of them is an input.
+    open: Option<(Source, Source)>,
+}
+
+/// A compiled model that is not complete yet.
+struct Draft {
+    structure: Structure,
+    numbers: Numbers,
+    open: OpenTerms,
 }
 
 impl Plan {
@@ -24,13 +37,15 @@ impl Plan {
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if the arrays would exceed the memory limit, and
-    /// [`SessionError::NoSuchParameter`], [`SessionError::WrongLength`] or [`SessionError::EventModel`] if the
-    /// model is inconsistent.
+    /// [`SessionError::NoSuchParameter`], [`SessionError::WrongLength`], [`SessionError::Input`] or
+    /// [`SessionError::EventModel`] if the model is inconsistent.
     pub fn compile(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
         check(model, execution)?;
         let n = model.parameters.len();
         let events = EventPlan::new(model)?;
-        let mut plan = Self {
+        let table = model.input_table()?;
+        let places = Places::new(&table);
+        let mut draft = Draft {
             structure: Structure {
                 table: ParameterTable {
                     init: model.parameters.iter().map(|p| p.init).collect(),
@@ -65,31 +80,43 @@ impl Plan {
                 flat: Layout::default(),
             },
             numbers: Numbers::default(),
-            policy: SearchPolicy::new(model),
-            events,
+            open: OpenTerms { table, ..OpenTerms::default() },
         };
         let mut norms = Vec::new();
-        for channel in &model.channels {
-            for sample in &channel.samples {
-                plan.add_block(channel, sample, &mut norms);
+        for (c, channel) in model.channels.iter().enumerate() {
+            for s in 0..channel.samples.len() {
+                draft.add_block((c, channel), s, &places, &mut norms);
             }
         }
-        plan.add_normsys(norms);
-        plan.add_constraints(model);
-        let structure = &mut plan.structure;
+        draft.add_normsys(norms);
+        draft.add_constraints(model);
+        let Draft { mut structure, numbers, mut open } = draft;
+        open.add_widths(model, &structure, &numbers);
         structure.hist_params = structure.hist_param.iter().map(|&p| p as usize).collect();
         structure.hist_params.sort_unstable();
         structure.hist_params.dedup();
         structure.has_kinks = structure.kinked.iter().any(|&k| k);
-        let incidence = Incidence::new(structure);
-        structure.layout = Layout::nested(structure, &incidence);
-        structure.wide = Layout::wide(structure, &incidence);
-        structure.flat = Layout::flat(structure, &incidence);
-        Ok(plan)
+        let incidence = Incidence::new(&structure);
+        structure.layout = Layout::nested(&structure, &incidence);
+        structure.wide = Layout::wide(&structure, &incidence);
+        structure.flat = Layout::flat(&structure, &incidence);
+        let policy = SearchPolicy::new(&structure, &numbers, edm_tolerance(model));
+        let (structure, events, open) = (Arc::new(structure), Arc::new(events), Arc::new(open));
+        Ok(Self { structure, numbers, policy, events, open })
     }
+}
 
-    fn add_block(&mut self, channel: &Channel, sample: &Sample, norms: &mut Vec<NormTerm>) {
-        let Self { structure, numbers, policy, .. } = self;
+impl Draft {
+    /// Adds the sample with index `s` of a channel, which is given with its index.
+    fn add_block(
+        &mut self,
+        (c, channel): (usize, &Channel),
+        s: usize,
+        places: &Places,
+        norms: &mut Vec<NormTerm>,
+    ) {
+        let Some(sample) = channel.samples.get(s) else { return };
+        let Self { structure, numbers, open } = self;
         let (nb, index) = (channel.n_bins, structure.blocks.len());
         let n_lanes = nb.div_ceil(LANES);
         let padded = n_lanes * LANES;
@@ -111,35 +138,54 @@ impl Plan {
         // Templates with an asymmetric part A come first, then those with S alone. Templates equal to the
         // nominal histogram are left out.
         let mut symmetric = Vec::new();
-        for modifier in &sample.modifiers {
+        let nominal_input = Input::Nominal { channel: c, sample: s };
+        let mut opened = OpenBlock {
+            block: index,
+            nominal: places.source(nominal_input, &sample.nominal),
+            templates: Vec::new(),
+        };
+        for (m, modifier) in sample.modifiers.iter().enumerate() {
             match &modifier.effect {
                 Effect::HistoSys { lo, hi } => {
-                    let s: Vec<f64> = lo.iter().zip(hi).map(|(l, h)| 0.5 * (h - l)).collect();
-                    let a: Vec<f64> = (0..nb)
-                        .map(|b| 0.5 * ((hi[b] - sample.nominal[b]) + (lo[b] - sample.nominal[b])))
-                        .collect();
-                    if a.iter().any(|&x| x != 0.0) {
+                    let parts = lo.iter().zip(&sample.nominal).zip(hi);
+                    let (slopes, curves): (Vec<f64>, Vec<f64>) =
+                        parts.map(|((lo, nominal), hi)| template(*lo, *nominal, *hi)).unzip();
+                    let hi_input = Input::HistoHi { channel: c, sample: s, modifier: m };
+                    let lo_input = Input::HistoLo { channel: c, sample: s, modifier: m };
+                    // The asymmetric part of a template that may be replaced is zero at most by chance.
+                    let is_open = places.any(&[nominal_input, hi_input, lo_input]);
+                    if is_open {
+                        opened.templates.push(OpenTemplate {
+                            index: structure.hist_param.len() - hist,
+                            lo: places.source(lo_input, lo),
+                            hi: places.source(hi_input, hi),
+                        });
+                    }
+                    if is_open || curves.iter().any(|&x| x != 0.0) {
                         structure.kinked[modifier.first] |= structure.histosys.has_kink();
-                        policy.asymmetric[modifier.first] = true;
                         structure.hist_param.push(modifier.first as u32);
                         structure.hist_slot.push(slot(modifier.first));
-                        push_padded(&mut numbers.hist_slope, &s, padded);
-                        push_padded(&mut numbers.hist_curve, &a, padded);
-                    } else if s.iter().any(|&x| x != 0.0) {
-                        symmetric.push((modifier.first, s));
+                        push_padded(&mut numbers.hist_slope, &slopes, padded);
+                        push_padded(&mut numbers.hist_curve, &curves, padded);
+                    } else if slopes.iter().any(|&x| x != 0.0) {
+                        symmetric.push((modifier.first, slopes));
                     }
                 }
                 Effect::NormSys { lo, hi } => {
-                    if *lo != 1.0 || *hi != 1.0 {
-                        let asymmetric = structure.normsys.is_asymmetric(*lo, *hi);
+                    let hi_input = Input::NormHi { channel: c, sample: s, modifier: m };
+                    let lo_input = Input::NormLo { channel: c, sample: s, modifier: m };
+                    let is_open = places.any(&[hi_input, lo_input]);
+                    if is_open || *lo != 1.0 || *hi != 1.0 {
+                        let asymmetric = is_open || structure.normsys.is_asymmetric(*lo, *hi);
                         structure.kinked[modifier.first] |= asymmetric && structure.normsys.has_kink();
-                        policy.asymmetric[modifier.first] |= asymmetric;
+                        let sources = || (places.source(lo_input, &[*lo]), places.source(hi_input, &[*hi]));
                         norms.push(NormTerm {
                             param: modifier.first,
                             block: index,
                             slot: slot(modifier.first),
                             lo: *lo,
                             hi: *hi,
+                            open: is_open.then(sources),
                         });
                     }
                 }
@@ -157,6 +203,9 @@ impl Plan {
             structure.hist_param.push(param as u32);
             structure.hist_slot.push(slot(param));
             push_padded(&mut numbers.hist_slope, &s, padded);
+        }
+        if opened.nominal.place().is_some() || !opened.templates.is_empty() {
+            open.blocks.push(opened);
         }
         let start = structure.block_params.len();
         structure.block_params.extend_from_slice(&params);
@@ -180,30 +229,26 @@ impl Plan {
     /// Adds the normsys terms sorted by parameter, so that all terms of a run share one alpha and one branch
     /// of the interpolation. Also lists the terms of each block.
     fn add_normsys(&mut self, mut terms: Vec<NormTerm>) {
-        let Self { structure, numbers, .. } = self;
+        let Self { structure, numbers, open } = self;
         terms.sort_by_key(|t| (t.param, t.block));
         let dummy = structure.blocks.len() as u32;
         let mut by_block: Vec<Vec<(u32, u32)>> = vec![Vec::new(); structure.blocks.len()];
         for run in terms.chunk_by(|a, b| a.param == b.param) {
             let start = structure.norm_block.len();
             for term in run {
-                by_block[term.block].push((structure.norm_block.len() as u32, term.slot));
+                let i = structure.norm_block.len();
+                by_block[term.block].push((i as u32, term.slot));
                 structure.norm_block.push(term.block as u32);
-                let coefficients = (structure.normsys.coefficients)(term.lo, term.hi);
-                for (array, c) in numbers.norm_coefficients.iter_mut().zip(coefficients) {
-                    array.push(c);
+                numbers.resize_normsys(i + 1);
+                numbers.set_normsys(i, structure.normsys, term.lo, term.hi);
+                if let Some((lo, hi)) = term.open.clone() {
+                    open.norms.push(OpenNorm { block: term.block, term: i, lo, hi });
                 }
-                numbers.norm_rate_hi.push(structure.normsys.beyond.rate(term.hi));
-                numbers.norm_rate_lo.push(structure.normsys.beyond.rate(term.lo));
             }
             let end = structure.norm_block.len();
             let padded = start + (end - start).div_ceil(TERM_LANES) * TERM_LANES;
             structure.norm_block.resize(padded, dummy);
-            for array in &mut numbers.norm_coefficients {
-                array.resize(padded, 0.0);
-            }
-            numbers.norm_rate_hi.resize(padded, 0.0);
-            numbers.norm_rate_lo.resize(padded, 0.0);
+            numbers.resize_normsys(padded);
             structure.norm_runs.push(NormRun { param: run[0].param, start, end: padded });
         }
         for (block, list) in structure.blocks.iter_mut().zip(&by_block) {
@@ -224,8 +269,7 @@ impl Plan {
                 Constraint::Gaussian { sigma, aux } => {
                     structure.gaussian.param.push(index);
                     structure.gaussian.aux.push(aux);
-                    numbers.inverse_sigma.push(1.0 / sigma);
-                    numbers.gaussian_constant += (sigma * (2.0 * std::f64::consts::PI).sqrt()).ln();
+                    numbers.sigma.push(sigma);
                 }
                 Constraint::Poisson { tau, aux } => {
                     structure.poisson.param.push(index);
@@ -234,6 +278,7 @@ impl Plan {
                 }
             }
         }
+        numbers.finish_gaussian();
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It has three parts: [`Structure`] describes which parameter acts on which sample and bin, [`Numbers`] by
 //! how much, and [`SearchPolicy`] for which parameters the optimiser looks for further minima. The likelihood
-//! depends on the first two alone.
+//! depends on the first two alone. [`OpenTerms`] says which of the numbers data may replace.
 
 mod compile;
 mod count;
@@ -10,14 +10,18 @@ mod incidence;
 mod layout;
 mod nonlinearity;
 mod numbers;
+mod open;
 mod policy;
 mod structure;
+
+use std::sync::Arc;
 
 use crate::events::EventPlan;
 
 pub(crate) use layout::{Component, CurvatureSlot, Layout};
 pub(crate) use nonlinearity::Nonlinearity;
 pub(crate) use numbers::Numbers;
+pub(crate) use open::OpenTerms;
 pub(crate) use policy::{EDM_TOLERANCE, SearchPolicy};
 pub(crate) use structure::{Block, NormRun, Structure};
 
@@ -38,11 +42,13 @@ pub(crate) struct Template {
 /// A compiled model. Data are not part of it.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    pub(crate) structure: Structure,
+    pub(crate) structure: Arc<Structure>,
     pub(crate) numbers: Numbers,
     pub(crate) policy: SearchPolicy,
     /// Event channels and penalties.
-    pub(crate) events: EventPlan,
+    pub(crate) events: Arc<EventPlan>,
+    /// Numbers that data may replace.
+    pub(crate) open: Arc<OpenTerms>,
 }
 
 impl Plan {
@@ -50,6 +56,17 @@ impl Plan {
     #[must_use]
     pub fn has_event_terms(&self) -> bool {
         !self.events.is_empty()
+    }
+
+    /// Replaces the numbers of all inputs by `values`, which [`OpenTerms::check`] has accepted. What guides the
+    /// optimiser is left as it is; see [`Self::judge`].
+    pub(crate) fn replace(&mut self, values: &[f64]) {
+        self.open.write(&self.structure, values, &mut self.numbers);
+    }
+
+    /// Judges again where to look for further minima, after numbers were replaced.
+    pub(crate) fn judge(&mut self) {
+        self.policy = SearchPolicy::new(&self.structure, &self.numbers, self.policy.edm_tolerance);
     }
 
     /// Returns the number of parameters.

@@ -3,9 +3,9 @@
 //! The asymmetric part of an effect, `(hi + lo)/2 - nominal`, can cause second minima. Without it, the
 //! likelihood along a parameter is nearly a parabola.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use ns_core::{Effect, Model};
+use super::{Block, LANES, Numbers, Structure};
 
 /// Smallest asymmetric part of a parameter's effect, summed over bins in units of the statistical error, with
 /// which a second minimum along the parameter is possible. A second minimum needs negative curvature from the
@@ -28,36 +28,43 @@ pub(crate) struct Nonlinearity {
 }
 
 impl Nonlinearity {
-    pub(super) fn new(model: &Model) -> Self {
-        let n = model.parameters.len();
+    pub(super) fn new(structure: &Structure, numbers: &Numbers) -> Self {
+        let n = structure.table.init.len();
         let mut amount = vec![0.0; n];
         let mut shifts: Vec<Vec<(u32, f64)>> = vec![Vec::new(); n];
-        let mut by_parameter: HashMap<usize, Vec<f64>> = HashMap::new();
-        for channel in &model.channels {
+        // The asymmetric part of each parameter in each bin of a channel.
+        let mut by_parameter: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for channel in structure.blocks.chunk_by(|a, b| a.bin == b.bin) {
+            let Some(Block { bin: first_bin, n_bins, .. }) = channel.first() else { continue };
             by_parameter.clear();
-            let mut total = vec![0.0; channel.n_bins];
-            for sample in &channel.samples {
-                for (t, x) in total.iter_mut().zip(&sample.nominal) {
+            let mut total = vec![0.0; *n_bins];
+            for block in channel {
+                let nominal = &numbers.nominal[block.cell..block.cell + n_bins];
+                for (t, x) in total.iter_mut().zip(nominal) {
                     *t += x.abs();
                 }
-                for modifier in &sample.modifiers {
-                    let nominal = &sample.nominal;
-                    let by_bin =
-                        by_parameter.entry(modifier.first).or_insert_with(|| vec![0.0; channel.n_bins]);
-                    for b in 0..channel.n_bins {
-                        by_bin[b] += match &modifier.effect {
-                            Effect::HistoSys { lo, hi } => 0.5 * (hi[b] + lo[b]) - nominal[b],
-                            Effect::NormSys { lo, hi } => (0.5 * (hi + lo) - 1.0) * nominal[b],
-                            _ => 0.0,
-                        };
+                let mut add = |p: u32, parts: &mut dyn Iterator<Item = f64>| {
+                    let by_bin = by_parameter.entry(p as usize).or_insert_with(|| vec![0.0; *n_bins]);
+                    for (to, part) in by_bin.iter_mut().zip(parts) {
+                        *to += part;
                     }
+                };
+                let stride = block.n_lanes * LANES;
+                for (i, &p) in structure.hist_param[block.hist.0..block.hist_curved].iter().enumerate() {
+                    let curve = &numbers.hist_curve[block.curve + i * stride..][..*n_bins];
+                    add(p, &mut curve.iter().copied());
+                }
+                for i in block.norm.0..block.norm.1 {
+                    let (term, slot) = (structure.norm_of_block[i] as usize, structure.norm_slot[i] as usize);
+                    let bend = 0.5 * (numbers.norm_hi[term] + numbers.norm_lo[term]) - 1.0;
+                    let p = structure.block_params[block.params.0 + slot];
+                    add(p, &mut nominal.iter().map(|x| bend * x));
                 }
             }
-            // Each parameter and each bin has its own sum, so the sums do not depend on the order of the map.
             for (&p, by_bin) in &by_parameter {
                 amount[p] += by_bin.iter().zip(&total).map(|(s, t)| s.abs() / t.max(1.0).sqrt()).sum::<f64>();
                 let bins = by_bin.iter().enumerate().filter(|(_, s)| **s != 0.0);
-                shifts[p].extend(bins.map(|(b, s)| ((channel.first_bin + b) as u32, *s)));
+                shifts[p].extend(bins.map(|(b, s)| ((first_bin + b) as u32, *s)));
             }
         }
         let mut nonlinearity = Self { amount, ..Self::default() };

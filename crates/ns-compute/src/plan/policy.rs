@@ -3,7 +3,7 @@
 
 use ns_core::{Constraint, Effect, Model, Sample};
 
-use super::Nonlinearity;
+use super::{LANES, Nonlinearity, Numbers, Structure};
 
 /// Largest EDM (estimated distance to the minimum, in units of `-ln L`) of a certified minimum.
 pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
@@ -27,7 +27,8 @@ fn multiplies_free_factors(model: &Model) -> bool {
     model.channels.iter().flat_map(|channel| &channel.samples).any(multiplies)
 }
 
-/// Which parameters can have further minima, and how small the EDM of a certified minimum must be.
+/// Which parameters can have further minima, and how small the EDM of a certified minimum must be. All but the
+/// EDM follows from the numbers of the model, so that it is judged again where data replace them.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchPolicy {
     /// Whether each parameter has an asymmetric effect: a second minimum may lie at its opposite sign.
@@ -43,17 +44,39 @@ pub(crate) struct SearchPolicy {
     pub(crate) edm_tolerance: f64,
 }
 
+/// Returns the largest EDM of a certified minimum if it is measured with a metric from another point.
+pub(super) fn edm_tolerance(model: &Model) -> f64 {
+    if multiplies_free_factors(model) { EDM_OF_PRODUCTS } else { EDM_TOLERANCE }
+}
+
 impl SearchPolicy {
-    /// Returns the policy for `model`. The flags `asymmetric` are set later, when the terms are compiled.
-    pub(super) fn new(model: &Model) -> Self {
-        let n = model.parameters.len();
-        let nonlinearity = Nonlinearity::new(model);
+    /// Returns the policy for these numbers.
+    pub(super) fn new(structure: &Structure, numbers: &Numbers, edm_tolerance: f64) -> Self {
+        let n = structure.table.init.len();
+        let nonlinearity = Nonlinearity::new(structure, numbers);
         Self {
-            asymmetric: vec![false; n],
+            asymmetric: asymmetric(structure, numbers),
             nonlinear: (0..n).map(|p| nonlinearity.is_nonlinear(p)).collect(),
             strongly_nonlinear: nonlinearity.is_strong(),
             nonlinearity,
-            edm_tolerance: if multiplies_free_factors(model) { EDM_OF_PRODUCTS } else { EDM_TOLERANCE },
+            edm_tolerance,
         }
     }
+}
+
+/// Returns whether each parameter has an asymmetric effect.
+fn asymmetric(structure: &Structure, numbers: &Numbers) -> Vec<bool> {
+    let mut asymmetric = vec![false; structure.table.init.len()];
+    for block in &structure.blocks {
+        let stride = block.n_lanes * LANES;
+        for (i, &p) in structure.hist_param[block.hist.0..block.hist_curved].iter().enumerate() {
+            let curve = &numbers.hist_curve[block.curve + i * stride..][..block.n_bins];
+            asymmetric[p as usize] |= curve.iter().any(|&a| a != 0.0);
+        }
+    }
+    for run in &structure.norm_runs {
+        let terms = numbers.norm_lo[run.start..run.end].iter().zip(&numbers.norm_hi[run.start..run.end]);
+        asymmetric[run.param] |= terms.into_iter().any(|(&lo, &hi)| structure.normsys.is_asymmetric(lo, hi));
+    }
+    asymmetric
 }

@@ -39,6 +39,13 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
     let index = |index: usize| {
         if index < n { Ok(()) } else { Err(SessionError::NoSuchParameter { index, n_parameters: n }) }
     };
+    if let Some(yields) = &task.data.yields {
+        plan.open.check(&yields.values)?;
+        if matches!(task.data.seen, Seen::Drawn(_)) {
+            let remedy = "toys are fitted with the numbers of the model; replace them in the workspace";
+            return Err(SessionError::ForeignData { remedy });
+        }
+    }
     match &task.data.seen {
         Seen::Given(data) => check_data(plan, data)?,
         Seen::Drawn(drawn) => {

@@ -338,6 +338,7 @@ pub(crate) fn model(
         functions: Vec::new(),
         event_channels,
         penalties: Vec::new(),
+        open: Vec::new(),
         observed: Observations {
             main: Vec::new(),
             aux: Vec::new(),

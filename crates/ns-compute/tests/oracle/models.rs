@@ -147,6 +147,7 @@ pub(super) fn random_model(seed: u64) -> Model {
         functions: Vec::new(),
         event_channels: Vec::new(),
         penalties: Vec::new(),
+        open: Vec::new(),
         observed: Observations::binned(main, aux),
         warnings: Vec::new(),
     }

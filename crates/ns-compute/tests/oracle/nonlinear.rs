@@ -61,6 +61,7 @@ pub(super) fn model() -> Model {
         functions: Vec::new(),
         event_channels: Vec::new(),
         penalties: Vec::new(),
+        open: Vec::new(),
         observed: Observations::binned(counts, vec![0.0; NONLINEAR_BINS]),
         warnings: Vec::new(),
     }

@@ -203,6 +203,7 @@ mod tests {
             functions: Vec::new(),
             event_channels: Vec::new(),
             penalties: Vec::new(),
+            open: Vec::new(),
             observed: Observations::default(),
             warnings: Vec::new(),
         }

@@ -93,8 +93,8 @@ impl Subject<'_> {
     }
 }
 
-/// Largest number of free parameters of a model with kinks whose ranking is quick.
-const LARGE_MODEL: usize = 40;
+/// Largest number of free parameters of a model whose limits and ranking are quick.
+const QUICK_MODEL: usize = 30;
 
 /// How many of the properties are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +102,8 @@ pub enum Depth {
     /// Every property.
     Whole,
     /// A part that depends on the index of the model: a test of one of two values, two of the six limits, and
-    /// one other analysis. Of large models with kinks, whose rankings take seconds, only every fourth gets its
-    /// ranking.
+    /// one other analysis. Of models with more free parameters than [`QUICK_MODEL`], every second gets its
+    /// limits; of those with kinks, whose fits take seconds, every fourth gets its limits and its ranking.
     Part,
 }
 
@@ -201,15 +201,19 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
         intervals::uncertainties(&mut subject);
         intervals::scan(&mut subject);
     }
-    let slow = subject.model.interpolation.has_kinks() && free.len() > LARGE_MODEL;
-    if turn(2) && (depth == Depth::Whole || !slow || turns.index.is_multiple_of(4)) {
+    let kinks = subject.model.interpolation.has_kinks();
+    let of_large =
+        |n: u64| depth == Depth::Whole || free.len() <= QUICK_MODEL || turns.index.is_multiple_of(n);
+    if turn(2) && (!kinks || of_large(4)) {
         intervals::ranking(&mut subject);
     }
     tests::hypotest(&mut subject, turns);
     if turn(3) {
         tests::significance(&mut subject);
     }
-    tests::limit(&mut subject, turns);
+    if of_large(if kinks { 4 } else { 2 }) {
+        tests::limit(&mut subject, turns);
+    }
     let Subject { mut report, reference, .. } = subject;
     let negative_yield = reference.negative_yield;
     report.looked.extend(std::iter::repeat_n("the thorough search misses nothing", reference.n_fits));

@@ -96,6 +96,7 @@ pub fn draw(index: u64) -> Model {
     };
     let sets = |p: &Parameter, i: usize| ParameterSet { name: p.name.clone(), range: i..i + 1, scalar: true };
     let model = Model {
+        open: Vec::new(),
         measurement: "random".to_owned(),
         parameter_sets: parts.parameters.iter().enumerate().map(|(i, p)| sets(p, i)).collect(),
         parameters: parts.parameters,

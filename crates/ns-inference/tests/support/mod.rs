@@ -239,6 +239,7 @@ pub fn model(mu_bounds: (f64, f64)) -> Model {
         functions: Vec::new(),
         event_channels: Vec::new(),
         penalties: Vec::new(),
+        open: Vec::new(),
         observed: Observations::binned(vec![0.0, 0.0], vec![0.0]),
         warnings: Vec::new(),
     }

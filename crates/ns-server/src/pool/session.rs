@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use ns_core::{
-    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, FitTask, LeftToCpu, OutcomeParts,
-    ParameterTable, Session, SessionError, Sink, TaskOutcome, ToySource,
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, FitTask, InputTable, LeftToCpu,
+    OutcomeParts, ParameterTable, Pulled, Session, SessionError, Sink, TaskOutcome, ToySource,
 };
 
 use super::queue::{Failure, Piece, Reply};
@@ -168,6 +168,14 @@ impl Session for PooledSession {
         combinations: &[Vec<(usize, f64)>],
     ) -> Result<Option<Vec<f64>>, SessionError> {
         self.inner.combined_variances(data, point, free, combinations)
+    }
+
+    fn inputs(&self) -> &InputTable {
+        self.inner.inputs()
+    }
+
+    fn pull_back(&self, data: &Data, point: &[f64], along: Option<&[f64]>) -> Result<Pulled, SessionError> {
+        self.inner.pull_back(data, point, along)
     }
 
     fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {

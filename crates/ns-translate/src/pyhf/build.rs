@@ -55,6 +55,7 @@ pub(crate) fn build(
         functions: Vec::new(),
         event_channels: Vec::new(),
         penalties: Vec::new(),
+        open: Vec::new(),
         observed: Observations::binned(main, parameters.auxdata),
         warnings: report.warnings().map(super::Problem::paragraph).collect(),
     }

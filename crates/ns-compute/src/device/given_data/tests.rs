@@ -158,6 +158,7 @@ fn model_of(parameters: Vec<Parameter>, channels: Vec<Vec<Sample>>, main: Vec<f6
         functions: Vec::new(),
         event_channels: Vec::new(),
         penalties: Vec::new(),
+        open: Vec::new(),
         observed: Observations::binned(main, aux),
         warnings: Vec::new(),
     }

@@ -10,6 +10,7 @@ pub(super) const CODE: Normsys = Normsys {
     inside: 0.0,
     beyond: Beyond::Linear,
     coefficients: code6::coefficients,
+    coefficients_of_jets: code6::coefficients,
     // Operations of the factor, the product over terms, and the gradient.
     operations: 8,
 };

@@ -10,6 +10,7 @@ pub(super) const CODE: Normsys = Normsys {
     inside: 0.0,
     beyond: Beyond::Exponential,
     coefficients: code4::coefficients,
+    coefficients_of_jets: code4::coefficients,
     // Operations of a term in the exponent, and of the gradient.
     operations: 6,
 };

@@ -4,6 +4,7 @@
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys};
+use crate::pull::Number;
 
 /// Properties of code4.
 pub(super) const CODE: Normsys = Normsys {
@@ -11,6 +12,7 @@ pub(super) const CODE: Normsys = Normsys {
     inside: 1.0,
     beyond: Beyond::Exponential,
     coefficients,
+    coefficients_of_jets: coefficients,
     // Operations of value and slope of a polynomial of degree six, the product over terms, and the gradient.
     operations: 28,
 };
@@ -20,20 +22,25 @@ pub(super) const CODE: Normsys = Normsys {
 ///
 /// Solved by splitting into even and odd parts at `alpha = 1`: with
 /// `E = (up + down)/2` and `O = (up - down)/2` for value, slope and curvature.
-pub(super) fn coefficients(lo: f64, hi: f64) -> [f64; 6] {
+pub(super) fn coefficients<T: Number>(lo: T, hi: T) -> [T; 6] {
     let (log_hi, log_lo) = (hi.ln(), lo.ln());
+    let (one, half) = (T::splat(1.0), T::splat(0.5));
     // Value (minus 1), first and second derivative at +1 and, mirrored, at -1.
-    let (v_up, d_up, s_up) = (hi - 1.0, hi * log_hi, hi * log_hi * log_hi);
-    let (v_dn, d_dn, s_dn) = (lo - 1.0, -lo * log_lo, lo * log_lo * log_lo);
+    let (v_up, d_up, s_up) = (hi.sub(one), hi.mul(log_hi), hi.mul(log_hi).mul(log_hi));
+    let (v_dn, d_dn, s_dn) = (lo.sub(one), T::splat(0.0).sub(lo.mul(log_lo)), lo.mul(log_lo).mul(log_lo));
+    let sum = |factors: [f64; 3], [v, d, s]: [T; 3]| {
+        let [a, b, c] = factors.map(T::splat);
+        a.mul(v).add(b.mul(d)).add(c.mul(s))
+    };
     // Even part c2 + c4 + c6 = v, 2 c2 + 4 c4 + 6 c6 = d, 2 c2 + 12 c4 + 30 c6 = s.
-    let (v, d, s) = (0.5 * (v_up + v_dn), 0.5 * (d_up - d_dn), 0.5 * (s_up + s_dn));
-    let c6 = v - 0.625 * d + 0.125 * s;
-    let c4 = -3.0 * v + 1.75 * d - 0.25 * s;
-    let c2 = 3.0 * v - 1.125 * d + 0.125 * s;
+    let even = [half.mul(v_up.add(v_dn)), half.mul(d_up.sub(d_dn)), half.mul(s_up.add(s_dn))];
+    let c6 = sum([1.0, -0.625, 0.125], even);
+    let c4 = sum([-3.0, 1.75, -0.25], even);
+    let c2 = sum([3.0, -1.125, 0.125], even);
     // Odd part c1 + c3 + c5 = v, c1 + 3 c3 + 5 c5 = d, 6 c3 + 20 c5 = s.
-    let (v, d, s) = (0.5 * (v_up - v_dn), 0.5 * (d_up + d_dn), 0.5 * (s_up - s_dn));
-    let c5 = 0.375 * v - 0.375 * d + 0.125 * s;
-    let c3 = -1.25 * v + 1.25 * d - 0.25 * s;
-    let c1 = 1.875 * v - 0.875 * d + 0.125 * s;
+    let odd = [half.mul(v_up.sub(v_dn)), half.mul(d_up.add(d_dn)), half.mul(s_up.sub(s_dn))];
+    let c5 = sum([0.375, -0.375, 0.125], odd);
+    let c3 = sum([-1.25, 1.25, -0.25], odd);
+    let c1 = sum([1.875, -0.875, 0.125], odd);
     [c1, c2, c3, c4, c5, c6]
 }

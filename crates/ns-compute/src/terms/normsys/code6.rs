@@ -3,14 +3,23 @@
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys};
+use crate::pull::Number;
 
 /// Properties of code6.
-pub(super) const CODE: Normsys =
-    Normsys { code: NormsysCode::Code6, inside: 1.0, beyond: Beyond::Linear, coefficients, operations: 28 };
+pub(super) const CODE: Normsys = Normsys {
+    code: NormsysCode::Code6,
+    inside: 1.0,
+    beyond: Beyond::Linear,
+    coefficients,
+    coefficients_of_jets: coefficients,
+    operations: 28,
+};
 
 /// Returns the coefficients of `1 + alpha S + f(alpha) A` with `S = (hi - lo)/2`, `A = (hi + lo)/2 - 1` and
 /// `f` of histosys code4p, so that value and the first two derivatives match the lines at 1 and -1.
-pub(super) fn coefficients(lo: f64, hi: f64) -> [f64; 6] {
-    let (s, a) = (0.5 * (hi - lo), 0.5 * ((hi - 1.0) + (lo - 1.0)));
-    [s, 1.875 * a, 0.0, -1.25 * a, 0.0, 0.375 * a]
+pub(super) fn coefficients<T: Number>(lo: T, hi: T) -> [T; 6] {
+    let (one, half, zero) = (T::splat(1.0), T::splat(0.5), T::splat(0.0));
+    let (s, a) = (half.mul(hi.sub(lo)), half.mul(hi.sub(one).add(lo.sub(one))));
+    let times = |factor| T::splat(factor).mul(a);
+    [s, times(1.875), zero, times(-1.25), zero, times(0.375)]
 }

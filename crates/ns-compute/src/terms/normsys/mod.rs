@@ -17,6 +17,7 @@ mod tests;
 
 use ns_core::NormsysCode;
 
+use crate::pull::{Jet, Number};
 use crate::simd::{MulAdd, Vector};
 pub(crate) use polynomial::{second, value_and_slope};
 
@@ -33,6 +34,9 @@ pub(crate) struct Normsys {
     /// Returns the coefficients of `alpha` to `alpha^6`, given the factors at -1 and 1. A code without
     /// polynomial has those of the smooth code that replaces it in some descents on devices.
     pub(crate) coefficients: fn(lo: f64, hi: f64) -> [f64; 6],
+    /// Returns the same coefficients of factors that carry derivatives. Each coefficient is the sum of a
+    /// function of `lo` and a function of `hi`.
+    pub(crate) coefficients_of_jets: fn(lo: Jet, hi: Jet) -> [Jet; 6],
     /// Number of floating-point operations of one factor and its part of the gradient.
     pub(crate) operations: usize,
 }
@@ -93,6 +97,33 @@ impl Beyond {
         match self {
             Self::Exponential => exponential::rate(factor),
             Self::Linear => linear::rate(factor),
+        }
+    }
+
+    /// Returns the rate as [`Self::rate`] does, for factors that carry derivatives.
+    #[inline(always)]
+    pub(crate) fn rate_of<T: Number>(self, factor: T) -> T {
+        match self {
+            Self::Exponential => factor.ln(),
+            Self::Linear => factor.sub(T::splat(1.0)),
+        }
+    }
+
+    /// Returns the factor at the distance `size`, for numbers that carry derivatives.
+    #[inline(always)]
+    pub(crate) fn at<T: Number>(self, size: T, rate: T) -> T {
+        match self {
+            Self::Exponential => size.mul(rate).exp(),
+            Self::Linear => linear::value(size, rate),
+        }
+    }
+
+    /// Returns the derivative of the factor `value` at the distance `size` by the factor at distance 1.
+    #[inline(always)]
+    pub(crate) fn by_factor<T: Number>(self, size: T, factor: T, value: T) -> T {
+        match self {
+            Self::Exponential => size.mul(value).div(factor),
+            Self::Linear => size,
         }
     }
 

@@ -3,7 +3,7 @@
 use ns_core::random::constants::FRACTION_BITS;
 
 use crate::shared_constants::{DEVIANCE_TERMS, HALF_ROOT_BITS, LN2_HIGH, LN2_LOW, ONE_BITS};
-use crate::simd::MulAdd;
+use crate::simd::{MulAdd, Vector};
 
 /// Returns `lambda - n ln(lambda) - (n - n ln n)` for `n > 0` and `lambda > 0`. It is zero at `lambda = n`
 /// and positive elsewhere, with a relative error of a few units in the last place.
@@ -38,9 +38,9 @@ pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
 /// Returns first and second derivative of the Poisson term by `lambda`, for `n > 0`: `1 - n/lambda` and
 /// `n/lambda^2`.
 #[inline(always)]
-pub(crate) fn deviance_derivatives(lambda: f64, n: f64) -> (f64, f64) {
-    let inverse = 1.0 / lambda;
-    ((lambda - n) * inverse, n * inverse * inverse)
+pub(crate) fn deviance_derivatives<V: Vector>(lambda: V, n: V) -> (V, V) {
+    let inverse = V::splat(1.0).div(lambda);
+    (lambda.sub(n).mul(inverse), n.mul(inverse).mul(inverse))
 }
 
 #[cfg(test)]

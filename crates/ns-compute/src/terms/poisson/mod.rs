@@ -7,7 +7,7 @@ mod saturated;
 use crate::simd::MulAdd;
 use deviance::deviance;
 pub(crate) use deviance::deviance_derivatives;
-pub(crate) use saturated::saturated;
+pub(crate) use saturated::{log_factorial_slope, saturated};
 
 /// The term of one bin, and operands by which one can divide.
 #[derive(Debug, Clone, Copy)]

@@ -28,9 +28,41 @@ fn stirling(n: f64) -> f64 {
     }
 }
 
+/// Returns the derivative of `ln Gamma(n+1)` for real `n >= 0`, the digamma function of `n + 1`: its asymptotic
+/// series (Abramowitz and Stegun 6.3.18) beyond 12, and `psi(x) = psi(x + 1) - 1/x` below.
+pub(crate) fn log_factorial_slope(n: f64) -> f64 {
+    let (mut x, mut below) = (n + 1.0, 0.0);
+    while x < 12.0 {
+        below += 1.0 / x;
+        x += 1.0;
+    }
+    let i = 1.0 / (x * x);
+    let series = i
+        * (1.0 / 12.0
+            - i * (1.0 / 120.0
+                - i * (1.0 / 252.0 - i * (1.0 / 240.0 - i * (1.0 / 132.0 - i * 691.0 / 32760.0)))));
+    x.ln() - 0.5 / x - series - below
+}
+
 #[cfg(test)]
 mod tests {
-    use super::saturated;
+    use super::{log_factorial_slope, saturated};
+
+    #[test]
+    fn the_slope_of_the_factorial_is_the_digamma_function() {
+        // scipy.special.digamma(n + 1)
+        for (n, want) in [
+            (0.0, -0.577_215_664_901_532_9),
+            (0.5, 0.036_489_973_978_576_52),
+            (3.0, 1.256_117_668_431_800_5),
+            (11.0, 2.442_661_679_975_912_5),
+            (57.25, 4.056_135_842_265_425),
+            (1e6, 13.815_511_057_964_19),
+        ] {
+            let got = log_factorial_slope(n);
+            assert!((got - want).abs() < 1e-14 * (1.0 + want.abs()), "{n}: {got}");
+        }
+    }
 
     #[test]
     fn the_saturated_constant_joins_smoothly() {

@@ -191,6 +191,7 @@ impl Builder<'_, '_> {
             functions: self.functions,
             event_channels: self.channels,
             penalties,
+            open: Vec::new(),
             observed: Observations { main, aux, events: self.tables },
             warnings: self.report.warnings().map(Problem::paragraph).collect(),
         };

@@ -1,0 +1,181 @@
+//! Derivatives by inputs and data, and solutions of linear systems with the exact Hessian.
+
+use std::sync::PoisonError;
+
+use ns_core::{Data, Pulled, Seen, SessionError};
+
+use super::replaced::Purpose;
+use super::{CpuSession, put, take};
+use crate::curvature::{Factored, Point, assemble, factor, solve};
+use crate::eval::{Dataset, forward, likelihood};
+use crate::pull::{Jet, Ray, Sweep, of_expected, of_likelihood};
+use crate::task::{check_data, finite, length};
+
+/// Working memory of derivatives.
+#[derive(Default)]
+pub(crate) struct Sweeps {
+    pub(crate) plain: Sweep<f64>,
+    pub(crate) jets: Sweep<Jet>,
+}
+
+/// Derivatives of `-ln L`, or of a derivative of it along a direction, by all it depends on.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Derivatives {
+    /// By the parameters.
+    pub parameters: Vec<f64>,
+    /// By the inputs, the main counts and the auxiliary data.
+    pub pulled: Pulled,
+}
+
+/// Which derivatives along a direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    First,
+    Second,
+}
+
+impl CpuSession {
+    /// Returns the derivatives of `-ln L` at `theta` by everything. With `along` (a direction of the parameters
+    /// and one of the inputs), returns those of the first or second derivative of `-ln L` along it; second ones
+    /// along parameters alone.
+    pub(crate) fn derivatives(
+        &self,
+        data: &Data,
+        theta: &[f64],
+        along: Option<(&[f64], Option<&[f64]>)>,
+        order: Order,
+        parameters: bool,
+    ) -> Result<Derivatives, SessionError> {
+        self.can_differentiate(theta)?;
+        self.with_numbers(data, Purpose::Evaluation, |session| {
+            let (plan, n) = (&session.plan, session.plan.n_parameters());
+            let observations = match &data.seen {
+                Seen::Observed => (&session.observed.main[..], &session.observed.aux[..]),
+                Seen::Given(given) => {
+                    check_data(plan, given)?;
+                    (&given.main[..], &given.aux[..])
+                }
+                Seen::Drawn(_) => return Err(SessionError::ForeignData { remedy: "give counts per bin" }),
+            };
+            let mut sweeps = session.take_sweeps();
+            let made = match along {
+                None => {
+                    let ray = Ray { theta, along: None, numbers: None };
+                    of_likelihood(plan, ray, observations, parameters, &mut sweeps.plain);
+                    collected(&sweeps.plain, parameters, |&x| x)
+                }
+                Some((direction, inputs)) => {
+                    length("the direction", direction.len(), n)?;
+                    finite("direction", direction)?;
+                    let numbers = match inputs {
+                        Some(inputs) => {
+                            length("the direction of yields", inputs.len(), plan.open.table.len())?;
+                            finite("direction of yields", inputs)?;
+                            Some(plan.open.direction(&plan.structure, inputs, &plan.numbers))
+                        }
+                        None => None,
+                    };
+                    let ray = Ray { theta, along: Some(direction), numbers: numbers.as_ref() };
+                    of_likelihood(plan, ray, observations, parameters, &mut sweeps.jets);
+                    let part = |jet: &Jet| if order == Order::First { jet.first } else { jet.second };
+                    collected(&sweeps.jets, parameters, part)
+                }
+            };
+            session.put_sweeps(sweeps);
+            Ok(made)
+        })?
+    }
+
+    /// Returns the derivatives, by parameters and inputs, of the sum of all expected data, each multiplied by
+    /// its number in `main` or `aux`.
+    pub(crate) fn expected_derivatives(
+        &self,
+        of: &Data,
+        theta: &[f64],
+        main: &[f64],
+        aux: &[f64],
+    ) -> Result<Derivatives, SessionError> {
+        self.can_differentiate(theta)?;
+        length("the factors of main data", main.len(), self.plan.n_bins())?;
+        length("the factors of auxiliary data", aux.len(), self.plan.n_aux())?;
+        self.with_numbers(of, Purpose::Evaluation, |session| {
+            let mut sweeps = session.take_sweeps();
+            of_expected(&session.plan, theta, (main, aux), &mut sweeps.plain);
+            let (parameters, yields) = (sweeps.plain.by_parameters.clone(), sweeps.plain.by_inputs.clone());
+            session.put_sweeps(sweeps);
+            Derivatives { parameters, pulled: Pulled { yields, ..Pulled::default() } }
+        })
+    }
+
+    /// Solves `H x = b` with the exact Hessian `H` of `-ln L` at `theta` over the parameters that are `free`, for
+    /// each of `sides`. Elements of fixed parameters are 0. Returns `None` if `H` is not positive definite.
+    pub(crate) fn solve_hessian(
+        &self,
+        data: &Data,
+        theta: &[f64],
+        free: &[bool],
+        sides: &[&[f64]],
+    ) -> Result<Option<Vec<Vec<f64>>>, SessionError> {
+        let n = self.plan.n_parameters();
+        length("the point", theta.len(), n)?;
+        length("the list of free parameters", free.len(), n)?;
+        finite("point", theta)?;
+        self.with_numbers(data, Purpose::Evaluation, |session| {
+            let plan = &session.plan;
+            let own: Option<Dataset> = session.dataset(data)?;
+            let data = own.as_ref().unwrap_or(&session.observed);
+            let mut worker = take(&session.workers, plan);
+            forward(session.level, plan, theta, &mut worker.scratch);
+            likelihood(session.level, plan, theta, data, 0.0, &mut worker.scratch);
+            let side = vec![0.0; n];
+            let point = Point { theta, data, active: free, side: &side, exactness: 1.0, damping: 0.0 };
+            let (layout, curvature) = (&plan.structure.layout, &mut worker.curvature);
+            assemble(session.level, plan, layout, point, &mut worker.scratch, curvature);
+            let mut solutions = None;
+            if let Factored::Positive { .. } = factor(session.level, layout, curvature) {
+                let mut right = vec![0.0; n];
+                solutions = Some(
+                    sides
+                        .iter()
+                        .map(|side| {
+                            for ((to, &from), &free) in right.iter_mut().zip(*side).zip(free) {
+                                *to = if free { from } else { 0.0 };
+                            }
+                            let mut x = vec![0.0; n];
+                            solve(session.level, layout, curvature, &right, &mut x);
+                            x
+                        })
+                        .collect(),
+                );
+            }
+            put(&session.workers, worker);
+            Ok(solutions)
+        })?
+    }
+
+    fn can_differentiate(&self, theta: &[f64]) -> Result<(), SessionError> {
+        if !self.plan.events.is_empty() {
+            let remedy = "derivatives by inputs exist for binned models";
+            return Err(SessionError::ForeignData { remedy });
+        }
+        length("the point", theta.len(), self.plan.n_parameters())?;
+        finite("point", theta)
+    }
+
+    fn take_sweeps(&self) -> Sweeps {
+        self.sweeps.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn put_sweeps(&self, sweeps: Sweeps) {
+        self.sweeps.lock().unwrap_or_else(PoisonError::into_inner).push(sweeps);
+    }
+}
+
+/// Copies the derivatives of a sweep.
+fn collected<T>(sweep: &Sweep<T>, parameters: bool, part: impl Fn(&T) -> f64) -> Derivatives {
+    let all = |array: &[T]| array.iter().map(&part).collect();
+    Derivatives {
+        parameters: if parameters { all(&sweep.by_parameters) } else { Vec::new() },
+        pulled: Pulled { yields: all(&sweep.by_inputs), main: all(&sweep.by_main), aux: all(&sweep.by_aux) },
+    }
+}

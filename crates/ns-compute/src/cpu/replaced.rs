@@ -1,0 +1,87 @@
+//! Sessions whose numbers are replaced: copies of the compiled model, which are kept and written anew for each
+//! task.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ns_core::{Data, SessionError, Yields};
+
+use super::CpuSession;
+use crate::eval::Dataset;
+use crate::plan::Plan;
+
+/// Copies that no thread uses now.
+pub(super) type ReplacedShelf = Arc<Mutex<Vec<CpuSession>>>;
+
+/// What the numbers are replaced for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Fits, which look for further minima where these numbers make them likely.
+    Fits,
+    /// Evaluations.
+    Evaluation,
+}
+
+impl CpuSession {
+    /// Calls `work` with the session whose numbers are those of `data`: this one, unless the data replace some.
+    ///
+    /// # Errors
+    /// If the numbers do not suit the inputs of the model.
+    pub(crate) fn with_numbers<R>(
+        &self,
+        data: &Data,
+        purpose: Purpose,
+        work: impl FnOnce(&Self) -> R,
+    ) -> Result<R, SessionError> {
+        let Some(yields) = data.yields.as_deref() else { return Ok(work(self)) };
+        let session = self.replaced(yields, purpose)?;
+        let result = work(&session);
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+        Ok(result)
+    }
+
+    /// Returns a copy of the session with other numbers, from the shelf if there is one.
+    fn replaced(&self, yields: &Yields, purpose: Purpose) -> Result<Self, SessionError> {
+        let Yields { values } = yields;
+        self.plan.open.check(values)?;
+        let kept = self.shelf.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut session = kept.unwrap_or_else(|| self.copied());
+        // The copies belong to this session alone, so nothing is cloned here.
+        let plan = Arc::make_mut(&mut session.plan);
+        plan.replace(values);
+        if purpose == Purpose::Fits {
+            plan.judge();
+        }
+        if let Some(smooth) = &mut session.smooth {
+            let smooth = Arc::make_mut(smooth);
+            smooth.replace(values);
+            if purpose == Purpose::Fits {
+                smooth.judge();
+            }
+        }
+        Arc::make_mut(&mut session.observed).saturate(&session.plan);
+        Ok(session)
+    }
+
+    /// Returns a session with copies of everything that depends on the numbers of the model. It shares the
+    /// threads and the working memory.
+    fn copied(&self) -> Self {
+        Self {
+            plan: Arc::new(Plan::clone(&self.plan)),
+            smooth: self.smooth.as_deref().map(|smooth| Arc::new(Plan::clone(smooth))),
+            observed: Arc::new(Dataset::clone(&self.observed)),
+            level: self.level,
+            threads: self.threads,
+            memory_limit: self.memory_limit,
+            pool: self.pool.clone(),
+            workers: Arc::clone(&self.workers),
+            smooth_workers: Arc::clone(&self.smooth_workers),
+            fitters: super::KeptFitters::default(),
+            shelf: ReplacedShelf::default(),
+            sweeps: Arc::clone(&self.sweeps),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,227 @@
+//! Numbers that data may replace: where each number of an input goes in the compiled arrays.
+
+use std::collections::HashMap;
+
+use ns_core::{Input, InputTable, Model, SessionError};
+
+use super::numbers::template;
+use super::{LANES, Numbers, Structure};
+
+/// Where a number comes from: an input, or the model.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// The numbers of an input from this place on.
+    Input(usize),
+    /// The numbers of the model.
+    Model(Vec<f64>),
+}
+
+impl Source {
+    /// Returns the change of number `i`, given the changes of the numbers of all inputs.
+    #[inline(always)]
+    fn change(&self, inputs: &[f64], i: usize) -> f64 {
+        match self {
+            Self::Input(at) => inputs[at + i],
+            Self::Model(_) => 0.0,
+        }
+    }
+
+    /// Returns number `i`, given the numbers of all inputs.
+    #[inline(always)]
+    fn get(&self, inputs: &[f64], i: usize) -> f64 {
+        match self {
+            Self::Input(at) => inputs[at + i],
+            Self::Model(own) => own[i],
+        }
+    }
+
+    /// Returns the place of the first number among those of all inputs; `None` for the model's.
+    pub(crate) fn place(&self) -> Option<usize> {
+        match self {
+            Self::Input(at) => Some(*at),
+            Self::Model(_) => None,
+        }
+    }
+}
+
+/// A sample with replaced yields or templates.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenBlock {
+    pub(crate) block: usize,
+    pub(crate) nominal: Source,
+    pub(crate) templates: Vec<OpenTemplate>,
+}
+
+/// A histosys of such a sample: all of a sample with replaced nominal yields, because their asymmetric parts
+/// change with them.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenTemplate {
+    /// Index among the curved templates of the block.
+    pub(crate) index: usize,
+    pub(crate) lo: Source,
+    pub(crate) hi: Source,
+}
+
+/// A normsys with replaced factors.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenNorm {
+    pub(crate) block: usize,
+    /// Index in the padded arrays of normsys terms.
+    pub(crate) term: usize,
+    pub(crate) lo: Source,
+    pub(crate) hi: Source,
+}
+
+/// The width of one constraint, and its place among the numbers of all inputs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenWidth {
+    /// Index of the term among those of its kind.
+    pub(crate) term: usize,
+    pub(crate) place: usize,
+    /// Rate `tau` of a Poisson constraint in the model. The rate computed from its relative uncertainty would
+    /// differ by rounding.
+    own_rate: f64,
+}
+
+/// All numbers that data may replace.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OpenTerms {
+    pub(crate) table: InputTable,
+    pub(crate) blocks: Vec<OpenBlock>,
+    pub(crate) norms: Vec<OpenNorm>,
+    pub(crate) gaussian: Vec<OpenWidth>,
+    pub(crate) poisson: Vec<OpenWidth>,
+}
+
+/// The inputs of a model while it is compiled: the place of each.
+pub(super) struct Places(HashMap<Input, usize>);
+
+impl Places {
+    pub(super) fn new(table: &InputTable) -> Self {
+        Self(table.inputs.iter().copied().zip(table.ranges.iter().map(|range| range.start)).collect())
+    }
+
+    /// Returns where the numbers of an input come from, which are `own` if it is no input.
+    pub(super) fn source(&self, input: Input, own: &[f64]) -> Source {
+        self.0.get(&input).map_or_else(|| Source::Model(own.to_vec()), |&at| Source::Input(at))
+    }
+
+    /// Returns whether some of these are inputs.
+    pub(super) fn any(&self, inputs: &[Input]) -> bool {
+        !self.0.is_empty() && inputs.iter().any(|input| self.0.contains_key(input))
+    }
+}
+
+impl OpenTerms {
+    /// Lists the widths of constraints among the inputs of `model`.
+    pub(super) fn add_widths(&mut self, model: &Model, structure: &Structure, numbers: &Numbers) {
+        for (input, range) in self.table.inputs.iter().zip(&self.table.ranges) {
+            let (constraints, list, set) = match *input {
+                Input::StatError { set } => (&structure.gaussian, &mut self.gaussian, set),
+                Input::ShapeSys { set } => (&structure.poisson, &mut self.poisson, set),
+                _ => continue,
+            };
+            let first = model.parameter_sets.get(set).map_or(0, |set| set.range.start);
+            for place in range.clone() {
+                let parameter = first + place - range.start;
+                let term = constraints.param.iter().position(|&p| p == parameter);
+                let own = |term: usize| numbers.tau.get(term).copied().unwrap_or(0.0);
+                list.extend(term.map(|term| OpenWidth { term, place, own_rate: own(term) }));
+            }
+        }
+    }
+
+    /// Returns an error if `values` are not numbers that the inputs may have.
+    pub(crate) fn check(&self, values: &[f64]) -> Result<(), SessionError> {
+        let expected = self.table.len();
+        if values.len() != expected {
+            return Err(SessionError::WrongLength { what: "yields", actual: values.len(), expected });
+        }
+        let bad = |index: usize, remedy| {
+            let value = values[index];
+            Err(SessionError::BadNumber { what: "yields", index, value, remedy })
+        };
+        if let Some(index) = values.iter().position(|x| !x.is_finite()) {
+            return bad(index, "give a finite number");
+        }
+        let widths = self.gaussian.iter().chain(&self.poisson).map(|width| width.place);
+        let factors = self.norms.iter().flat_map(|norm| [norm.lo.place(), norm.hi.place()]).flatten();
+        match widths.chain(factors).find(|&place| !(values[place] > 0.0)) {
+            Some(index) => bad(index, "widths of constraints and factors of normsys are positive"),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the numbers of all inputs to `numbers`.
+    pub(crate) fn write(&self, structure: &Structure, values: &[f64], numbers: &mut Numbers) {
+        self.write_linear(structure, |source, i| source.get(values, i), numbers);
+        for open in &self.norms {
+            let (lo, hi) = (open.lo.get(values, 0), open.hi.get(values, 0));
+            numbers.set_normsys(open.term, structure.normsys, lo, hi);
+        }
+        if !self.gaussian.is_empty() {
+            for width in &self.gaussian {
+                numbers.sigma[width.term] = values[width.place];
+            }
+            numbers.finish_gaussian();
+        }
+        for width in &self.poisson {
+            let relative = values[width.place];
+            let is_own = relative == self.table.values[width.place];
+            numbers.tau[width.term] = if is_own { width.own_rate } else { 1.0 / (relative * relative) };
+        }
+    }
+
+    /// Returns the changes of the numbers of the model if those of all inputs change by `along`. The changes of
+    /// widths are in `sigma`, those of relative uncertainties `1/sqrt(tau)` in `tau`; coefficients, rates and
+    /// constants are left out.
+    pub(crate) fn direction(&self, structure: &Structure, along: &[f64], numbers: &Numbers) -> Numbers {
+        let zeros = |of: &[f64]| vec![0.0; of.len()];
+        let mut direction = Numbers {
+            nominal: zeros(&numbers.nominal),
+            hist_slope: zeros(&numbers.hist_slope),
+            hist_curve: zeros(&numbers.hist_curve),
+            norm_hi: zeros(&numbers.norm_hi),
+            norm_lo: zeros(&numbers.norm_lo),
+            sigma: zeros(&numbers.sigma),
+            tau: zeros(&numbers.tau),
+            ..Numbers::default()
+        };
+        self.write_linear(structure, |source, i| source.change(along, i), &mut direction);
+        for open in &self.norms {
+            direction.norm_lo[open.term] = open.lo.change(along, 0);
+            direction.norm_hi[open.term] = open.hi.change(along, 0);
+        }
+        for width in &self.gaussian {
+            direction.sigma[width.term] = along[width.place];
+        }
+        for width in &self.poisson {
+            direction.tau[width.term] = along[width.place];
+        }
+        direction
+    }
+
+    /// Writes yields and templates, on which `get` is linear, to `numbers`.
+    fn write_linear(
+        &self,
+        structure: &Structure,
+        get: impl Fn(&Source, usize) -> f64,
+        numbers: &mut Numbers,
+    ) {
+        for open in &self.blocks {
+            let block = &structure.blocks[open.block];
+            for (b, cell) in (block.cell..block.cell + block.n_bins).enumerate() {
+                numbers.nominal[cell] = get(&open.nominal, b);
+            }
+            let stride = block.n_lanes * LANES;
+            for t in &open.templates {
+                let (slope, curve) = (block.slope + t.index * stride, block.curve + t.index * stride);
+                for b in 0..block.n_bins {
+                    let nominal = numbers.nominal[block.cell + b];
+                    let (s, a) = template(get(&t.lo, b), nominal, get(&t.hi, b));
+                    (numbers.hist_slope[slope + b], numbers.hist_curve[curve + b]) = (s, a);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Computes derivatives by parameters, inputs and data in one pass back from the expected yields.
+//!
+//! The yield of a sample in bin `b` is `nu_b = D_b N g_b`: the nominal yield with its additive variations,
+//! the scalar factors and the per-bin factors. With `r_b`, what multiplies the derivative of the expected yield
+//! of bin `b`, the derivatives by `D_b`, `N` and `g_b` are `r_b N g_b`, `sum_b r_b D_b g_b` and `r_b D_b N`.
+
+use super::forward::{Ray, Sweep};
+use super::number::{Jet, Number};
+use crate::plan::{Block, LANES, Plan};
+use crate::terms::poisson::{deviance_derivatives, log_factorial_slope};
+use crate::terms::{gaussian, per_bin, scale};
+
+/// Sets the slopes to those of the Poisson terms of the counts `main`, and computes the derivatives by them.
+pub(super) fn poisson_slopes<T: Number>(main: &[f64], sweep: &mut Sweep<T>) {
+    sweep.slope.clear();
+    sweep.by_main.clear();
+    for (&lambda, &n) in sweep.lambda.iter().zip(main) {
+        let (slope, by_count) = poisson(lambda, n);
+        sweep.slope.push(slope);
+        sweep.by_main.push(by_count);
+    }
+}
+
+/// Returns the derivatives of the Poisson term of a count `n` by its expectation and by the count. Without an
+/// expectation the second does not exist; it is 0 then, so that a bin without events has no part in derivatives.
+#[inline(always)]
+fn poisson<T: Number>(lambda: T, n: f64) -> (T, T) {
+    let slope = if n > 0.0 { deviance_derivatives(lambda, T::splat(n)).0 } else { T::splat(1.0) };
+    let by_count = match lambda.value() > 0.0 {
+        true => T::splat(log_factorial_slope(n)).sub(lambda.ln()),
+        false => T::splat(0.0),
+    };
+    (slope, by_count)
+}
+
+/// Sets all derivatives by parameters and inputs to zero.
+pub(super) fn clear<T: Number>(plan: &Plan, sweep: &mut Sweep<T>) {
+    for (array, n) in [
+        (&mut sweep.by_parameters, plan.n_parameters()),
+        (&mut sweep.by_inputs, plan.open.table.len()),
+        (&mut sweep.by_aux, plan.n_aux()),
+    ] {
+        array.clear();
+        array.resize(n, T::splat(0.0));
+    }
+}
+
+/// Returns `sum_b r_b g_b D_b` of a block.
+#[inline(always)]
+fn total<T: Number>(block: &Block, sweep: &Sweep<T>) -> T {
+    let mut total = T::splat(0.0);
+    for (b, cell) in (block.cell..block.cell + block.n_bins).enumerate() {
+        let weight = sweep.slope[block.bin + b].mul(sweep.binwise[cell]);
+        total = weight.mul_add(sweep.additive[cell], total);
+    }
+    total
+}
+
+/// Adds the derivatives by the yields, templates and normsys factors among the inputs.
+pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
+    let half = T::splat(0.5);
+    for open in &plan.open.blocks {
+        let block = &plan.structure.blocks[open.block];
+        let scale = sweep.scale[open.block];
+        let weight = |sweep: &Sweep<T>, b: usize| {
+            sweep.slope[block.bin + b].mul(sweep.binwise[block.cell + b]).mul(scale)
+        };
+        let params = plan.templates(block);
+        // With `A = (hi + lo)/2 - nominal`, a nominal yield acts through all templates of its sample.
+        let mut by_nominal = T::splat(1.0);
+        for t in &open.templates {
+            let p = params[t.index] as usize;
+            let (alpha, curved) = (sweep.theta[p], sweep.curved[p]);
+            by_nominal = by_nominal.sub(curved);
+            let ways = [(&t.hi, half.mul(curved.add(alpha))), (&t.lo, half.mul(curved.sub(alpha)))];
+            for (place, factor) in ways.map(|(source, factor)| (source.place(), factor)) {
+                let Some(place) = place else { continue };
+                for b in 0..block.n_bins {
+                    sweep.by_inputs[place + b] = weight(sweep, b).mul_add(factor, sweep.by_inputs[place + b]);
+                }
+            }
+        }
+        if let Some(place) = open.nominal.place() {
+            for b in 0..block.n_bins {
+                sweep.by_inputs[place + b] = weight(sweep, b).mul_add(by_nominal, sweep.by_inputs[place + b]);
+            }
+        }
+    }
+    for open in &plan.open.norms {
+        let block = &plan.structure.blocks[open.block];
+        let terms = &plan.structure.norm_of_block[block.norm.0..block.norm.1];
+        let Some(at) = terms.iter().position(|&term| term as usize == open.term) else { continue };
+        let i = block.norm.0 + at;
+        let mut others =
+            scale::product(total(block, sweep), plan.scale_factors(block), [], |p| sweep.theta[p]);
+        for k in (block.norm.0..block.norm.1).filter(|&k| k != i) {
+            others = others.mul(sweep.kappa[k]);
+        }
+        let alpha = sweep.theta[plan.norm_param(block, i)];
+        let (by_lo, by_hi) = by_factors(plan, ray, open.term, alpha, sweep.kappa[i]);
+        for (place, by) in [(open.lo.place(), by_lo), (open.hi.place(), by_hi)] {
+            if let Some(place) = place {
+                sweep.by_inputs[place] = others.mul_add(by, sweep.by_inputs[place]);
+            }
+        }
+    }
+}
+
+/// Returns the derivatives of the normsys factor `value` by the factors at alpha = -1 and 1.
+fn by_factors<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T, value: T) -> (T, T) {
+    let normsys = plan.structure.normsys;
+    let (lo, hi): (T, T) = (
+        ray.number(plan, |numbers| &numbers.norm_lo, term),
+        ray.number(plan, |numbers| &numbers.norm_hi, term),
+    );
+    if !normsys.is_polynomial(alpha.value()) {
+        let size = alpha.abs();
+        let zero = T::splat(0.0);
+        return if alpha.value() > 0.0 {
+            (zero, normsys.beyond.by_factor(size, hi, value))
+        } else {
+            (normsys.beyond.by_factor(size, lo, value), zero)
+        };
+    }
+    let along = ray.numbers.map_or([0.0; 2], |numbers| [numbers.norm_lo[term], numbers.norm_hi[term]]);
+    let (fixed_lo, fixed_hi) = (Jet::moving(lo.value(), 0.0), Jet::moving(hi.value(), 0.0));
+    let (moved_lo, moved_hi) = (Jet::moving(lo.value(), 1.0), Jet::moving(hi.value(), 1.0));
+    let polynomial = |coefficients: [Jet; 6], rate: f64| {
+        let mut sum = T::splat(0.0);
+        for c in coefficients.into_iter().rev() {
+            sum = sum.add(T::moving(c.first, c.second * rate)).mul(alpha);
+        }
+        sum
+    };
+    // A coefficient is a function of `lo` plus a function of `hi`: there are no mixed derivatives.
+    (
+        polynomial((normsys.coefficients_of_jets)(moved_lo, fixed_hi), along[0]),
+        polynomial((normsys.coefficients_of_jets)(fixed_lo, moved_hi), along[1]),
+    )
+}
+
+/// Adds the derivatives by the parameters through the expected yields.
+pub(super) fn parameters<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
+        let (stride, scale, sum) = (block.n_lanes * LANES, sweep.scale[index], total(block, sweep));
+        let n_curved = block.hist_curved - block.hist.0;
+        for (i, &p) in plan.templates(block).iter().enumerate() {
+            let mut element = T::splat(0.0);
+            for b in 0..block.n_bins {
+                let weight = sweep.slope[block.bin + b].mul(sweep.binwise[block.cell + b]);
+                let mut by_alpha: T = ray.number(plan, |n| &n.hist_slope, block.slope + i * stride + b);
+                if i < n_curved {
+                    let curve: T = ray.number(plan, |n| &n.hist_curve, block.curve + i * stride + b);
+                    by_alpha = sweep.curved_first[p as usize].mul_add(curve, by_alpha);
+                }
+                element = weight.mul_add(by_alpha, element);
+            }
+            let to = &mut sweep.by_parameters[p as usize];
+            *to = element.mul_add(scale, *to);
+        }
+        let factors = plan.scale_factors(block);
+        normsys(plan, block, scale::product(sum, factors, [], |p| sweep.theta[p]), sweep);
+        for (i, &p) in factors.iter().enumerate() {
+            let others = scale::product(sum.mul(sweep.norm[index]), factors, [i], |q| sweep.theta[q]);
+            let to = &mut sweep.by_parameters[p as usize];
+            *to = to.add(others);
+        }
+        let list = plan.per_bin_factors(block);
+        for (i, &first) in list.iter().enumerate() {
+            for (b, cell) in (block.cell..block.cell + block.n_bins).enumerate() {
+                let whole = sweep.slope[block.bin + b].mul(sweep.additive[cell]).mul(scale);
+                let others = per_bin::product(whole, list, b, [i], |q| sweep.theta[q]);
+                let to = &mut sweep.by_parameters[first as usize + b];
+                *to = to.add(others);
+            }
+        }
+    }
+}
+
+/// Adds the derivatives by the parameters of the normsys factors of a block, whose product is multiplied by
+/// `rest`.
+#[inline(always)]
+fn normsys<T: Number>(plan: &Plan, block: &Block, rest: T, sweep: &mut Sweep<T>) {
+    let Sweep { kappa, kappa_first, products, by_parameters, .. } = sweep;
+    let terms = block.norm.0..block.norm.1;
+    // Products of the factors before each; those after each are multiplied on the way back.
+    products.clear();
+    let mut product = rest;
+    for i in terms.clone() {
+        products.push(product);
+        product = product.mul(kappa[i]);
+    }
+    let mut after = T::splat(1.0);
+    for (i, &before) in terms.clone().zip(products.iter()).rev() {
+        let to = &mut by_parameters[plan.norm_param(block, i)];
+        *to = before.mul(after).mul_add(kappa_first[i], *to);
+        after = after.mul(kappa[i]);
+    }
+}
+
+/// Adds the derivatives of the constraint terms by parameters, auxiliary data and widths among the inputs.
+pub(super) fn constraints<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], sweep: &mut Sweep<T>) {
+    for (i, (p, a, weight)) in plan.gaussian().enumerate() {
+        let weight = match ray.numbers.map_or(0.0, |numbers| numbers.sigma[i]) {
+            0.0 => T::splat(weight),
+            along => T::moving(plan.numbers.sigma[i], along).reciprocal(),
+        };
+        let pull = gaussian::pull(sweep.theta[p], T::splat(aux[a]), weight);
+        sweep.by_parameters[p] = gaussian::add_slope(pull, weight, sweep.by_parameters[p]);
+        sweep.by_aux[a] = sweep.by_aux[a].sub(pull.mul(weight));
+    }
+    for open in &plan.open.gaussian {
+        let along = ray.numbers.map_or(0.0, |numbers| numbers.sigma[open.term]);
+        let weight = T::moving(plan.numbers.sigma[open.term], along).reciprocal();
+        let gaussian = &plan.structure.gaussian;
+        let (theta, datum) = (sweep.theta[gaussian.param[open.term]], aux[gaussian.aux[open.term]]);
+        let pull = gaussian::pull(theta, T::splat(datum), weight);
+        // The term is `pull^2/2 + ln(sigma)` and a constant.
+        sweep.by_inputs[open.place] =
+            sweep.by_inputs[open.place].add(weight.mul(T::splat(1.0).sub(pull.mul(pull))));
+    }
+    for (i, (p, a, tau)) in plan.poisson().enumerate() {
+        let tau: T = rate(ray, i, tau);
+        let (slope, by_count) = poisson(tau.mul(sweep.theta[p]), aux[a]);
+        sweep.by_parameters[p] = slope.mul_add(tau, sweep.by_parameters[p]);
+        sweep.by_aux[a] = sweep.by_aux[a].add(by_count);
+    }
+    for open in &plan.open.poisson {
+        let poisson_terms = &plan.structure.poisson;
+        let (p, a) = (poisson_terms.param[open.term], poisson_terms.aux[open.term]);
+        let tau: T = rate(ray, open.term, plan.numbers.tau[open.term]);
+        let theta = sweep.theta[p];
+        let slope = poisson(tau.mul(theta), aux[a]).0;
+        sweep.by_inputs[open.place] = slope.mul(theta).mul_add(by_width(tau), sweep.by_inputs[open.place]);
+    }
+}
+
+/// Adds the derivatives of the expected auxiliary data, each times its number in `aux`.
+pub(super) fn expected_auxiliary<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], sweep: &mut Sweep<T>) {
+    for (p, a, _) in plan.gaussian() {
+        sweep.by_parameters[p] = sweep.by_parameters[p].add(T::splat(aux[a]));
+    }
+    for (i, (p, a, tau)) in plan.poisson().enumerate() {
+        let tau: T = rate(ray, i, tau);
+        sweep.by_parameters[p] = tau.mul_add(T::splat(aux[a]), sweep.by_parameters[p]);
+    }
+    for open in &plan.open.poisson {
+        let (p, a) = (plan.structure.poisson.param[open.term], plan.structure.poisson.aux[open.term]);
+        let tau: T = rate(ray, open.term, plan.numbers.tau[open.term]);
+        let by_rate = T::splat(aux[a]).mul(sweep.theta[p]);
+        sweep.by_inputs[open.place] = by_rate.mul_add(by_width(tau), sweep.by_inputs[open.place]);
+    }
+}
+
+/// Returns the rate `tau` of a Poisson constraint, whose relative uncertainty `1/sqrt(tau)` moves.
+#[inline(always)]
+fn rate<T: Number>(ray: Ray<'_>, term: usize, tau: f64) -> T {
+    match ray.numbers.map_or(0.0, |numbers| numbers.tau[term]) {
+        0.0 => T::splat(tau),
+        along => {
+            let width = T::moving(1.0 / tau.sqrt(), along);
+            width.mul(width).reciprocal()
+        }
+    }
+}
+
+/// Returns the derivative of a rate `tau` by its relative uncertainty: `-2 tau^(3/2)`.
+#[inline(always)]
+fn by_width<T: Number>(tau: T) -> T {
+    T::splat(-2.0).mul(tau).mul(tau.sqrt())
+}

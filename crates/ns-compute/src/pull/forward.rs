@@ -1,0 +1,163 @@
+//! Computes the expected yields of all samples at one point, with their derivatives along a direction.
+//!
+//! It is the plain form of `eval::forward`, without vectors: one number at a time, of which each may carry
+//! derivatives.
+
+use super::number::{Jet, Number};
+use crate::plan::{Block, LANES, Numbers, Plan};
+use crate::terms::normsys::{signed_rate, value_and_slope};
+use crate::terms::{histosys, per_bin, scale};
+
+/// All numbers of one evaluation. The memory is kept between evaluations.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sweep<T> {
+    /// Parameters.
+    pub(super) theta: Vec<T>,
+    /// Interpolation function of the histosys code at each parameter.
+    pub(super) curved: Vec<T>,
+    /// First derivative of that function.
+    pub(super) curved_first: Vec<T>,
+    /// Each normsys factor, in the order of `Structure::norm_of_block`.
+    pub(super) kappa: Vec<T>,
+    /// Derivative of each such factor by its parameter.
+    pub(super) kappa_first: Vec<T>,
+    /// Product of the normsys factors of each block.
+    pub(super) norm: Vec<T>,
+    /// Product of all scalar factors of each block.
+    pub(super) scale: Vec<T>,
+    /// Nominal yield plus additive variations of each padded cell.
+    pub(super) additive: Vec<T>,
+    /// Product of the per-bin factors of each padded cell.
+    pub(super) binwise: Vec<T>,
+    /// Expected yield of each bin.
+    pub(super) lambda: Vec<T>,
+    /// What multiplies the derivatives of the expected yield of each bin: of `-ln L`, its slope there.
+    pub(super) slope: Vec<T>,
+    /// Derivatives by the parameters.
+    pub(crate) by_parameters: Vec<T>,
+    /// Derivatives by the numbers of all inputs.
+    pub(crate) by_inputs: Vec<T>,
+    /// Derivatives by the main counts.
+    pub(crate) by_main: Vec<T>,
+    /// Derivatives by the auxiliary data.
+    pub(crate) by_aux: Vec<T>,
+    /// Products of the first factors of a block, for the products of all but one.
+    pub(super) products: Vec<T>,
+}
+
+/// A point, and the direction along which derivatives are taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Ray<'a> {
+    pub(crate) theta: &'a [f64],
+    /// Direction of the parameters; `None` if they do not move.
+    pub(crate) along: Option<&'a [f64]>,
+    /// Direction of the numbers of the model; `None` if they do not move. Its `sigma` are changes of widths, and
+    /// its `tau` changes of the relative uncertainties `1/sqrt(tau)`.
+    pub(crate) numbers: Option<&'a Numbers>,
+}
+
+impl<'a> Ray<'a> {
+    /// Returns a number of the model as one that moves.
+    #[inline(always)]
+    pub(super) fn number<T: Number>(
+        self,
+        plan: &'a Plan,
+        array: impl Fn(&'a Numbers) -> &'a [f64],
+        i: usize,
+    ) -> T {
+        T::moving(array(&plan.numbers)[i], self.numbers.map_or(0.0, |numbers| array(numbers)[i]))
+    }
+}
+
+/// Computes everything in `sweep` up to the expected yields.
+pub(crate) fn forward<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
+    let structure = &plan.structure;
+    let zero = T::splat(0.0);
+    sweep.theta.clear();
+    sweep.theta.extend(
+        ray.theta.iter().enumerate().map(|(p, &x)| T::moving(x, ray.along.map_or(0.0, |along| along[p]))),
+    );
+    for array in [&mut sweep.curved, &mut sweep.curved_first] {
+        array.resize(ray.theta.len(), zero);
+    }
+    for &p in &structure.hist_params {
+        let curved = histosys::curved(structure.histosys, sweep.theta[p]);
+        (sweep.curved[p], sweep.curved_first[p]) = (curved.f, curved.first);
+    }
+    for array in [&mut sweep.kappa, &mut sweep.kappa_first] {
+        array.resize(structure.norm_of_block.len(), zero);
+    }
+    for array in [&mut sweep.norm, &mut sweep.scale] {
+        array.resize(structure.blocks.len(), zero);
+    }
+    for array in [&mut sweep.additive, &mut sweep.binwise] {
+        array.resize(structure.n_cells, zero);
+    }
+    sweep.lambda.clear();
+    sweep.lambda.resize(structure.n_bins, zero);
+    for (index, block) in structure.blocks.iter().enumerate() {
+        let mut norm = T::splat(1.0);
+        for i in block.norm.0..block.norm.1 {
+            let term = structure.norm_of_block[i] as usize;
+            let (kappa, first) = factor(plan, ray, term, sweep.theta[plan.norm_param(block, i)]);
+            (sweep.kappa[i], sweep.kappa_first[i]) = (kappa, first);
+            norm = norm.mul(kappa);
+        }
+        sweep.norm[index] = norm;
+        sweep.scale[index] = scale::product(norm, plan.scale_factors(block), [], |p| sweep.theta[p]);
+        add_up(plan, ray, index, block, sweep);
+    }
+}
+
+/// Computes the cells of one block and adds them to the expected yields.
+#[inline(always)]
+fn add_up<T: Number>(plan: &Plan, ray: Ray<'_>, index: usize, block: &Block, sweep: &mut Sweep<T>) {
+    let (stride, scale) = (block.n_lanes * LANES, sweep.scale[index]);
+    let cells = block.cell..block.cell + block.n_bins;
+    for cell in cells.clone() {
+        sweep.additive[cell] = ray.number(plan, |numbers| &numbers.nominal, cell);
+    }
+    let n_curved = block.hist_curved - block.hist.0;
+    for (i, &p) in plan.templates(block).iter().enumerate() {
+        let (alpha, curved) = (sweep.theta[p as usize], sweep.curved[p as usize]);
+        for (b, to) in sweep.additive[cells.clone()].iter_mut().enumerate() {
+            let slope: T = ray.number(plan, |numbers| &numbers.hist_slope, block.slope + i * stride + b);
+            *to = alpha.mul_add(slope, *to);
+            if i < n_curved {
+                let curve: T = ray.number(plan, |numbers| &numbers.hist_curve, block.curve + i * stride + b);
+                *to = curved.mul_add(curve, *to);
+            }
+        }
+    }
+    let factors = plan.per_bin_factors(block);
+    for (b, cell) in cells.enumerate() {
+        let g = per_bin::product(T::splat(1.0), factors, b, [], |p| sweep.theta[p]);
+        sweep.binwise[cell] = g;
+        let lambda = &mut sweep.lambda[block.bin + b];
+        *lambda = sweep.additive[cell].mul(scale).mul_add(g, *lambda);
+    }
+}
+
+/// Returns a normsys factor and its derivative by the parameter.
+#[inline(always)]
+fn factor<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T) -> (T, T) {
+    let (normsys, numbers) = (plan.structure.normsys, &plan.numbers);
+    if normsys.is_polynomial(alpha.value()) {
+        let mut coefficients = numbers.norm_coefficients.each_ref().map(|c| T::splat(c[term]));
+        if let Some(along) = ray.numbers {
+            let move_by = [along.norm_lo[term], along.norm_hi[term]];
+            if move_by != [0.0; 2] {
+                let lo = Jet::moving(numbers.norm_lo[term], move_by[0]);
+                let hi = Jet::moving(numbers.norm_hi[term], move_by[1]);
+                // Second derivatives are asked for along parameters alone.
+                coefficients = (normsys.coefficients_of_jets)(lo, hi).map(|c| T::moving(c.value, c.first));
+            }
+        }
+        return value_and_slope(alpha, coefficients);
+    }
+    let hi: T = ray.number(plan, |numbers| &numbers.norm_hi, term);
+    let lo: T = ray.number(plan, |numbers| &numbers.norm_lo, term);
+    let (up, down) = (normsys.beyond.rate_of(hi), normsys.beyond.rate_of(lo));
+    let value = normsys.beyond.at(alpha.abs(), if alpha.value() > 0.0 { up } else { down });
+    (value, normsys.beyond.derivatives(signed_rate(alpha.sign(), up, down), value).0)
+}
