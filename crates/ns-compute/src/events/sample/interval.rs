@@ -87,7 +87,7 @@ impl Interval {
             return Self::EMPTY;
         }
         match (self.lo, self.hi) {
-            (0.0, 0.0) => Self::EMPTY,
+            (0.0, 0.0) => Self::ALL,
             (0.0, hi) => Self { lo: 1.0 / hi, hi: f64::INFINITY }.widened(),
             (lo, 0.0) => Self { lo: f64::NEG_INFINITY, hi: 1.0 / lo }.widened(),
             (lo, hi) if lo < 0.0 && hi > 0.0 => Self::ALL,
