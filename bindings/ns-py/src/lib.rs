@@ -6,6 +6,7 @@ mod arrays;
 mod arrow_stream;
 mod batch;
 mod bounds;
+mod datasets;
 mod device;
 mod edit;
 mod error;

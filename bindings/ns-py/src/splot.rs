@@ -4,7 +4,8 @@ use ns_core::Data;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{array, dataset};
+use crate::arrays::array;
+use crate::datasets::dataset;
 use crate::error::inference_error;
 use crate::load;
 use crate::result::FitResult;

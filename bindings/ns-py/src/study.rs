@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
-use crate::arrays::{Rows, array, dataset};
+use crate::arrays::{Rows, array};
+use crate::datasets::dataset;
 use crate::error::session_error;
 use crate::model::Model;
 use crate::options;

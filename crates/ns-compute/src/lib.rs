@@ -9,6 +9,7 @@ mod eval;
 mod events;
 mod lanes;
 mod linalg;
+mod number;
 mod optimise;
 mod plan;
 mod pool;

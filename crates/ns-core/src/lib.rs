@@ -17,6 +17,7 @@ mod interpolation;
 mod inverse;
 mod model;
 mod observations;
+mod open;
 mod outcome;
 mod parameter;
 mod plain;

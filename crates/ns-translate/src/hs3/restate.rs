@@ -52,6 +52,17 @@ impl Hs3 {
         section("domains", words.domains());
         section("parameter_points", words.points());
         section("analyses", analyses(document));
+        // A parameter without a value can be marked as constant in ROOT's way alone.
+        let valued = |name: &String| words.names.contains(name.as_str());
+        let marks: Map<String, Value> = document
+            .constants
+            .iter()
+            .filter(|name| !valued(name))
+            .map(|name| (name.clone(), json!({"tags": ["Constant"]})))
+            .collect();
+        if !marks.is_empty() {
+            result.insert("misc".to_owned(), json!({"ROOT_internal": {"attributes": marks}}));
+        }
         Ok(Value::Object(result))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::source;
 use crate::hs3::document::{Axis, Data, Origin};
-use crate::hs3::sources::EventSources;
+use crate::hs3::sources::{EventSources, GivenEvents};
 use crate::hs3::words::count;
 use crate::pyhf::expect;
 use crate::pyhf::names::quoted;
@@ -100,22 +100,33 @@ fn unbinned(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) ->
             "The data set has both events and a file of events.",
             "Remove 'entries' and 'weights', or the file.",
         );
-        fields.ignore(&["entries", "weights"]);
-        return None;
     }
     if has_source || given.is_some() {
-        let file = if has_source { Some(source::file_source(fields, &axes, report)?) } else { None };
         fields.ignore(&["entries", "weights"]);
-        let (events, origin) = match (given, &file) {
-            (Some(given), file) => {
-                (source::from_caller(fields, &axes, file.as_ref(), given, report)?, Origin::Given)
-            }
-            (None, Some(file)) => (source::from_file(fields, &axes, file, sources, report)?, Origin::File),
-            (None, None) => return None,
-        };
+        let origin = if given.is_some() { Origin::Given } else { Origin::File };
+        let events = elsewhere(fields, &axes, given, has_source, sources, report);
+        // Without its events the data set still has its axes, so that no other part is reported for them.
+        let events = events.unwrap_or_default();
         return Some(Data::Unbinned { axes, columns: events.columns, weights: events.weights, origin });
     }
     written(fields, axes, report)
+}
+
+/// Takes events that are not written in the data set; `None` and a problem if there are none.
+fn elsewhere(
+    fields: &Fields<'_>,
+    axes: &[Axis],
+    given: Option<&GivenEvents>,
+    has_source: bool,
+    sources: &EventSources,
+    report: &mut Report,
+) -> Option<source::Events> {
+    let file = if has_source { Some(source::file_source(fields, axes, report)?) } else { None };
+    match (given, &file) {
+        (Some(given), file) => source::from_caller(fields, axes, file.as_ref(), given, report),
+        (None, Some(file)) => source::from_file(fields, axes, file, sources, report),
+        (None, None) => None,
+    }
 }
 
 /// Reads the events that are written in the data set.

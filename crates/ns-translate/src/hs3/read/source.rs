@@ -20,6 +20,7 @@ use crate::pyhf::problem::Report;
 pub(super) const KEY: &str = "nextstat.source";
 
 /// Columns of events, and their weights.
+#[derive(Debug, Default)]
 pub(super) struct Events {
     pub(super) columns: Vec<Arc<[f64]>>,
     pub(super) weights: Option<Arc<[f64]>>,
