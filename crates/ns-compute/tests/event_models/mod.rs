@@ -100,6 +100,7 @@ fn one_observable(line: &[(f64, f64)]) -> Vec<Case> {
     let n = 1500.0;
     let mean = ("mean", 4.2, (1.0, 9.0));
     let width = ("width", 1.1, (0.2, 5.0));
+    // A few densities need more events, because their pulls are skewed with few.
     vec![
         one("gaussian", n, line, Density::Gaussian { x: 0, mean: P(1), sigma: P(2) }, &[mean, width]),
         one(
@@ -155,7 +156,7 @@ fn one_observable(line: &[(f64, f64)]) -> Vec<Case> {
         ),
         one(
             "polynomial",
-            n,
+            8.0 * n,
             line,
             Density::Polynomial { x: 0, coefficients: vec![N(1.0), P(1), N(0.02)] },
             &[("c", 0.15, (-0.2, 3.0))],
@@ -169,7 +170,7 @@ fn one_observable(line: &[(f64, f64)]) -> Vec<Case> {
         ),
         one(
             "bernstein",
-            n,
+            8.0 * n,
             line,
             Density::Bernstein { x: 0, coefficients: vec![N(1.0), P(1), N(0.5)] },
             &[("b", 1.4, (0.0, 9.0))],

@@ -185,13 +185,14 @@ impl Interval {
         if other.lo == other.hi {
             return self.power(other.lo);
         }
-        let base = self.within(0.0, f64::INFINITY);
-        if base.is_empty() || other.is_empty() {
+        if self.is_empty() || other.is_empty() {
             return Self::EMPTY;
         }
+        // A negative number has powers only where the exponent is an integer.
         if self.lo < 0.0 {
             return Self::ALL;
         }
+        let base = self;
         let corner = |x: f64, p: f64| fixed::power(x, p);
         let corners = [
             corner(base.lo, other.lo),
