@@ -8,6 +8,7 @@ mod batch;
 mod bounds;
 mod datasets;
 mod device;
+mod differentiable;
 mod edit;
 mod error;
 mod evaluate;
@@ -47,6 +48,8 @@ mod _native {
     use crate::batch::{_batch, BatchResult, fit_batch};
     #[pymodule_export]
     use crate::device::{_device, DeviceInfo, devices, has_cuda, has_metal};
+    #[pymodule_export]
+    use crate::differentiable::{BestFits, DifferentiableSession, ProfiledDifferentiableSession};
     #[pymodule_export]
     use crate::edit::{combine, prune, rename};
     #[pymodule_export]

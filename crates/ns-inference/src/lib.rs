@@ -32,6 +32,7 @@
 mod analysis;
 pub mod device;
 mod diagnosis;
+pub mod differentiable;
 mod error;
 pub mod fit;
 pub mod goodness;
@@ -61,6 +62,7 @@ pub use device::{
     Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, open_session,
     open_session_for, open_session_sharing,
 };
+pub use differentiable::{DifferentiableSession, ProfiledDifferentiableSession};
 pub use error::InferenceError;
 pub use fit::{BatchFit, FitResult, fit, fit_batch, fit_batch_within};
 pub use goodness::{GoodnessResult, GoodnessToys, goodness_of_fit, goodness_of_fit_toys};

@@ -16,6 +16,8 @@ Statistic: TypeAlias = Literal["qtilde", "q", "q0"]
 Hypothesis: TypeAlias = Literal["b", "sb"]
 Algorithm: TypeAlias = Literal["md5", "sha224", "sha256", "sha384", "sha512"]
 Bounds: TypeAlias = ArrayLike | dict[str, tuple[float, float]] | list[dict[str, tuple[float, float]]] | None
+Inputs: TypeAlias = str | Sequence[str | tuple[str, ...]]
+DifferentiableResult: TypeAlias = tuple[Floats, Floats, NDArray[np.bool_]]
 GeneratingPoint: TypeAlias = Literal["bestfit", "init"] | ArrayLike | dict[str, float] | None
 
 class Problem(TypedDict):
@@ -462,6 +464,80 @@ class Picture:
     def pdf(self) -> bytes: ...
     def save(self, path: str | PathLike[str]) -> None: ...
     def _repr_svg_(self) -> str: ...
+
+@final
+class BestFits:
+    """Best fits of ProfiledDifferentiableSession.best_fit."""
+
+@final
+class DifferentiableSession:
+    """A likelihood as a differentiable function of parameters and chosen numbers of the model, the inputs."""
+
+    def __new__(
+        cls,
+        model: Model,
+        inputs: Inputs,
+        *,
+        follow: Sequence[str] = [],
+        data: ArrayLike | None = None,
+        asimov: bool | float | None = None,
+        threads: int = 0,
+    ) -> DifferentiableSession: ...
+    @property
+    def inputs(self) -> list[tuple[tuple[str, ...], tuple[int, int]]]: ...
+    @property
+    def nominal(self) -> Floats: ...
+    def parameter_names(self) -> list[str]: ...
+    def suggested_init(self) -> Floats: ...
+    def nll(
+        self, yields: ArrayLike, params: ArrayLike, *, check: bool = False
+    ) -> tuple[Floats, Floats, Floats]: ...
+    def nll_along(
+        self, yields: ArrayLike, params: ArrayLike, along_yields: ArrayLike, along_params: ArrayLike
+    ) -> tuple[Floats, Floats]: ...
+
+@final
+class ProfiledDifferentiableSession:
+    """Results of fits as differentiable functions of chosen numbers of the model, the inputs."""
+
+    def __new__(
+        cls,
+        model: Model,
+        inputs: Inputs,
+        *,
+        poi: str | None = None,
+        follow: Sequence[str] = [],
+        data: ArrayLike | None = None,
+        asimov: bool | float | None = None,
+        search: Search = "standard",
+        warm: bool = False,
+        threads: int = 0,
+    ) -> ProfiledDifferentiableSession: ...
+    @property
+    def inputs(self) -> list[tuple[tuple[str, ...], tuple[int, int]]]: ...
+    @property
+    def nominal(self) -> Floats: ...
+    def parameter_names(self) -> list[str]: ...
+    def statistic(
+        self, test_stat: Statistic, mu: float, yields: ArrayLike, *, check: bool = False
+    ) -> DifferentiableResult: ...
+    def cls(
+        self, mu: float, yields: ArrayLike, *, test_stat: Literal["qtilde", "q"] = "qtilde", check: bool = False
+    ) -> DifferentiableResult: ...
+    def upper_limit(
+        self,
+        yields: ArrayLike,
+        *,
+        cl: float = 0.95,
+        test_stat: Literal["qtilde", "q"] = "qtilde",
+        check: bool = False,
+    ) -> DifferentiableResult: ...
+    def significance(self, yields: ArrayLike, *, check: bool = False) -> DifferentiableResult: ...
+    def uncertainty(self, yields: ArrayLike, *, check: bool = False) -> DifferentiableResult: ...
+    def best_fit(
+        self, yields: ArrayLike, *, check: bool = False
+    ) -> tuple[Floats, NDArray[np.bool_], BestFits]: ...
+    def pull_back(self, fits: BestFits, factors: ArrayLike) -> Floats: ...
 
 @final
 class DeviceInfo:

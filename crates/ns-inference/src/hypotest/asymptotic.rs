@@ -68,6 +68,41 @@ pub(crate) fn expected_root(n_sigma: f64, alpha: f64) -> f64 {
     quantile(alpha * upper_tail(n_sigma)) - n_sigma
 }
 
+/// Returns the density of the standard normal distribution at `z`.
+fn density(z: f64) -> f64 {
+    (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt()
+}
+
+/// Computes the derivatives of CLs at `value` by `value` and by `spread` (see [`at`]).
+fn slopes_at(value: f64, spread: f64) -> (f64, f64) {
+    let cls = ln_ratio(value, spread).exp();
+    let ratio = |z: f64| density(z) / upper_tail(z);
+    // The logarithm of a tail falls by its hazard rate.
+    let by_spread = -cls * ratio(value + spread);
+    (by_spread + cls * ratio(value), by_spread)
+}
+
+/// Computes the derivatives of the observed CLs by `q` and by `q_asimov`. At `q = 0` the first is taken as 0,
+/// because `q` does not change there.
+pub(crate) fn observed_slopes(statistic: TestStatistic, q: f64, q_asimov: f64) -> (f64, f64) {
+    let (root, spread) = (q.sqrt(), q_asimov.sqrt());
+    let is_beyond = statistic == TestStatistic::Qtilde && root > spread;
+    let value = if is_beyond { (q - q_asimov) / (2.0 * spread) } else { root - spread };
+    let (by_value, by_spread) = slopes_at(value, spread);
+    let (value_by_q, value_by_spread) = match (is_beyond, q > 0.0) {
+        (true, _) => (0.5 / spread, -0.5 - 0.5 * q / q_asimov),
+        (false, true) => (0.5 / root, -1.0),
+        (false, false) => (0.0, -1.0),
+    };
+    (by_value * value_by_q, (by_value * value_by_spread + by_spread) * 0.5 / spread)
+}
+
+/// Computes the derivative of the CLs expected at `n_sigma` by `q_asimov`.
+pub(crate) fn expected_slope(n_sigma: f64, q_asimov: f64) -> f64 {
+    let spread = q_asimov.sqrt();
+    slopes_at(n_sigma, spread).1 * 0.5 / spread
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +114,23 @@ mod tests {
                 let root = expected_root(n, alpha);
                 let cls = expected(n, root * root).cls.unwrap_or(0.0);
                 assert!((cls / alpha - 1.0).abs() < 1e-12, "{n} {alpha}: {cls}");
+            }
+        }
+    }
+
+    #[test]
+    fn slopes_are_differences_of_cls() {
+        let difference = |f: &dyn Fn(f64) -> f64| (8.0 * (f(1e-3) - f(-1e-3)) - (f(2e-3) - f(-2e-3))) / 12e-3;
+        for statistic in [TestStatistic::Qtilde, TestStatistic::Q] {
+            for (q, asimov) in [(1.3, 4.0), (9.0, 4.0), (0.4, 0.7), (25.0, 9.0)] {
+                let cls = |q: f64, asimov: f64| observed(statistic, q, asimov).cls.unwrap_or(f64::NAN);
+                let (by_q, by_asimov) = observed_slopes(statistic, q, asimov);
+                assert!((by_q - difference(&|h| cls(q + h, asimov))).abs() < 1e-10, "{statistic:?} {q}");
+                assert!((by_asimov - difference(&|h| cls(q, asimov + h))).abs() < 1e-10, "{statistic:?} {q}");
+                for n in EXPECTED_SIGMAS {
+                    let cls = |h: f64| expected(n, asimov + h).cls.unwrap_or(f64::NAN);
+                    assert!((expected_slope(n, asimov) - difference(&cls)).abs() < 1e-10, "{n} {asimov}");
+                }
             }
         }
     }

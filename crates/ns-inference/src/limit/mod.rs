@@ -63,6 +63,18 @@ pub fn upper_limit(
     options: &LimitOptions,
     control: Control<'_>,
 ) -> Result<LimitResult, InferenceError> {
+    let analysis = Analysis::new(model, session, &options.fit, control)?;
+    upper_limit_at(analysis, options).map(|(result, _)| result)
+}
+
+/// Finds the limit as [`upper_limit`] does, with the data of `analysis`. Also returns the fits.
+///
+/// # Errors
+/// As [`upper_limit`].
+pub(crate) fn upper_limit_at<'a>(
+    analysis: Analysis<'a>,
+    options: &LimitOptions,
+) -> Result<(LimitResult, Tester<'a>), InferenceError> {
     if !(options.cl > 0.5 && options.cl < 1.0) {
         return Err(InferenceError::ConfidenceLevel { value: options.cl });
     }
@@ -70,7 +82,6 @@ pub fn upper_limit(
         return Err(InferenceError::WrongStatistic { analysis: "an upper limit", statistic: "q0" });
     }
     let alpha = 1.0 - options.cl;
-    let analysis = Analysis::new(model, session, &options.fit, control)?;
     let points = if options.scan.is_empty() { options.auto_scan.unwrap_or(0) } else { options.scan.len() };
     let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * points)?;
     // In the smallest models every intermediate fit makes a search for the lowest minimum. In larger models
@@ -98,7 +109,8 @@ pub fn upper_limit(
     if scan.as_ref().is_some_and(|scan: &LimitScan| scan.interrupted) {
         interrupted = true;
     }
-    Ok(name_result(tester, options, alpha, &searches, scan, interrupted))
+    let result = name_result(&mut tester, options, alpha, &searches, scan, interrupted);
+    Ok((result, tester))
 }
 
 /// Finds the limits. Checks them by fits with a search for the lowest minimum at the values found, and by

@@ -80,7 +80,7 @@ pub(super) fn jump(
 
 /// Builds the result of an upper limit, with the reasons for missing numbers.
 pub(super) fn name_result(
-    mut tester: Tester<'_>,
+    tester: &mut Tester<'_>,
     options: &LimitOptions,
     alpha: f64,
     searches: &[LimitSearch],
@@ -148,12 +148,12 @@ pub(super) fn name_result(
     let at = |n_sigma: Option<f64>| {
         searches.iter().zip(&limits).find(|(s, _)| s.n_sigma == n_sigma).and_then(|(_, limit)| *limit)
     };
-    let cls_of: Vec<Option<f64>> = searches.iter().map(|s| cls_at(&tester, s, options)).collect();
+    let cls_of: Vec<Option<f64>> = searches.iter().map(|s| cls_at(tester, s, options)).collect();
     let cls = |n_sigma: Option<f64>| {
         searches.iter().zip(&cls_of).find(|(s, _)| s.n_sigma == n_sigma).and_then(|(_, cls)| *cls)
     };
     let mut jumps = Vec::new();
-    for (limit, cls) in searches.iter().filter_map(|s| jump(&tester, s, options, alpha)) {
+    for (limit, cls) in searches.iter().filter_map(|s| jump(tester, s, options, alpha)) {
         jumps.push(format!(
             "CLs jumps from {cls:.6} across {level} at {name} = {limit}: the fits of the other parameters have several \
              minima there, and no search connects them"
@@ -179,7 +179,7 @@ pub(super) fn name_result(
         scan,
         converged: tester.converged,
         param: name,
-        warnings: once(tester.notes.into_iter().chain(jumps)),
+        warnings: once(std::mem::take(&mut tester.notes).into_iter().chain(jumps)),
         interrupted,
     }
 }

@@ -99,6 +99,7 @@ impl Builder {
         match self.constant(b) {
             Some(1.0) => a,
             Some(2.0) => self.mul(a, a),
+            Some(0.5) => self.unary(Unary::Sqrt, a),
             Some(p) => self.unary(Unary::Power(p), a),
             None => self.push(Step::Binary(Binary::Pow, a, b)),
         }

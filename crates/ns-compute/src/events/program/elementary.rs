@@ -148,6 +148,12 @@ impl Binary {
 
 /// Returns `x^p` with its derivatives by `x`, also for `x = 0`.
 fn power(x: f64, p: f64) -> [f64; 3] {
+    // Below, `1/x` may be infinite.
+    if x > f64::MIN_POSITIVE {
+        let (value, inverse) = (x.powf(p), 1.0 / x);
+        let first = p * value * inverse;
+        return [value, first, (p - 1.0) * first * inverse];
+    }
     let first = if p == 0.0 { 0.0 } else { p * x.powf(p - 1.0) };
     let second = if p == 0.0 || p == 1.0 { 0.0 } else { p * (p - 1.0) * x.powf(p - 2.0) };
     [x.powf(p), first, second]

@@ -1,0 +1,179 @@
+//! `nextstat.DifferentiableSession`.
+
+use ns_core::{Execution, Model as CoreModel};
+use ns_inference::FitOptions;
+use ns_inference::differentiable::{DifferentiableSession as Inner, NllGradient, SecondOrder};
+use numpy::PyArrayDyn;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::{inputs, rows};
+use crate::arrays::{Rows, array};
+use crate::model::Model;
+use crate::options;
+use crate::work::released;
+
+/// An array of results.
+pub(super) type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
+
+/// A model whose likelihood is a differentiable function of its parameters and of chosen numbers of it, the inputs.
+///
+/// `inputs` names them: samples, whose nominal yields they are, and tuples for single histograms, templates, factors
+/// and widths. `yields` of a call are the numbers of all inputs, one after another, in one row or a batch of rows.
+#[pyclass(frozen, module = "nextstat")]
+pub(crate) struct DifferentiableSession {
+    inner: Inner,
+}
+
+/// Opens the inputs of a model; with `poi`, makes this parameter the one of interest.
+pub(super) fn opened(model: &Model, object: &Bound<'_, PyAny>, poi: Option<&str>) -> PyResult<CoreModel> {
+    let list = inputs::read(&model.inner, object)?;
+    let mut opened = model.inner.open(&list).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    if let Some(name) = poi {
+        let index = ns_inference::parameter_index(&opened, name).map_err(rows::failed)?;
+        opened.poi = Some(index);
+    }
+    Ok(opened)
+}
+
+/// Returns the inputs as tuples of texts, with the place of each in a row.
+pub(super) fn listed<'py>(
+    py: Python<'py>,
+    inner: &Inner,
+) -> PyResult<Vec<(Bound<'py, PyAny>, (usize, usize))>> {
+    let table = inner.inputs();
+    let both = table.inputs.iter().zip(&table.ranges);
+    both.map(|(&input, range)| {
+        let names = pyo3::types::PyTuple::new(py, inputs::written(inner.model(), input))?;
+        Ok((names.into_any(), (range.start, range.end)))
+    })
+    .collect()
+}
+
+#[pymethods]
+impl DifferentiableSession {
+    #[new]
+    #[pyo3(signature = (model, inputs, *, follow=Vec::new(), data=None, asimov=None, threads=0))]
+    fn new(
+        py: Python<'_>,
+        model: &Model,
+        inputs: &Bound<'_, PyAny>,
+        follow: Vec<String>,
+        data: Option<&Bound<'_, PyAny>>,
+        asimov: Option<&Bound<'_, PyAny>>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let opened = opened(model, inputs, None)?;
+        let options = options::data(FitOptions::default(), &opened, data, asimov)?;
+        let execution = Execution { threads, ..Execution::default() };
+        let follow = super::inputs::follow(&follow)?;
+        let inner = released(py, || Inner::open(&opened, follow, &options.data, &execution))?;
+        let inner = inner.map_err(rows::failed)?;
+        Ok(Self { inner })
+    }
+
+    /// The inputs, in order: a tuple of names, and the first and the end of its numbers in a row of yields.
+    #[getter]
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, (usize, usize))>> {
+        listed(py, &self.inner)
+    }
+
+    /// The numbers of all inputs that the model has.
+    #[getter]
+    fn nominal<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let values = self.inner.inputs().values.clone();
+        let n = values.len();
+        array(py, values, &[n])
+    }
+
+    /// Names of the parameters, in their order.
+    fn parameter_names(&self) -> Vec<String> {
+        self.inner.model().parameters.iter().map(|p| p.name.clone()).collect()
+    }
+
+    /// Initial values of the parameters.
+    fn suggested_init<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let init: Vec<f64> = self.inner.model().parameters.iter().map(|p| p.init).collect();
+        let n = init.len();
+        array(py, init, &[n])
+    }
+
+    /// Returns -ln L with its derivatives by the yields and by the parameters. One of the two may be a batch, or
+    /// both with the same number of rows. Rows with numbers that are not finite give NaN; with `check` they are an
+    /// error.
+    #[pyo3(signature = (yields, params, *, check=false))]
+    fn nll<'py>(
+        &self,
+        py: Python<'py>,
+        yields: &Bound<'_, PyAny>,
+        params: &Bound<'_, PyAny>,
+        check: bool,
+    ) -> PyResult<(Array<'py>, Array<'py>, Array<'py>)> {
+        let (n, m) = (self.inner.inputs().len(), self.inner.model().parameters.len());
+        let (yields, params) = (rows::read("yields", yields, n)?, Rows::of_width("params", params, m)?);
+        let batch = common(yields.batch, params.batch)?;
+        let missing =
+            || NllGradient { nll: f64::NAN, parameters: vec![f64::NAN; m], yields: vec![f64::NAN; n] };
+        let one = |i: usize| {
+            let (y, p) = (row_of(&yields, i), row_of(&params, i));
+            if !check && y.iter().chain(p).any(|x| !x.is_finite()) {
+                return Ok(missing());
+            }
+            rows::or_missing(self.inner.nll(y, p), check, missing)
+        };
+        let made = released(py, || self.inner.each(batch.unwrap_or(1), one))?.map_err(rows::failed)?;
+        let values = made.iter().map(|r| r.nll).collect();
+        let by_yields = made.iter().flat_map(|r| r.yields.iter().copied()).collect();
+        let by_params = made.iter().flat_map(|r| r.parameters.iter().copied()).collect();
+        Ok((
+            rows::results(py, values, batch, &[])?,
+            rows::results(py, by_yields, batch, &[n])?,
+            rows::results(py, by_params, batch, &[m])?,
+        ))
+    }
+
+    /// Returns the derivatives of what `nll` returns along a direction of the yields and the parameters: the product
+    /// of the Hessian of -ln L over both with the direction, for the yields and for the parameters.
+    fn nll_along<'py>(
+        &self,
+        py: Python<'py>,
+        yields: &Bound<'_, PyAny>,
+        params: &Bound<'_, PyAny>,
+        along_yields: &Bound<'_, PyAny>,
+        along_params: &Bound<'_, PyAny>,
+    ) -> PyResult<(Array<'py>, Array<'py>)> {
+        let (n, m) = (self.inner.inputs().len(), self.inner.model().parameters.len());
+        let (yields, params) = (rows::read("yields", yields, n)?, Rows::of_width("params", params, m)?);
+        let along_yields = rows::read("along_yields", along_yields, n)?;
+        let along_params = Rows::of_width("along_params", along_params, m)?;
+        let batch =
+            common(common(yields.batch, params.batch)?, common(along_yields.batch, along_params.batch)?)?;
+        let missing = || SecondOrder { parameters: vec![f64::NAN; m], yields: vec![f64::NAN; n] };
+        let one = |i: usize| {
+            let all = [&yields, &params, &along_yields, &along_params].map(|rows| row_of(rows, i));
+            if all.iter().copied().flatten().any(|x| !x.is_finite()) {
+                return Ok(missing());
+            }
+            self.inner.nll_along(all[0], all[1], (all[2], all[3]))
+        };
+        let made = released(py, || self.inner.each(batch.unwrap_or(1), one))?.map_err(rows::failed)?;
+        let by_yields = made.iter().flat_map(|r| r.yields.iter().copied()).collect();
+        let by_params = made.iter().flat_map(|r| r.parameters.iter().copied()).collect();
+        Ok((rows::results(py, by_yields, batch, &[n])?, rows::results(py, by_params, batch, &[m])?))
+    }
+}
+
+/// Returns row `i` of a batch, or the only row.
+fn row_of(rows: &Rows, i: usize) -> &[f64] {
+    rows.row(if rows.batch.is_some() { i } else { 0 })
+}
+
+/// Returns the number of rows of two arrays, of which one or both may be a single row.
+fn common(a: Option<usize>, b: Option<usize>) -> PyResult<Option<usize>> {
+    match (a, b) {
+        (Some(a), Some(b)) if a != b => Err(PyValueError::new_err(format!(
+            "the batches have {a} and {b} rows; give the same number, or a single row"
+        ))),
+        (a, b) => Ok(a.or(b)),
+    }
+}

@@ -1,0 +1,10 @@
+//! `nextstat.DifferentiableSession` and `nextstat.ProfiledDifferentiableSession`: the likelihood and its statistics
+//! with derivatives by the numbers of a model.
+
+mod inputs;
+mod likelihood;
+mod profiled;
+mod rows;
+
+pub(crate) use likelihood::DifferentiableSession;
+pub(crate) use profiled::{BestFits, ProfiledDifferentiableSession};

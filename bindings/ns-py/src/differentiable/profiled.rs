@@ -1,0 +1,251 @@
+//! `nextstat.ProfiledDifferentiableSession`.
+
+use ns_core::Execution;
+use ns_inference::differentiable::{
+    Band, BestFit, Differentiated, ProfiledDifferentiableSession as Inner, ProfiledOptions,
+};
+use ns_inference::{FitOptions, InferenceError, TestStatistic};
+use numpy::PyArrayDyn;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::likelihood::{Array, listed, opened};
+use super::rows;
+use crate::arrays::{Rows, array};
+use crate::model::Model;
+use crate::options;
+use crate::work::released;
+
+/// A model whose fits are differentiable functions of chosen numbers of it, the inputs.
+///
+/// Every method takes `yields`, the numbers of all inputs in one row or a batch of rows, and returns values, their
+/// derivatives by the yields, and for each value whether its derivatives hold on one side alone. Rows without a
+/// result are NaN; with `check` they are an error.
+#[pyclass(frozen, module = "nextstat")]
+pub(crate) struct ProfiledDifferentiableSession {
+    inner: Inner,
+}
+
+/// Values, derivatives, and whether the derivatives hold on one side alone.
+type Results<'py> = (Array<'py>, Array<'py>, Bound<'py, PyArrayDyn<bool>>);
+
+/// Best fits, from which derivatives are pulled back.
+#[pyclass(frozen, module = "nextstat")]
+pub(crate) struct BestFits {
+    fits: Vec<Option<BestFit>>,
+    batch: Option<usize>,
+}
+
+impl ProfiledDifferentiableSession {
+    /// Computes `size` numbers per row.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        yields: &Bound<'_, PyAny>,
+        check: bool,
+        size: Option<usize>,
+        work: impl Fn(usize, &[f64]) -> Result<Vec<Differentiated>, InferenceError> + Sync,
+    ) -> PyResult<Results<'py>> {
+        let n = self.inner.likelihood().inputs().len();
+        let yields = rows::read("yields", yields, n)?;
+        let missing = || {
+            let one = Differentiated { value: f64::NAN, gradient: vec![f64::NAN; n], one_sided: false };
+            vec![one; size.unwrap_or(1)]
+        };
+        let one = |i: usize| {
+            let row = yields.row(i);
+            if !check && row.iter().any(|x| !x.is_finite()) {
+                return Ok(missing());
+            }
+            rows::or_missing(work(i, row), check, missing)
+        };
+        let made =
+            released(py, || self.inner.likelihood().each(yields.count(), one))?.map_err(rows::failed)?;
+        let all = || made.iter().flatten();
+        let shape: Vec<usize> = yields.batch.into_iter().chain(size).collect();
+        let with_n: Vec<usize> = shape.iter().copied().chain([n]).collect();
+        Ok((
+            array(py, all().map(|d| d.value).collect(), &shape)?,
+            array(py, all().flat_map(|d| d.gradient.iter().copied()).collect(), &with_n)?,
+            array(py, all().map(|d| d.one_sided).collect(), &shape)?,
+        ))
+    }
+}
+
+/// Returns the observed result, then the expected ones.
+fn flat(band: Band) -> Vec<Differentiated> {
+    std::iter::once(band.observed).chain(band.expected).collect()
+}
+
+fn statistic(name: &str) -> PyResult<TestStatistic> {
+    name.parse().map_err(PyValueError::new_err)
+}
+
+#[pymethods]
+impl ProfiledDifferentiableSession {
+    #[new]
+    #[pyo3(signature = (model, inputs, *, poi=None, follow=Vec::new(), data=None, asimov=None, search="standard", warm=false, threads=0))]
+    fn new(
+        py: Python<'_>,
+        model: &Model,
+        inputs: &Bound<'_, PyAny>,
+        poi: Option<&str>,
+        follow: Vec<String>,
+        data: Option<&Bound<'_, PyAny>>,
+        asimov: Option<&Bound<'_, PyAny>>,
+        search: &str,
+        warm: bool,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let opened = opened(model, inputs, poi)?;
+        let FitOptions { data, .. } = options::data(FitOptions::default(), &opened, data, asimov)?;
+        let options = ProfiledOptions {
+            follow: super::inputs::follow(&follow)?,
+            data,
+            search: options::search(search)?,
+            warm,
+        };
+        let execution = Execution { threads, ..Execution::default() };
+        let inner = released(py, || Inner::open(&opened, &options, &execution))?.map_err(rows::failed)?;
+        Ok(Self { inner })
+    }
+
+    /// The inputs, in order: a tuple of names, and the first and the end of its numbers in a row of yields.
+    #[getter]
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, (usize, usize))>> {
+        listed(py, self.inner.likelihood())
+    }
+
+    /// The numbers of all inputs that the model has.
+    #[getter]
+    fn nominal<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let values = self.inner.likelihood().inputs().values.clone();
+        let n = values.len();
+        array(py, values, &[n])
+    }
+
+    /// Names of the parameters, in their order.
+    fn parameter_names(&self) -> Vec<String> {
+        self.inner.likelihood().model().parameters.iter().map(|p| p.name.clone()).collect()
+    }
+
+    /// Returns the one-sided test statistic "q0" (of the value 0), "q" or "qtilde" of the value `mu`.
+    #[pyo3(signature = (test_stat, mu, yields, *, check=false))]
+    fn statistic<'py>(
+        &self,
+        py: Python<'py>,
+        test_stat: &str,
+        mu: f64,
+        yields: &Bound<'_, PyAny>,
+        check: bool,
+    ) -> PyResult<Results<'py>> {
+        let test_stat = statistic(test_stat)?;
+        self.rows(py, yields, check, None, |i, row| Ok(vec![self.inner.statistic(test_stat, mu, row, i)?]))
+    }
+
+    /// Returns CLs of the value `mu`: observed, then expected at -2, -1, 0, 1 and 2 standard deviations.
+    #[pyo3(signature = (mu, yields, *, test_stat="qtilde", check=false))]
+    fn cls<'py>(
+        &self,
+        py: Python<'py>,
+        mu: f64,
+        yields: &Bound<'_, PyAny>,
+        test_stat: &str,
+        check: bool,
+    ) -> PyResult<Results<'py>> {
+        let test_stat = statistic(test_stat)?;
+        self.rows(py, yields, check, Some(6), |_, row| Ok(flat(self.inner.cls(test_stat, mu, row)?)))
+    }
+
+    /// Returns the CLs upper limit: observed, then expected at -2, -1, 0, 1 and 2 standard deviations.
+    #[pyo3(signature = (yields, *, cl=0.95, test_stat="qtilde", check=false))]
+    fn upper_limit<'py>(
+        &self,
+        py: Python<'py>,
+        yields: &Bound<'_, PyAny>,
+        cl: f64,
+        test_stat: &str,
+        check: bool,
+    ) -> PyResult<Results<'py>> {
+        let test_stat = statistic(test_stat)?;
+        self.rows(py, yields, check, Some(6), |_, row| Ok(flat(self.inner.upper_limit(test_stat, cl, row)?)))
+    }
+
+    /// Returns the significance of a discovery: observed, then expected for a signal of strength 1.
+    #[pyo3(signature = (yields, *, check=false))]
+    fn significance<'py>(
+        &self,
+        py: Python<'py>,
+        yields: &Bound<'_, PyAny>,
+        check: bool,
+    ) -> PyResult<Results<'py>> {
+        self.rows(py, yields, check, Some(2), |_, row| Ok(flat(self.inner.significance(row)?)))
+    }
+
+    /// Returns the uncertainty of the parameter of interest from the exact Hessian.
+    #[pyo3(signature = (yields, *, check=false))]
+    fn uncertainty<'py>(
+        &self,
+        py: Python<'py>,
+        yields: &Bound<'_, PyAny>,
+        check: bool,
+    ) -> PyResult<Results<'py>> {
+        self.rows(py, yields, check, None, |_, row| Ok(vec![self.inner.uncertainty(row)?]))
+    }
+
+    /// Returns the best-fit parameters, for each row whether derivatives hold on one side alone, and the fits, which
+    /// `pull_back` takes.
+    #[pyo3(signature = (yields, *, check=false))]
+    fn best_fit<'py>(
+        &self,
+        py: Python<'py>,
+        yields: &Bound<'_, PyAny>,
+        check: bool,
+    ) -> PyResult<(Array<'py>, Bound<'py, PyArrayDyn<bool>>, BestFits)> {
+        let likelihood = self.inner.likelihood();
+        let (n, m) = (likelihood.inputs().len(), likelihood.model().parameters.len());
+        let yields = rows::read("yields", yields, n)?;
+        let one = |i: usize| {
+            let row = yields.row(i);
+            if !check && row.iter().any(|x| !x.is_finite()) {
+                return Ok(None);
+            }
+            rows::or_missing(self.inner.best_fit(row).map(Some), check, || None)
+        };
+        let fits = released(py, || likelihood.each(yields.count(), one))?.map_err(rows::failed)?;
+        let values = fits.iter().flat_map(|fit| match fit {
+            Some(fit) => fit.parameters.clone(),
+            None => vec![f64::NAN; m],
+        });
+        let one_sided: Vec<bool> =
+            fits.iter().map(|fit| fit.as_ref().is_some_and(|fit| fit.one_sided)).collect();
+        let values = rows::results(py, values.collect(), yields.batch, &[m])?;
+        let shape: Vec<usize> = yields.batch.into_iter().collect();
+        Ok((values, array(py, one_sided, &shape)?, BestFits { fits, batch: yields.batch }))
+    }
+
+    /// Returns the derivatives, by the yields, of the sum of all best-fit parameters, each multiplied by its number in
+    /// `factors` (a row for each fit).
+    fn pull_back<'py>(
+        &self,
+        py: Python<'py>,
+        fits: &BestFits,
+        factors: &Bound<'_, PyAny>,
+    ) -> PyResult<Array<'py>> {
+        let likelihood = self.inner.likelihood();
+        let (n, m) = (likelihood.inputs().len(), likelihood.model().parameters.len());
+        let factors = Rows::of_width("factors", factors, m)?;
+        if factors.batch != fits.batch {
+            let rows = fits.fits.len();
+            return Err(PyValueError::new_err(format!(
+                "factors must have a row for each of the {rows} fits"
+            )));
+        }
+        let one = |i: usize| match fits.fits.get(i).and_then(Option::as_ref) {
+            Some(fit) => self.inner.pull_back_best_fit(fit, factors.row(i)),
+            None => Ok(vec![f64::NAN; n]),
+        };
+        let made = released(py, || likelihood.each(factors.count(), one))?.map_err(rows::failed)?;
+        rows::results(py, made.into_iter().flatten().collect(), factors.batch, &[n])
+    }
+}

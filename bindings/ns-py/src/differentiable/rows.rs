@@ -1,0 +1,71 @@
+//! Rows of inputs, and results of rows as arrays.
+
+use ns_inference::InferenceError;
+use numpy::PyArrayDyn;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrays::{Rows, array};
+use crate::error::inference_error;
+use crate::evaluate::shape;
+
+/// Reads rows with the numbers of all inputs.
+///
+/// # Errors
+/// `ValueError` for another length.
+pub(super) fn read(what: &str, object: &Bound<'_, PyAny>, width: usize) -> PyResult<Rows> {
+    let rows = Rows::read(what, object)?;
+    if rows.width != width {
+        return Err(PyValueError::new_err(format!(
+            "{what} must have {width} elements in a row (one per number of the inputs, see inputs); it has {}",
+            rows.width
+        )));
+    }
+    Ok(rows)
+}
+
+impl Rows {
+    /// Returns the number of rows.
+    pub(super) fn count(&self) -> usize {
+        self.batch.unwrap_or(1)
+    }
+
+    /// Returns row `i`.
+    pub(super) fn row(&self, i: usize) -> &[f64] {
+        self.values.get(i * self.width..(i + 1) * self.width).unwrap_or_default()
+    }
+}
+
+/// Returns what a row without a result gives: `missing`, unless errors are wanted. Mistakes of the call are errors
+/// in any case.
+///
+/// # Errors
+/// The error, if errors are wanted or the mistake is not that of a row.
+pub(super) fn or_missing<T>(
+    result: Result<T, InferenceError>,
+    check: bool,
+    missing: impl FnOnce() -> T,
+) -> Result<T, InferenceError> {
+    match result {
+        Err(InferenceError::FitFailed { .. } | InferenceError::Expectation { .. }) if !check => Ok(missing()),
+        other => other,
+    }
+}
+
+/// Returns an array with the shape of one result, or of a batch of them.
+///
+/// # Errors
+/// If the number of elements is another one.
+pub(super) fn results<'py>(
+    py: Python<'py>,
+    values: Vec<f64>,
+    batch: Option<usize>,
+    one: &[usize],
+) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    array(py, values, &shape(batch, one))
+}
+
+/// Converts the error of an analysis.
+pub(super) fn failed(error: InferenceError) -> PyErr {
+    inference_error(&error)
+}

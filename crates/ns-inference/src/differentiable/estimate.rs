@@ -1,0 +1,80 @@
+//! The best fit and the uncertainty of the parameter of interest as functions of the inputs.
+
+use ns_core::Pulled;
+
+use super::minimum::Minimum;
+use super::{Differentiated, ProfiledDifferentiableSession, add_pulled};
+use crate::InferenceError;
+
+/// A best fit, from which derivatives can be pulled back.
+pub struct BestFit {
+    /// Values of all parameters.
+    pub parameters: Vec<f64>,
+    /// Whether the fit converged.
+    pub converged: bool,
+    /// Whether derivatives hold on one side alone.
+    pub one_sided: bool,
+    minimum: Minimum,
+    yields: Vec<f64>,
+}
+
+impl ProfiledDifferentiableSession {
+    /// Returns the best fit.
+    ///
+    /// # Errors
+    /// If the numbers do not suit the inputs, or the fit has no finite likelihood.
+    pub fn best_fit(&self, yields: &[f64]) -> Result<BestFit, InferenceError> {
+        let data = self.inner.data(yields)?;
+        let request = self.fit_options().request(&self.inner.model)?;
+        let fit = self.run(&data, vec![request])?.pop().ok_or(InferenceError::Cancelled)?;
+        let minimum = self.inner.minimum(&data, &fit, &[])?;
+        let (converged, one_sided) = (fit.converged(), minimum.one_sided);
+        Ok(BestFit { parameters: fit.parameters, converged, one_sided, minimum, yields: yields.to_vec() })
+    }
+
+    /// Returns the derivatives, by the inputs, of the sum of all best-fit parameters, each multiplied by its number
+    /// in `factors`. They are NaN where the Hessian is not positive definite.
+    ///
+    /// # Errors
+    /// If a length does not fit the model.
+    pub fn pull_back_best_fit(&self, fit: &BestFit, factors: &[f64]) -> Result<Vec<f64>, InferenceError> {
+        match self.inner.implicit(&fit.minimum, factors)? {
+            Some(pulled) => Ok(self.inner.by_inputs(&fit.yields, &fit.minimum.data, pulled)?),
+            None => Ok(vec![f64::NAN; self.inner.inputs().len()]),
+        }
+    }
+
+    /// Returns the uncertainty of the parameter of interest, the square root of its variance `(H^-1)_pp`, with its
+    /// derivatives. Both are NaN where it does not exist, for example at a bound.
+    ///
+    /// With `u = H^-1 e_p`, the derivative of the variance along any change is `-u' dH u`, where `dH` includes the
+    /// change of the best fit.
+    ///
+    /// # Errors
+    /// As [`Self::best_fit`].
+    pub fn uncertainty(&self, yields: &[f64]) -> Result<Differentiated, InferenceError> {
+        let poi = self.poi()?;
+        let BestFit { minimum, one_sided, .. } = self.best_fit(yields)?;
+        let Minimum { data, parameters, free, .. } = &minimum;
+        let missing = || Ok(Differentiated::missing(yields.len()));
+        if !free.get(poi).copied().unwrap_or(false) {
+            return missing();
+        }
+        let mut unit = vec![0.0; parameters.len()];
+        unit.iter_mut().skip(poi).take(1).for_each(|x| *x = 1.0);
+        let Some(column) = self.inner.solve(data, parameters, free, &unit)? else { return missing() };
+        let variance = column.get(poi).copied().unwrap_or(f64::NAN);
+        if !(variance > 0.0) {
+            return missing();
+        }
+        let value = variance.sqrt();
+        let curvature = self.inner.accelerator.curvature_along(data, parameters, &column)?;
+        let Some(implicit) = self.inner.implicit(&minimum, &curvature.parameters)? else { return missing() };
+        let mut pulled = Pulled::default();
+        for part in [&curvature.pulled, &implicit] {
+            add_pulled(&mut pulled, -0.5 / value, part);
+        }
+        let gradient = self.inner.by_inputs(yields, data, pulled)?;
+        Ok(Differentiated { value, gradient, one_sided })
+    }
+}

@@ -1,0 +1,268 @@
+//! What follows when nominal yields change: templates, widths of staterrors, rates of shapesys, and auxiliary data.
+
+use ns_core::{Constraint, Effect, Input, InputTable, Model};
+
+use crate::InferenceError;
+
+/// What follows when nominal yields of an input change. By default all else is held, as in a workspace in which only
+/// the nominal yields are edited after the model was built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Follow {
+    /// Whether the histosys templates of the sample keep their ratios to the nominal yields, bin by bin, instead of
+    /// their yields. A template of a bin without nominal yield is held.
+    pub templates: bool,
+    /// Whether the absolute uncertainty of a staterror is held, instead of the relative one: the width of the constraint
+    /// is inversely proportional to the sum of the yields of its samples.
+    pub staterror: bool,
+    /// Whether the absolute uncertainty of a shapesys is held, instead of the rate of its constraint. The auxiliary
+    /// datum follows the rate.
+    pub shapesys: bool,
+}
+
+/// Computes a number that follows others.
+enum Rule {
+    /// A template that is `ratios` times nominal yields; a ratio is `None` for a number that is held.
+    Template { to: usize, from: usize, ratios: Vec<Option<f64>>, own: Vec<f64> },
+    /// A width that is `product` divided by the sum of `held` and of nominal yields.
+    Width { to: usize, product: f64, held: f64, from: Vec<usize> },
+}
+
+/// An auxiliary datum that is the rate of its constraint.
+struct Datum {
+    /// Place of the relative uncertainty among all numbers.
+    place: usize,
+    /// Index of the auxiliary datum.
+    aux: usize,
+}
+
+/// The numbers of a caller, and those that follow them.
+pub(super) struct Followers {
+    /// The inputs of the caller.
+    pub(super) table: InputTable,
+    rules: Vec<Rule>,
+    data: Vec<Datum>,
+    n_all: usize,
+}
+
+impl Followers {
+    /// Returns the model with all inputs open, first those that `model` has, and what follows them.
+    ///
+    /// # Errors
+    /// If the model does not have an input.
+    pub(super) fn new(model: &Model, follow: Follow) -> Result<(Model, Self), InferenceError> {
+        let table = model.input_table().map_err(ns_core::SessionError::from)?;
+        let mut inputs = model.open.clone();
+        let mut further = |input: Input| {
+            let is_new = !inputs.contains(&input);
+            if is_new {
+                inputs.push(input);
+            }
+            is_new
+        };
+        let mut templates = Vec::new();
+        let mut widths = Vec::new();
+        for &input in &table.inputs {
+            let Input::Nominal { channel, sample } = input else { continue };
+            let Some(s) = model.channels.get(channel).and_then(|c| c.samples.get(sample)) else { continue };
+            for (modifier, m) in s.modifiers.iter().enumerate() {
+                match &m.effect {
+                    Effect::HistoSys { .. } if follow.templates => {
+                        let hi = Input::HistoHi { channel, sample, modifier };
+                        let lo = Input::HistoLo { channel, sample, modifier };
+                        templates.extend([hi, lo].into_iter().filter(|&i| further(i)).map(|to| (to, input)));
+                    }
+                    Effect::StatError | Effect::ShapeSys => {
+                        let set = model.parameter_sets.iter().position(|set| set.range.contains(&m.first));
+                        let (wanted, to) = match (set, &m.effect) {
+                            (Some(set), Effect::StatError) => (follow.staterror, Input::StatError { set }),
+                            (Some(set), _) => (follow.shapesys, Input::ShapeSys { set }),
+                            (None, _) => continue,
+                        };
+                        let has = model.open(&[to]).is_ok();
+                        if wanted && has && further(to) {
+                            widths.push((to, channel, m.first));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let opened = model.open(&inputs).map_err(ns_core::SessionError::from)?;
+        let all = opened.input_table().map_err(ns_core::SessionError::from)?;
+        let mut rules = Vec::new();
+        for (to, from) in templates {
+            let (Some(to), Some(from)) = (all.range(to), all.range(from)) else { continue };
+            let own = all.values.get(to.clone()).unwrap_or_default().to_vec();
+            let nominal = all.values.get(from.clone()).unwrap_or_default();
+            let ratios = own.iter().zip(nominal).map(|(x, n)| (*n != 0.0).then(|| x / n)).collect();
+            rules.push(Rule::Template { to: to.start, from: from.start, ratios, own });
+        }
+        for (to, channel, first) in widths {
+            let Some(to) = all.range(to) else { continue };
+            for (b, place) in to.enumerate() {
+                let own = all.values.get(place).copied().unwrap_or(0.0);
+                rules.extend(width_rule(model, &all, (channel, first, b), place, own));
+            }
+        }
+        let data = followed_data(&opened, &all);
+        let n_all = all.len();
+        Ok((opened, Self { table, rules, data, n_all }))
+    }
+
+    /// Returns whether auxiliary data follow the inputs.
+    pub(super) fn has_data(&self) -> bool {
+        !self.data.is_empty()
+    }
+
+    /// Returns whether something follows that is not linear in the inputs.
+    pub(super) fn is_curved(&self) -> bool {
+        self.has_data() || self.rules.iter().any(|rule| matches!(rule, Rule::Width { .. }))
+    }
+
+    /// Returns the numbers of all inputs, given those of the caller.
+    pub(super) fn expand(&self, yields: &[f64]) -> Vec<f64> {
+        let mut all = yields.to_vec();
+        all.resize(self.n_all.max(yields.len()), 0.0);
+        for rule in &self.rules {
+            match rule {
+                Rule::Template { to, from, ratios, own } => {
+                    for (b, (ratio, own)) in ratios.iter().zip(own).enumerate() {
+                        let nominal = yields.get(from + b).copied().unwrap_or(0.0);
+                        set(&mut all, to + b, ratio.map_or(*own, |ratio| ratio * nominal));
+                    }
+                }
+                Rule::Width { to, product, held, from } => {
+                    set(&mut all, *to, product / self.sum(yields, *held, from));
+                }
+            }
+        }
+        all
+    }
+
+    fn sum(&self, yields: &[f64], held: f64, from: &[usize]) -> f64 {
+        from.iter().map(|&place| yields.get(place).copied().unwrap_or(0.0)).fold(held, |sum, x| sum + x)
+    }
+
+    /// Returns a direction of all inputs, given that of the caller's, where everything that follows is linear.
+    pub(super) fn expand_direction(&self, along: &[f64]) -> Vec<f64> {
+        let mut all = along.to_vec();
+        all.resize(self.n_all.max(along.len()), 0.0);
+        for rule in &self.rules {
+            if let Rule::Template { to, from, ratios, .. } = rule {
+                for (b, ratio) in ratios.iter().enumerate() {
+                    let change = along.get(from + b).copied().unwrap_or(0.0);
+                    set(&mut all, to + b, ratio.map_or(0.0, |ratio| ratio * change));
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the derivatives by the caller's numbers `yields`, given those by all inputs.
+    pub(super) fn contract(&self, yields: &[f64], mut all: Vec<f64>) -> Vec<f64> {
+        let slopes = all.split_off(yields.len().min(all.len()));
+        let slope = |place: usize| {
+            place.checked_sub(yields.len()).and_then(|i| slopes.get(i)).copied().unwrap_or(0.0)
+        };
+        for rule in &self.rules {
+            match rule {
+                Rule::Template { to, from, ratios, .. } => {
+                    for (b, ratio) in ratios.iter().enumerate() {
+                        if let (Some(to_add), Some(ratio)) = (all.get_mut(from + b), ratio) {
+                            *to_add += ratio * slope(to + b);
+                        }
+                    }
+                }
+                Rule::Width { to, product, held, from } => {
+                    let sum = self.sum(yields, *held, from);
+                    for &place in from {
+                        if let Some(to_add) = all.get_mut(place) {
+                            *to_add -= slope(*to) * product / (sum * sum);
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Sets the auxiliary data that follow the numbers of all inputs.
+    pub(super) fn set_data(&self, all: &[f64], aux: &mut [f64]) {
+        for datum in &self.data {
+            let width = all.get(datum.place).copied().unwrap_or(f64::NAN);
+            let is_own = self.own(datum.place) == Some(width);
+            if !is_own {
+                set(aux, datum.aux, 1.0 / (width * width));
+            }
+        }
+    }
+
+    /// Returns the compiled number of the caller's input at a place.
+    fn own(&self, place: usize) -> Option<f64> {
+        self.table.values.get(place).copied()
+    }
+
+    /// Adds the derivatives through auxiliary data that follow the inputs to those by all inputs.
+    pub(super) fn through_data(&self, all: &[f64], by_aux: &[f64], to: &mut [f64]) {
+        for datum in &self.data {
+            let (width, slope) = (all.get(datum.place).copied(), by_aux.get(datum.aux).copied());
+            if let (Some(width), Some(slope), Some(to)) = (width, slope, to.get_mut(datum.place)) {
+                *to -= 2.0 * slope / (width * width * width);
+            }
+        }
+    }
+}
+
+/// Sets an element, if there is one.
+fn set(array: &mut [f64], place: usize, value: f64) {
+    if let Some(to) = array.get_mut(place) {
+        *to = value;
+    }
+}
+
+/// Returns the rule of the width at `place` of bin `b` of the staterror or shapesys with the parameter `first` in a
+/// channel.
+fn width_rule(
+    model: &Model,
+    all: &InputTable,
+    (channel, first, b): (usize, usize, usize),
+    place: usize,
+    own: f64,
+) -> Option<Rule> {
+    let constraint = model.parameters.get(first + b)?.constraint;
+    if !(own > 0.0) || matches!(constraint, Constraint::None) {
+        return None;
+    }
+    let (mut held, mut total, mut from) = (0.0, 0.0, Vec::new());
+    for (sample, s) in model.channels.get(channel)?.samples.iter().enumerate() {
+        let acts = s.modifiers.iter().any(|m| m.first == first && m.effect.per_bin());
+        let nominal = s.nominal.get(b).copied().unwrap_or(0.0);
+        if !acts {
+            continue;
+        }
+        total += nominal;
+        match all.range(Input::Nominal { channel, sample }) {
+            Some(range) => from.push(range.start + b),
+            None => held += nominal,
+        }
+    }
+    (total > 0.0).then_some(Rule::Width { to: place, product: own * total, held, from })
+}
+
+/// Returns the auxiliary data that are the rates of open constraints.
+fn followed_data(model: &Model, all: &InputTable) -> Vec<Datum> {
+    let mut data = Vec::new();
+    for (input, range) in all.inputs.iter().zip(&all.ranges) {
+        let Input::ShapeSys { set } = input else { continue };
+        let first = model.parameter_sets.get(*set).map_or(0, |set| set.range.start);
+        for place in range.clone() {
+            let parameter = model.parameters.get(first + place - range.start);
+            if let Some(Constraint::Poisson { tau, aux }) = parameter.map(|p| p.constraint)
+                && model.observed.aux.get(aux) == Some(&tau)
+            {
+                data.push(Datum { place, aux });
+            }
+        }
+    }
+    data
+}

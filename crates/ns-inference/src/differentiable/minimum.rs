@@ -1,0 +1,113 @@
+//! The minimum of a fit as a function of the inputs and data.
+
+use ns_core::{Data, FitOutcome, Inactive, Pulled};
+
+use super::DifferentiableSession;
+use crate::InferenceError;
+
+/// Size of a gradient element, times the uncertainty, below which a parameter at its bound would leave it after a
+/// small change of the inputs.
+const LOOSE: f64 = 1e-4;
+
+/// The minimum of a fit: data, point, and which parameters move.
+pub(super) struct Minimum {
+    pub(super) data: Data,
+    pub(super) parameters: Vec<f64>,
+    /// Whether each parameter moves along with the inputs.
+    pub(super) free: Vec<bool>,
+    /// Whether a parameter is at a bound or a kink without being pushed against it, so that derivatives hold on
+    /// one side alone.
+    pub(super) one_sided: bool,
+}
+
+impl DifferentiableSession {
+    /// Describes the minimum of a fit in which the parameters in `held` were fixed in addition to those that the
+    /// model fixes. A Newton step with the exact Hessian removes what the fit left.
+    pub(super) fn minimum(
+        &self,
+        data: &Data,
+        fit: &FitOutcome,
+        held: &[usize],
+    ) -> Result<Minimum, InferenceError> {
+        let mut parameters = fit.parameters.clone();
+        let mut free: Vec<bool> =
+            self.model.parameters.iter().map(|p| !p.fixed && p.bounds.0 < p.bounds.1).collect();
+        for &p in held {
+            if let Some(free) = free.get_mut(p) {
+                *free = false;
+            }
+        }
+        let mut one_sided = false;
+        let gradient = self.accelerator.value(data, &parameters)?.1.parameters;
+        for &(p, why) in &fit.inactive {
+            let at_bound = matches!(why, Inactive::LowerBound | Inactive::UpperBound);
+            one_sided |= !at_bound && why != Inactive::Flat;
+            if let Some(free) = free.get_mut(p) {
+                *free &= why == Inactive::TwoSided;
+            }
+        }
+        for (p, free) in free.iter_mut().enumerate().filter(|(_, free)| **free) {
+            let (Some(&x), Some(&g), Some(of)) =
+                (parameters.get(p), gradient.get(p), self.model.parameters.get(p))
+            else {
+                continue;
+            };
+            let (at_lower, at_upper) = (x <= of.bounds.0, x >= of.bounds.1);
+            if at_lower || at_upper {
+                *free = false;
+                one_sided |= g.abs() < LOOSE;
+            }
+        }
+        if let Some(step) = self.solve(data, &parameters, &free, &gradient)? {
+            for ((x, step), of) in parameters.iter_mut().zip(&step).zip(&self.model.parameters) {
+                let to = *x - step;
+                // A step that is not small belongs to a fit that did not converge, and is no refinement.
+                if step.abs() <= 1e-4 * (1.0 + x.abs()) && to >= of.bounds.0 && to <= of.bounds.1 {
+                    *x = to;
+                }
+            }
+        }
+        Ok(Minimum { data: data.clone(), parameters, free, one_sided })
+    }
+
+    /// Solves `H x = b` over the parameters that are free; `None` if the Hessian is not positive definite.
+    pub(super) fn solve(
+        &self,
+        data: &Data,
+        point: &[f64],
+        free: &[bool],
+        side: &[f64],
+    ) -> Result<Option<Vec<f64>>, InferenceError> {
+        let found = self.accelerator.solve(data, point, free, &[side])?;
+        Ok(found.and_then(|mut solutions| solutions.pop()))
+    }
+
+    /// Returns the derivatives of `-ln L` at the minimum by the parameter `parameter`, and by inputs and data at a
+    /// fixed point. By the envelope theorem the latter are those of the minimal `-ln L`.
+    pub(super) fn direct(
+        &self,
+        minimum: &Minimum,
+        parameter: usize,
+    ) -> Result<(f64, Pulled), InferenceError> {
+        let (_, made) = self.accelerator.value(&minimum.data, &minimum.parameters)?;
+        Ok((made.parameters.get(parameter).copied().unwrap_or(0.0), made.pulled))
+    }
+
+    /// Returns the derivatives by inputs and data of the sum of all parameters of the minimum, each multiplied by
+    /// its number in `factors`. The implicit function theorem gives them: `-(d2 nll / dx dtheta) H^-1 factors`.
+    ///
+    /// Returns `None` if the Hessian is not positive definite.
+    pub(super) fn implicit(
+        &self,
+        minimum: &Minimum,
+        factors: &[f64],
+    ) -> Result<Option<Pulled>, InferenceError> {
+        let Minimum { data, parameters, free, .. } = minimum;
+        let Some(mut along) = self.solve(data, parameters, free, factors)? else { return Ok(None) };
+        along.iter_mut().for_each(|x| *x = -*x);
+        if along.iter().any(|x| !x.is_finite()) {
+            return Ok(None);
+        }
+        Ok(Some(self.accelerator.along(data, parameters, &along, None)?.pulled))
+    }
+}

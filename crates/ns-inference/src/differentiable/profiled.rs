@@ -1,0 +1,214 @@
+//! Results of fits as functions of the inputs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ns_core::{
+    Control, Data, Execution, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Pulled,
+    Search, Session, Start, TaskOutcome,
+};
+
+use super::{DifferentiableSession, Differentiated, Follow, add_pulled};
+use crate::analysis::Analysis;
+use crate::hypotest::TestStatistic;
+use crate::options::FitData;
+use crate::{FitOptions, InferenceError, diagnosis};
+
+/// Distance between the best fit and a tested value, relative to the value, below which they count as equal.
+pub(super) const ON_EDGE: f64 = 1e-5;
+
+/// Largest number of kept starting points.
+const MOST_WARM: usize = 65_536;
+
+/// Options of a [`ProfiledDifferentiableSession`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ProfiledOptions {
+    /// What follows when nominal yields change.
+    pub follow: Follow,
+    /// Data of all fits. Asimov data follow the inputs.
+    pub data: FitData,
+    /// Effort of the search for the global minimum.
+    pub search: Search,
+    /// Whether the fits of a test statistic start where the last ones in the same row of a batch, with the same
+    /// tested value, ended, and make a single descent. Values then depend on the values before, within the tolerance of a fit.
+    pub warm: bool,
+}
+
+/// The minima of the last fits of one test statistic.
+struct Warm {
+    free: Arc<[f64]>,
+    conditional: Arc<[f64]>,
+}
+
+/// Row of the batch, and bits of the tested value.
+type WarmKey = (usize, u64);
+
+/// A model whose fits are differentiable functions of the inputs that it opened. It computes on the CPU.
+pub struct ProfiledDifferentiableSession {
+    pub(super) inner: DifferentiableSession,
+    options: ProfiledOptions,
+    warm: Mutex<HashMap<WarmKey, Warm>>,
+}
+
+impl ProfiledDifferentiableSession {
+    /// Compiles a model with its inputs.
+    ///
+    /// # Errors
+    /// As [`DifferentiableSession::open`]; if the model has no parameter of interest or fixes it.
+    pub fn open(
+        model: &Model,
+        options: &ProfiledOptions,
+        execution: &Execution,
+    ) -> Result<Self, InferenceError> {
+        let inner = DifferentiableSession::open(model, options.follow, &options.data, execution)?;
+        let session = Self { inner, options: options.clone(), warm: Mutex::default() };
+        let what = "a profiled statistic";
+        let poi = session.poi()?;
+        match session.inner.model.parameters.get(poi) {
+            Some(p) if p.fixed || !(p.bounds.0 < p.bounds.1) => {
+                Err(InferenceError::PoiFixed { analysis: what, name: p.name.clone() })
+            }
+            _ => Ok(session),
+        }
+    }
+
+    /// Returns the session of `-ln L` alone.
+    #[must_use]
+    pub fn likelihood(&self) -> &DifferentiableSession {
+        &self.inner
+    }
+
+    /// Returns the index of the parameter of interest.
+    pub(super) fn poi(&self) -> Result<usize, InferenceError> {
+        let model = &self.inner.model;
+        let measurement = || model.measurement.clone();
+        model.poi.ok_or_else(|| InferenceError::NoPoi {
+            analysis: "a profiled statistic",
+            measurement: measurement(),
+        })
+    }
+
+    /// Returns the options of the analyses that the command line makes, for the same numbers.
+    pub(super) fn fit_options(&self) -> FitOptions {
+        FitOptions::default().search(self.options.search)
+    }
+
+    /// Returns an analysis of these data.
+    pub(super) fn analysis(&self, data: &Data) -> Result<Analysis<'_>, InferenceError> {
+        let model: &Model = &self.inner.model;
+        let mut analysis =
+            Analysis::new(model, self.inner.session(), &self.fit_options(), Control::default())?;
+        analysis.data = data.clone();
+        Ok(analysis)
+    }
+
+    /// Runs the fits of one task.
+    pub(super) fn run(&self, data: &Data, fits: Vec<FitRequest>) -> Result<Vec<FitOutcome>, InferenceError> {
+        let task = FitTask { data: data.clone(), fits };
+        let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(1);
+        let wanted = OutcomeParts::default();
+        self.inner.session().fit_batch(
+            std::slice::from_ref(&task),
+            wanted,
+            Control::default(),
+            &mut outcomes,
+        )?;
+        let fits = outcomes.pop().map_or_else(Vec::new, |outcome| outcome.fits);
+        let named = |failure: FitFailure| match failure {
+            FitFailure::Cancelled => InferenceError::Cancelled,
+            failure => InferenceError::FitFailed { reason: diagnosis::failure(&self.inner.model, &failure) },
+        };
+        fits.into_iter().map(|fit| fit.map_err(named)).collect()
+    }
+
+    /// Returns the one-sided statistic in the row `row` of a batch, which only chooses the start points of warm
+    /// fits: q0 (of the value 0, whatever `mu` is), q or qtilde of the value `mu`, with its
+    /// derivatives.
+    ///
+    /// # Errors
+    /// If the numbers do not suit the inputs, or a fit has no finite likelihood.
+    pub fn statistic(
+        &self,
+        statistic: TestStatistic,
+        mu: f64,
+        yields: &[f64],
+        row: usize,
+    ) -> Result<Differentiated, InferenceError> {
+        let poi = self.poi()?;
+        let mu = if statistic == TestStatistic::Q0 { 0.0 } else { mu };
+        let name = || self.inner.model.parameters.get(poi).map_or_else(String::new, |p| p.name.clone());
+        if !mu.is_finite() {
+            return Err(InferenceError::NotFinite { what: "the tested value", name: name(), value: mu });
+        }
+        let data = self.inner.data(yields)?;
+        let (free, conditional) = self.both_fits(&data, (poi, mu), row)?;
+        let best = free.parameters.get(poi).copied().unwrap_or(f64::NAN);
+        let zero = match statistic {
+            TestStatistic::Q0 => best <= mu,
+            TestStatistic::Q | TestStatistic::Qtilde => best >= mu,
+        };
+        let value = 2.0 * (conditional.nll - free.nll);
+        // At the best fit the statistic begins to rise on one side.
+        let one_sided = (best - mu).abs() <= ON_EDGE * (1.0 + mu.abs());
+        if zero || value <= 0.0 {
+            return Ok(Differentiated { value: 0.0, gradient: vec![0.0; yields.len()], one_sided });
+        }
+        let free = self.inner.minimum(&data, &free, &[])?;
+        let conditional = self.inner.minimum(&data, &conditional, &[poi])?;
+        let mut pulled = Pulled::default();
+        add_pulled(&mut pulled, 2.0, &self.inner.direct(&conditional, poi)?.1);
+        add_pulled(&mut pulled, -2.0, &self.inner.direct(&free, poi)?.1);
+        let gradient = self.inner.by_inputs(yields, &data, pulled)?;
+        Ok(Differentiated { value, gradient, one_sided })
+    }
+
+    /// Makes the free fit and the conditional fit at `mu`.
+    fn both_fits(
+        &self,
+        data: &Data,
+        (poi, mu): (usize, f64),
+        row: usize,
+    ) -> Result<(FitOutcome, FitOutcome), InferenceError> {
+        let warm = {
+            let kept = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+            let usable = kept.get(&(row, mu.to_bits())).filter(|_| self.options.warm);
+            usable.map(|warm| (Arc::clone(&warm.free), Arc::clone(&warm.conditional)))
+        };
+        let base = self.fit_options().request(&self.inner.model)?;
+        let held = vec![(poi, mu)];
+        let requests = match warm {
+            Some((free, conditional)) => vec![
+                FitRequest { start: Start::At(free), search: Search::Local, ..base.clone() },
+                FitRequest { start: Start::At(conditional), search: Search::Local, fixed: held, ..base },
+            ],
+            None => vec![base.clone(), FitRequest { start: Start::Earlier(0), fixed: held, ..base }],
+        };
+        let mut fits = self.run(data, requests)?.into_iter();
+        let (Some(mut free), Some(conditional)) = (fits.next(), fits.next()) else {
+            return Err(InferenceError::Cancelled);
+        };
+        // A conditional fit below the free fit shows that the free fit missed a minimum.
+        let bounds = self.inner.model.parameters.get(poi).map(|p| p.bounds);
+        if conditional.nll < free.nll && bounds.is_some_and(|(lower, upper)| lower <= mu && mu <= upper) {
+            let start = Start::At(Arc::from(conditional.parameters.as_slice()));
+            let base = self.fit_options().request(&self.inner.model)?;
+            let again = FitRequest { start, search: Search::Local, ..base };
+            if let Some(lower) = self.run(data, vec![again])?.pop()
+                && lower.nll < free.nll
+            {
+                free = lower;
+            }
+        }
+        if self.options.warm {
+            let (free, conditional) =
+                (Arc::from(&free.parameters[..]), Arc::from(&conditional.parameters[..]));
+            let mut kept = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+            // A loop over values would keep points without end.
+            if kept.len() >= MOST_WARM {
+                kept.clear();
+            }
+            kept.insert((row, mu.to_bits()), Warm { free, conditional });
+        }
+        Ok((free, conditional))
+    }
+}

@@ -1,0 +1,219 @@
+//! `-ln L` as a function of parameters and inputs.
+
+use std::sync::Arc;
+
+use ns_compute::CpuSession;
+use ns_compute::differentiable::{Derivatives, DifferentiableAccelerator};
+use ns_core::{Data, Execution, InputTable, Model, Pulled, Session, SessionError};
+
+use super::add;
+use super::follow::{Follow, Followers};
+use crate::options::FitData;
+use crate::{FitOptions, InferenceError, diagnosis};
+
+/// `-ln L` with its derivatives of first order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NllGradient {
+    /// `-ln L`, all constants included.
+    pub nll: f64,
+    /// Derivatives by the parameters.
+    pub parameters: Vec<f64>,
+    /// Derivatives by the numbers of all inputs.
+    pub yields: Vec<f64>,
+}
+
+/// The product of the Hessian of `-ln L`, over parameters and inputs, with a direction.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SecondOrder {
+    /// Elements of the parameters.
+    pub parameters: Vec<f64>,
+    /// Elements of the numbers of all inputs.
+    pub yields: Vec<f64>,
+}
+
+/// A model whose likelihood is a differentiable function of its parameters and of the inputs that it opened
+/// ([`Model::open`]). It computes on the CPU.
+pub struct DifferentiableSession {
+    pub(super) model: Arc<Model>,
+    pub(super) accelerator: DifferentiableAccelerator,
+    data: FitData,
+    /// The point at which Asimov data are generated.
+    asimov_point: Vec<f64>,
+    followers: Followers,
+    threads: usize,
+}
+
+impl DifferentiableSession {
+    /// Compiles a model with its inputs. `follow` says what else changes with them. Asimov `data` follow the inputs,
+    /// and derivatives go through them; so do observed auxiliary data that are the rates of a shapesys.
+    ///
+    /// # Errors
+    /// If the model has event channels, is inconsistent or too large, or the data do not suit it.
+    pub fn open(
+        model: &Model,
+        follow: Follow,
+        data: &FitData,
+        execution: &Execution,
+    ) -> Result<Self, InferenceError> {
+        let single = Execution { threads: 1, ..execution.clone() };
+        let (model, followers) = Followers::new(model, follow)?;
+        let model = &model;
+        let accelerator = DifferentiableAccelerator::open(model, &single)?;
+        let options = FitOptions { data: data.clone(), ..FitOptions::default() };
+        options.resolve_data(model, accelerator.session())?;
+        let mut asimov_point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        if let (FitData::Asimov { poi: Some(value) }, Some(poi)) = (data, model.poi)
+            && let Some(x) = asimov_point.get_mut(poi)
+        {
+            *x = *value;
+        }
+        let threads = execution.resolved_threads();
+        let (model, data) = (Arc::new(model.clone()), data.clone());
+        Ok(Self { model, accelerator, data, asimov_point, followers, threads })
+    }
+
+    /// Returns the model.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Returns the inputs, their order and the numbers that the model has.
+    #[must_use]
+    pub fn inputs(&self) -> &InputTable {
+        &self.followers.table
+    }
+
+    /// Returns the session that makes fits.
+    pub(super) fn session(&self) -> &CpuSession {
+        self.accelerator.session()
+    }
+
+    /// Returns the data with the numbers `yields` of the inputs.
+    ///
+    /// # Errors
+    /// If the numbers do not suit the inputs, or Asimov data cannot be made of them.
+    pub(super) fn data(&self, yields: &[f64]) -> Result<Data, InferenceError> {
+        let expected = self.inputs().len();
+        if yields.len() != expected {
+            let (what, actual) = ("yields", yields.len());
+            return Err(SessionError::WrongLength { what, actual, expected }.into());
+        }
+        let all = self.followers.expand(yields);
+        let replaced = Data::observed().with_yields(Arc::new(all.into()));
+        match &self.data {
+            FitData::Observed if self.followers.has_data() => {
+                let mut observed = self.model.observed.clone();
+                if let Some(all) = &replaced.yields {
+                    self.followers.set_data(&all.values, &mut observed.aux);
+                }
+                Ok(replaced.with(observed))
+            }
+            FitData::Observed => Ok(replaced),
+            FitData::Given(given) => Ok(replaced.with(Arc::clone(given))),
+            FitData::Asimov { .. } => {
+                let purpose = "the Asimov set cannot be made";
+                let made = self.session().asimov(&self.asimov_point, &replaced);
+                made.map_err(|error| diagnosis::expectation(&self.model, purpose, error))
+            }
+        }
+    }
+
+    /// Returns the derivatives by the inputs of the caller, whose numbers are `yields`, given those by all inputs,
+    /// counts and auxiliary data: what follows the inputs has a part in them.
+    pub(super) fn by_inputs(
+        &self,
+        yields: &[f64],
+        data: &Data,
+        pulled: Pulled,
+    ) -> Result<Vec<f64>, SessionError> {
+        let mut all = pulled.yields;
+        match &self.data {
+            FitData::Asimov { .. } => {
+                let through =
+                    self.accelerator.expected(data, &self.asimov_point, &pulled.main, &pulled.aux)?;
+                add(&mut all, 1.0, &through.pulled.yields);
+            }
+            FitData::Observed => {
+                if let Some(numbers) = &data.yields {
+                    self.followers.through_data(&numbers.values, &pulled.aux, &mut all);
+                }
+            }
+            FitData::Given(_) => {}
+        }
+        Ok(self.followers.contract(yields, all))
+    }
+
+    /// Returns `-ln L` with its derivatives by parameters and inputs.
+    ///
+    /// # Errors
+    /// If a length does not fit the model, or a number is not allowed.
+    pub fn nll(&self, yields: &[f64], parameters: &[f64]) -> Result<NllGradient, InferenceError> {
+        let data = self.data(yields)?;
+        let (nll, Derivatives { parameters, pulled }) = self.accelerator.value(&data, parameters)?;
+        Ok(NllGradient { nll, parameters, yields: self.by_inputs(yields, &data, pulled)? })
+    }
+
+    /// Returns the product of the Hessian of `-ln L`, over parameters and inputs, with a direction: the
+    /// derivatives along it of what [`Self::nll`] returns.
+    ///
+    /// # Errors
+    /// As [`Self::nll`]; also if data or widths follow the inputs, whose second derivatives are not computed.
+    pub fn nll_along(
+        &self,
+        yields: &[f64],
+        parameters: &[f64],
+        direction: (&[f64], &[f64]),
+    ) -> Result<SecondOrder, InferenceError> {
+        if matches!(self.data, FitData::Asimov { .. }) || self.followers.is_curved() {
+            let remedy = "second derivatives of nll exist where no data and no widths follow the yields: not for Asimov \
+                          data, widths of a shapesys, or staterrors that follow";
+            return Err(SessionError::ForeignData { remedy }.into());
+        }
+        let data = self.data(yields)?;
+        let (along_yields, along_parameters) = direction;
+        let all = self.followers.expand_direction(along_yields);
+        let made = self.accelerator.along(&data, parameters, along_parameters, Some(&all))?;
+        let yields = self.followers.contract(yields, made.pulled.yields);
+        Ok(SecondOrder { parameters: made.parameters, yields })
+    }
+
+    /// Calls `work` with the numbers 0 to `n - 1` on the threads of the session, and returns the results in order.
+    ///
+    /// # Errors
+    /// The first error.
+    pub fn each<T: Send>(
+        &self,
+        n: usize,
+        work: impl Fn(usize) -> Result<T, InferenceError> + Sync,
+    ) -> Result<Vec<T>, InferenceError> {
+        let threads = self.threads.min(n);
+        if threads <= 1 {
+            return (0..n).map(work).collect();
+        }
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        let one = || {
+            let mut done: Vec<(usize, Result<T, InferenceError>)> = Vec::new();
+            loop {
+                let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                if i >= n {
+                    return done;
+                }
+                done.push((i, work(i)));
+            }
+        };
+        let mut all: Vec<(usize, Result<T, InferenceError>)> = std::thread::scope(|scope| {
+            let handles: Vec<_> = (1..threads).map(|_| scope.spawn(&one)).collect();
+            let mut all = one();
+            for handle in handles {
+                match handle.join() {
+                    Ok(done) => all.extend(done),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            all
+        });
+        all.sort_by_key(|(i, _)| *i);
+        all.into_iter().map(|(_, result)| result).collect()
+    }
+}
