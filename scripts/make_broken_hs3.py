@@ -523,6 +523,44 @@ def _(m):
     m["analyses"][0]["parameters_of_interest"] = ["mus"]
 
 
+def source(name, **keys):
+    """Events in a file of their own; `keys` are those of the source that differ from a right one."""
+
+    @case(name)
+    def _(m):
+        data = m["data"][0]
+        entries = data.pop("entries")
+        data["nextstat.source"] = {"file": "events.parquet", "columns": {"m": "m_yy"}, **keys}
+        if name == "source_beside_entries":
+            data["entries"] = entries
+        if name == "source_is_a_path":
+            data["nextstat.source"] = "events.parquet"
+
+
+source("source_of_a_model_that_is_no_file")
+source("source_beside_entries")
+source("source_is_a_path")
+source("source_of_a_root_file", file="events.root", tree="t")
+source("source_of_unknown_format", format="csv")
+source("source_with_unknown_axis", columns={"mass": "m_yy"})
+source("source_with_key_misspelt", wheres=[])
+source("source_with_unknown_sign", where=[["m_yy", "=>", 100]])
+source("source_with_a_text_as_limit", where=[["m_yy", ">", "100"]])
+source("source_with_weight_of_two", weight=["w", "v"])
+source("source_without_file_name", file=None)
+
+
+@case("crystal_ball_without_tail")
+def _(m):
+    m["distributions"][0] = {"name": "sig", "type": "nextstat.crystalball_dist", "m": "m", "m0": "mean", "sigma_L": 1, "sigma_R": 1}
+
+
+@case("crystal_ball_with_half_a_tail")
+def _(m):
+    m["distributions"][0] = {
+        "name": "sig", "type": "nextstat.crystalball_dist", "m": "m", "m0": "mean", "sigma_L": 1, "sigma_R": 1, "alpha_L": 1}
+
+
 RAW = {
     "missing_comma": lambda text: text.replace(b'"type": "sum",', b'"type": "sum"', 1),
     "duplicate_key": lambda text: text.replace(b'"sigma": "width"', b'"sigma": "width", "sigma": 2', 1),

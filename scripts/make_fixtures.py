@@ -763,7 +763,8 @@ def main():
     if args.check:
         stale = [name for name, text in wanted.items() if not (args.output / name).is_file() or (args.output / name).read_text() != text]
         present = (path.relative_to(args.output).as_posix() for path in args.output.rglob("*.json"))
-        foreign = sorted(name for name in present if name not in wanted)
+        # Those of Parquet files have a script of their own, make_event_fixtures.py, which needs packages.
+        foreign = sorted(name for name in present if name not in wanted and not name.startswith("events/"))
         for name in stale:
             print(f"{name} is not what {pathlib.Path(__file__).name} writes", file=sys.stderr)
         for name in foreign:

@@ -15,6 +15,12 @@ const FIXTURES: [&str; 8] = [
     include_str!("../../tests/fixtures/overrides.json"),
 ];
 
+/// The HS3 models that mutations start from.
+const HS3: [&str; 2] = [
+    include_str!("../../tests/fixtures/hs3/mixed.hs3.json"),
+    include_str!("../../tests/fixtures/hs3/mixed_root.hs3.json"),
+];
+
 /// Numbers where arithmetic changes its ways.
 const NUMBERS: [f64; 20] = [
     0.0, -0.0, 1.0, -1.0, 0.5, 1e-10, 1e-300, 5e-324, -1e-300, 1e15, 9e15, 1e18, 1e150, 1e300, 1.7e308, -1e300, 10.0,
@@ -24,6 +30,21 @@ const NUMBERS: [f64; 20] = [
 /// A fixture with up to eight changes chosen by the bytes.
 pub fn mutated(u: &mut Unstructured<'_>) -> Result<Value> {
     let mut document: Value = serde_json::from_str(u.choose(&FIXTURES)?).expect("a fixture is JSON");
+    for _ in 0..u.int_in_range(0..=8)? {
+        change(&mut document, u)?;
+    }
+    Ok(document)
+}
+
+/// An HS3 fixture with few events and up to eight changes chosen by the bytes.
+pub fn mutated_hs3(u: &mut Unstructured<'_>) -> Result<Value> {
+    let mut document: Value = serde_json::from_str(u.choose(&HS3)?).expect("a fixture is JSON");
+    // Most changes would otherwise hit an event.
+    for data in document["data"].as_array_mut().into_iter().flatten() {
+        if let Some(entries) = data.get_mut("entries").and_then(Value::as_array_mut) {
+            entries.truncate(4);
+        }
+    }
     for _ in 0..u.int_in_range(0..=8)? {
         change(&mut document, u)?;
     }

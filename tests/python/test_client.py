@@ -145,3 +145,16 @@ def active(client) -> int:
     """Number of requests and jobs in progress."""
     text = client._send(nextstat._requests.Request("GET", "/metrics"), bytes.decode)
     return int(next(line for line in text.splitlines() if line.startswith("nextstat_active ")).split()[1])
+
+
+def test_shards_of_toys_are_merged(client, tmp_path):
+    shards = []
+    for shard in ("1/2", "2/2"):
+        shards.append(tmp_path / f"{shard[0]}.parquet")
+        flags = ["--mu", "1", "--n-toys", "60", "--seed", "3", "--shard", shard, "--save", shards[-1]]
+        subprocess.run([program().with_name("nextstat"), "hypotest-toys", "-i", SIMPLE, *flags], check=True)
+    merged = client.merge_toys(*shards)
+    assert merged["clsb"] == nextstat.hypotest_toys(1.0, nextstat.load_workspace(SIMPLE), n_toys=60, seed=3).clsb
+    with pytest.raises(nextstat.NextstatError, match="missing"):
+        client.merge_toys(shards[0])
+    assert client.merge_toys(shards[0], allow_incomplete=True)["shard"] == "incomplete"

@@ -1,8 +1,5 @@
 //! Reads arrays of numbers from Python and checks their shapes; returns numbers to Python as NumPy arrays.
 
-use std::sync::Arc;
-
-use ns_core::{Model, Observations};
 use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -59,7 +56,7 @@ impl Rows {
 }
 
 /// Converts an object to a contiguous array of float64 with NumPy. Masked and complex numbers are errors.
-fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+pub(crate) fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
     let py = object.py();
     let numpy = py.import("numpy")?;
     // The conversion would silently drop masks and imaginary parts.
@@ -80,54 +77,8 @@ fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, P
     array.cast_into::<PyArrayDyn<f64>>().map_err(|e| bad(format!("{what}: {e}")))
 }
 
-fn bad(text: String) -> PyErr {
+pub(crate) fn bad(text: String) -> PyErr {
     PyValueError::new_err(text)
-}
-
-/// Reads data sets of a model. Returns them and the number of rows, which is `None` for a single data set. A
-/// row contains the main counts, or the main counts followed by the auxiliary data. If it has no auxiliary
-/// data, those of the model's observed data are used.
-///
-/// # Errors
-/// `ValueError` for another length.
-pub(crate) fn datasets(
-    model: &Model,
-    object: &Bound<'_, PyAny>,
-) -> PyResult<(Vec<Observations>, Option<usize>)> {
-    let rows = Rows::read("the data", object)?;
-    let (bins, aux) = (model.n_bins(), model.observed.aux.len());
-    if rows.width != bins && rows.width != bins + aux {
-        return Err(bad(format!(
-            "the data must have {bins} elements (main counts) or {} (with auxiliary data, as observed_data() has); \
-             they have {}",
-            bins + aux,
-            rows.width
-        )));
-    }
-    let split = |row: &[f64]| {
-        let (main, rest) = row.split_at(bins.min(row.len()));
-        let aux = if rows.width == bins { model.observed.aux.clone() } else { rest.to_vec() };
-        Observations::binned(main.to_vec(), aux)
-    };
-    let sets = match (rows.width, rows.batch) {
-        (0, n) => vec![Observations::default(); n.unwrap_or(1)],
-        (width, _) => rows.values.chunks(width).map(split).collect(),
-    };
-    Ok((sets, rows.batch))
-}
-
-/// Reads one data set.
-///
-/// # Errors
-/// `ValueError` for a wrong length or a batch.
-pub(crate) fn dataset(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Arc<Observations>> {
-    let (mut sets, batch) = datasets(model, object)?;
-    match (sets.pop(), batch) {
-        (Some(set), None) => Ok(Arc::new(set)),
-        _ => {
-            Err(bad("the data must have one dimension here; use fit_batch for several data sets".to_owned()))
-        }
-    }
 }
 
 /// Length up to which a vector is copied into a NumPy array instead of giving its memory to NumPy.

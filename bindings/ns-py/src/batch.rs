@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::Common;
-use crate::arrays::{array, datasets as read_datasets, or_nan};
+use crate::arrays::{array, or_nan};
+use crate::datasets::datasets as read_datasets;
 use crate::model::Model;
 use crate::pickle::{Reduced, attributes};
 use crate::plain::plain;

@@ -6,7 +6,8 @@ use ns_core::{Data, Device, Evaluation, EvaluationRequest, Session, SessionError
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Rows, dataset};
+use crate::arrays::Rows;
+use crate::datasets::dataset;
 use crate::device::execution;
 use crate::error::session_error;
 use crate::model::Model;

@@ -3,13 +3,16 @@
 
 mod analysis;
 mod arrays;
+mod arrow_stream;
 mod batch;
 mod bounds;
+mod datasets;
 mod device;
 mod differentiable;
 mod edit;
 mod error;
 mod evaluate;
+mod events;
 mod fit;
 mod hypotest;
 mod limit;
@@ -24,6 +27,7 @@ mod ranking;
 mod restore;
 mod result;
 mod scan;
+mod splot;
 mod stages;
 mod study;
 mod table;
@@ -49,6 +53,8 @@ mod _native {
     #[pymodule_export]
     use crate::edit::{combine, prune, rename};
     #[pymodule_export]
+    use crate::events::{_event_columns, _kernel_density, read_parquet};
+    #[pymodule_export]
     use crate::fit::fit;
     #[pymodule_export]
     use crate::hypotest::{
@@ -70,6 +76,8 @@ mod _native {
     use crate::result::{_fit, _interval, FitResult, Interval};
     #[pymodule_export]
     use crate::scan::{_scan, _scan_interval, ScanInterval, ScanResult, profile_scan};
+    #[pymodule_export]
+    use crate::splot::splot;
     #[pymodule_export]
     use crate::stages::{_toy_test, ToyTest, toys_from_header, toys_prepare, toys_summarise};
     #[pymodule_export]

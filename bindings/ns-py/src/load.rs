@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use ns_core::{Interpolation, UnknownCode};
 use ns_translate::ModelSource;
+use ns_translate::hs3::{EventSources, wanted_columns};
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, read_file,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, file_of, read_file,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -28,13 +29,15 @@ use crate::work::released;
 /// two codes. `poi` names a parameter of interest instead of the measurement's. `channels` names the
 /// channels to use, `mask` those to leave out; the model lacks parameters that only the omitted channels
 /// use. `memory` is the largest memory that fits of the model may use on the host and on each GPU: bytes,
-/// or text such as "500M" or "2G".
+/// or text such as "500M" or "2G". `events` gives the events of data sets of an HS3 file, by name of the data
+/// set: a dictionary of columns, a NumPy array with a column per axis, or anything with columns that speaks
+/// Arrow (a DataFrame of pandas or polars, a table of pyarrow); a column `weights` has their weights.
 ///
 /// Raises `WorkspaceError` with every problem, or `OSError` if a file cannot be read.
 #[pyfunction]
 #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
                     histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
-                    memory = None, analysis = None))]
+                    memory = None, analysis = None, events = None))]
 pub(crate) fn load_workspace(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
@@ -49,6 +52,7 @@ pub(crate) fn load_workspace(
     mask: Option<Names>,
     memory: Option<Memory>,
     analysis: Option<String>,
+    events: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
     if measurement.is_some() && analysis.is_some() {
         return Err(PyTypeError::new_err(
@@ -58,7 +62,7 @@ pub(crate) fn load_workspace(
     let measurement = measurement.or(analysis);
     let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
     let options = ModelOptions { measurement, interpolation, poi };
-    built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory)
+    built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory, events)
 }
 
 /// Builds the model of a workspace and compiles it, so that its first fit is fast.
@@ -74,16 +78,21 @@ pub(crate) fn built(
     channels: Option<Names>,
     mask: Option<Names>,
     memory: Option<Memory>,
+    events: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
     let memory = memory.map(Memory::bytes).transpose()?;
     let patches = patches(patch)?;
     let check = if digest_check { DigestCheck::Verify } else { DigestCheck::Skip };
     let selection =
         ChannelSelection { keep: channels.map(Names::list), mask: mask.map(Names::list).unwrap_or_default() };
+    let bytes = released(py, || text.bytes())?.map_err(|error| workspace_error(py, &error))?;
+    let sources = match events {
+        Some(events) => text.sources().with(crate::events::given(events, &wanted_columns(&bytes))?),
+        None => text.sources(),
+    };
     let model = released(py, || {
-        let bytes = text.bytes()?;
         let patches = patches.into_iter().map(PatchSource::load).collect::<Result<Vec<Patch>, _>>()?;
-        let workspace = ModelSource::from_slice_patched(&bytes, &patches, check)?;
+        let workspace = ModelSource::with_events(&bytes, &patches, check, &sources)?;
         let all = selection.is_everything();
         Origin::new(if all { workspace } else { workspace.select_channels(&selection)? }, options).model()
     })?;
@@ -172,6 +181,14 @@ impl Text {
         match text.filter(|text| text.trim_start().starts_with('{')) {
             Some(text) => Ok(Self::Json(text)),
             None => Self::of(source),
+        }
+    }
+
+    /// Returns where files of events lie that a model names: beside its file. A dictionary has no folder.
+    fn sources(&self) -> EventSources {
+        match self {
+            Self::Json(_) => EventSources::default(),
+            Self::Path(path) => EventSources::beside(file_of(path)),
         }
     }
 
@@ -279,7 +296,7 @@ pub(crate) fn model<'py>(py: Python<'py>, object: &Bound<'py, PyAny>) -> PyResul
         Ok(model) => Ok(model.clone()),
         Err(_) => {
             let model = load_workspace(
-                py, object, None, None, "smooth", None, None, None, true, None, None, None, None,
+                py, object, None, None, "smooth", None, None, None, true, None, None, None, None, None,
             )?;
             Bound::new(py, model)
         }

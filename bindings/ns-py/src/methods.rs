@@ -21,7 +21,7 @@ impl Model {
     #[staticmethod]
     #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
                         histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
-                        memory = None))]
+                        memory = None, events = None))]
     fn from_workspace(
         py: Python<'_>,
         source: &Bound<'_, PyAny>,
@@ -35,10 +35,11 @@ impl Model {
         channels: Option<Names>,
         mask: Option<Names>,
         memory: Option<Memory>,
+        events: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
         let options = ModelOptions { measurement, interpolation, poi };
-        built(py, Text::any(source)?, options, patch, digest_check, channels, mask, memory)
+        built(py, Text::any(source)?, options, patch, digest_check, channels, mask, memory, events)
     }
 
     /// Names of all parameters. The elements of a modifier with several parameters are called `name[i]`.

@@ -9,7 +9,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::arrays::{Rows, dataset};
+use crate::arrays::Rows;
+use crate::datasets::dataset;
 
 /// Adds the argument `fixed`, a dictionary from names to values, to the options.
 ///

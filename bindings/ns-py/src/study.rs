@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::{Common, result_class};
-use crate::arrays::{Rows, array, dataset};
+use crate::arrays::{Rows, array};
+use crate::datasets::dataset;
 use crate::error::session_error;
 use crate::model::Model;
 use crate::options;
@@ -179,6 +180,11 @@ pub(crate) fn toy_data<'py>(
     first: u64,
     include_auxdata: bool,
 ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    if !model.inner.event_channels.is_empty() {
+        let remedy =
+            "rows of counts hold no events; fit_toys and hypotest_toys draw and fit toys of this model";
+        return Err(session_error(&SessionError::ForeignData { remedy }));
+    }
     let (bins, aux) = (model.inner.n_bins(), model.inner.observed.aux.len());
     let width = if include_auxdata { bins + aux } else { bins };
     let session = model.session(py, &Execution::default())?;

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use ns_core::Model;
 use ns_translate::ModelSource;
+use ns_translate::hs3::EventSources;
 use ns_translate::pyhf::{
-    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, read_file, read_from,
+    ChannelSelection, DigestCheck, ModelOptions, Patch, PatchArgument, WorkspaceError, file_of, read_file,
+    read_from,
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
 
@@ -72,12 +74,17 @@ pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError>
     let text = read(&args.input)?;
     let patches = patches(&args.patch)?;
     let check = if args.no_digest_check { DigestCheck::Skip } else { DigestCheck::Verify };
-    let workspace = ModelSource::from_slice_patched(&text, &patches, check)?;
+    let workspace = ModelSource::with_events(&text, &patches, check, &events_of(&args.input))?;
     let selection = ChannelSelection {
         keep: (!args.channels.is_empty()).then(|| names(&args.channels, &workspace.channel_names())),
         mask: names(&args.mask, &workspace.channel_names()),
     };
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
+}
+
+/// Returns where files of events lie that a model names: beside its file. Standard input has no folder.
+fn events_of(input: &Path) -> EventSources {
+    if is_stdin(input) { EventSources::default() } else { EventSources::beside(file_of(input)) }
 }
 
 /// Splits lists of names at commas. A list that is one of the existing names (`known`) is not split, because a
@@ -118,7 +125,9 @@ pub(crate) fn model(args: &ModelArgs) -> Result<Model, CliError> {
 pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, CliError> {
     let options = ModelOptions { measurement, ..ModelOptions::default() };
     read(input)
-        .and_then(|text| ModelSource::from_slice(&text)?.model(&options))
+        .and_then(|text| {
+            ModelSource::with_events(&text, &[], DigestCheck::Verify, &events_of(input))?.model(&options)
+        })
         .map_err(|source| CliError::Workspace { origin: shown(input), source })
 }
 

@@ -9,6 +9,7 @@ mod eval;
 mod events;
 mod lanes;
 mod linalg;
+mod number;
 mod optimise;
 mod plan;
 mod pool;
@@ -20,5 +21,6 @@ mod task;
 mod terms;
 
 pub use cpu::CpuSession;
+pub use events::EventShapes;
 pub use plan::Plan;
 pub use simd::Level;

@@ -40,6 +40,15 @@ pub enum FitFailure {
         /// Value of the parameter at the start point.
         value: f64,
     },
+    /// The events of a toy could not be drawn.
+    #[error(
+        "no events of event channel {channel} can be drawn: its density is negative or not a number at the point where toys \
+         are drawn"
+    )]
+    NotDrawn {
+        /// Index of the event channel.
+        channel: usize,
+    },
     /// The fit was skipped: the result of an earlier fit of the task made it unnecessary.
     #[error("not needed: an earlier fit of the task decides")]
     NotNeeded,
@@ -104,6 +113,14 @@ pub enum SessionError {
         index: usize,
         /// Expected yield or auxiliary count.
         mean: f64,
+    },
+    /// Toys cannot be drawn, because the density of an event channel cannot be sampled.
+    #[error("cannot draw toys: the density of event channel {channel} {problem}")]
+    CannotSample {
+        /// Index of the event channel.
+        channel: usize,
+        /// What is wrong with the density, and what to do.
+        problem: &'static str,
     },
     /// The device cannot be used.
     #[error("device {device} is not available: {reason}. {remedy}")]

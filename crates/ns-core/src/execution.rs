@@ -109,10 +109,11 @@ impl Execution {
     /// 512 or one per core, whichever is more.
     #[must_use]
     pub fn resolved_threads(&self) -> usize {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         match self.threads {
-            0 => cores,
-            n => n.min(MOST_THREADS.max(cores)),
+            0 => cores(),
+            n if n <= MOST_THREADS => n,
+            n => n.min(MOST_THREADS.max(cores())),
         }
     }
 }

@@ -1,13 +1,11 @@
 //! Inputs of a model: numbers that data may replace, so that every fit can have its own.
 //!
-//! [`Model::open`] chooses them. [`Data::with_yields`](crate::Data::with_yields) gives values for them, and
+//! [`Model::open`](crate::Model::open) chooses them. [`Data::with_yields`](crate::Data::with_yields) gives values for them, and
 //! [`Session::pull_back`](crate::Session::pull_back) derivatives by them.
 
 use std::ops::Range;
 
 use thiserror::Error;
-
-use crate::{Constraint, Effect, Model, Sample};
 
 /// One array of numbers of a model that data may replace. Channels, samples, modifiers and parameter sets are
 /// given by their indices in the [`Model`].
@@ -116,7 +114,7 @@ pub enum InputError {
 /// The inputs of a session: their order, places and compiled values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct InputTable {
-    /// The inputs, in the order of [`Model::open`].
+    /// The inputs, in the order of the field `open` of [`crate::Model`].
     pub inputs: Vec<Input>,
     /// Place of each input among all numbers.
     pub ranges: Vec<Range<usize>>,
@@ -154,112 +152,4 @@ pub struct Pulled {
     pub main: Vec<f64>,
     /// By the auxiliary data.
     pub aux: Vec<f64>,
-}
-
-impl Model {
-    /// Returns the model with these inputs, in this order, instead of those that it had.
-    ///
-    /// # Errors
-    /// [`InputError`] if the model does not have an input, or an input is given twice.
-    pub fn open(&self, inputs: &[Input]) -> Result<Self, InputError> {
-        for (index, &input) in inputs.iter().enumerate() {
-            self.values_of(input)?;
-            if inputs.iter().take(index).any(|&other| other == input) {
-                return Err(InputError::Twice { input });
-            }
-        }
-        Ok(Self { open: inputs.to_vec(), ..self.clone() })
-    }
-
-    /// Returns the nominal yields of all samples with this name, channel after channel, as inputs.
-    #[must_use]
-    pub fn nominal_inputs(&self, name: &str) -> Vec<Input> {
-        let channels = self.channels.iter().enumerate();
-        let found = channels.flat_map(|(channel, c)| {
-            let samples = c.samples.iter().enumerate().filter(|(_, s)| s.name == name);
-            samples.map(move |(sample, _)| Input::Nominal { channel, sample })
-        });
-        found.collect()
-    }
-
-    /// Returns the inputs of the model with the numbers that it has.
-    ///
-    /// # Errors
-    /// [`InputError`] if the model does not have an input.
-    pub fn input_table(&self) -> Result<InputTable, InputError> {
-        let mut table = InputTable { inputs: self.open.clone(), ..InputTable::default() };
-        for &input in &self.open {
-            let start = table.values.len();
-            table.values.extend(self.values_of(input)?);
-            table.ranges.push(start..table.values.len());
-        }
-        Ok(table)
-    }
-
-    /// Returns the numbers of an input.
-    fn values_of(&self, input: Input) -> Result<Vec<f64>, InputError> {
-        let no = |what| InputError::NoSuch { input, what };
-        let sample_of = |channel: usize, sample: usize| {
-            let channel = self.channels.get(channel).ok_or(no("channel"))?;
-            channel.samples.get(sample).ok_or(no("sample"))
-        };
-        let effect_of = |channel, sample, modifier: usize, wanted| {
-            let sample: &Sample = sample_of(channel, sample)?;
-            let effect = &sample.modifiers.get(modifier).ok_or(no("modifier"))?.effect;
-            match effect.type_name() == wanted {
-                true => Ok(effect),
-                false => Err(InputError::OtherModifier { input, found: effect.type_name(), wanted }),
-            }
-        };
-        Ok(match input {
-            Input::Nominal { channel, sample } => sample_of(channel, sample)?.nominal.clone(),
-            Input::HistoHi { channel, sample, modifier } | Input::HistoLo { channel, sample, modifier } => {
-                match effect_of(channel, sample, modifier, "histosys")? {
-                    Effect::HistoSys { lo, hi } => {
-                        if matches!(input, Input::HistoHi { .. }) {
-                            hi.clone()
-                        } else {
-                            lo.clone()
-                        }
-                    }
-                    _ => Vec::new(),
-                }
-            }
-            Input::NormHi { channel, sample, modifier } | Input::NormLo { channel, sample, modifier } => {
-                match effect_of(channel, sample, modifier, "normsys")? {
-                    Effect::NormSys { lo, hi } => {
-                        vec![if matches!(input, Input::NormHi { .. }) { *hi } else { *lo }]
-                    }
-                    _ => Vec::new(),
-                }
-            }
-            Input::StatError { set } => {
-                self.widths(input, set, "Gaussian", |constraint| match constraint {
-                    Constraint::Gaussian { sigma, .. } => Some(sigma),
-                    _ => None,
-                })?
-            }
-            Input::ShapeSys { set } => self.widths(input, set, "Poisson", |constraint| match constraint {
-                Constraint::Poisson { .. } => constraint.prefit_sigma(),
-                _ => None,
-            })?,
-        })
-    }
-
-    /// Returns the widths of the constraints of a parameter set; 0 for parameters without such a constraint.
-    fn widths(
-        &self,
-        input: Input,
-        set: usize,
-        wanted: &'static str,
-        width: impl Fn(Constraint) -> Option<f64>,
-    ) -> Result<Vec<f64>, InputError> {
-        let set = self.parameter_sets.get(set).ok_or(InputError::NoSuch { input, what: "parameter set" })?;
-        let parameters = self.parameters.get(set.range.clone()).unwrap_or_default();
-        let widths: Vec<Option<f64>> = parameters.iter().map(|p| width(p.constraint)).collect();
-        if widths.iter().all(Option::is_none) {
-            return Err(InputError::OtherConstraint { input, set: set.name.clone(), wanted });
-        }
-        Ok(widths.into_iter().map(|w| w.unwrap_or(0.0)).collect())
-    }
 }

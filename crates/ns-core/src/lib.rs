@@ -9,6 +9,7 @@ mod control;
 mod data;
 mod digest;
 mod error;
+mod event_source;
 mod events;
 mod execution;
 mod input;
@@ -16,6 +17,7 @@ mod interpolation;
 mod inverse;
 mod model;
 mod observations;
+mod open;
 mod outcome;
 mod parameter;
 mod plain;
@@ -29,9 +31,10 @@ pub use control::{Control, Observer};
 pub use data::{Data, Drawn, Seen, Yields};
 pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
+pub use event_source::{DrawEvents, EventColumns, EventSource, NotDrawn};
 pub use events::{
     BinRule, Binning, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm, Measured,
-    Observable, Op, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value,
+    Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value,
 };
 pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use input::{Input, InputError, InputTable, Pulled};

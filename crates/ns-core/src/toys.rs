@@ -4,10 +4,12 @@
 //! Poisson(expected yield), and the auxiliary datum of *every* constrained parameter, fixed ones included,
 //! from N(theta, sigma) or Poisson(tau theta), as by `pyhf.Model.make_pdf(pars).sample()`. The CPU computes
 //! the means once and copies them unchanged to every device, so that the toys are the same bit for bit on all
-//! devices.
+//! devices. The events of event channels come after the auxiliary data, channel after channel.
 
-use crate::Observations;
+use std::sync::Arc;
+
 use crate::random::{Normal, Poisson, Stream};
+use crate::{EventColumns, EventSource, EventTable, FitFailure, Observations};
 
 /// The distribution of one auxiliary datum.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +34,8 @@ pub struct ToySource {
     pub main: Vec<Poisson>,
     /// Distributions of the auxiliary data, in the model's order.
     pub auxiliary: Vec<AuxiliarySource>,
+    /// Distributions of the events, one per event channel.
+    pub events: Vec<EventSource>,
 }
 
 impl ToySource {
@@ -103,12 +107,44 @@ impl ToySource {
         }
     }
 
-    /// Draws toy `index` and returns it.
+    /// Draws the counts and auxiliary data of toy `index`, without events.
     #[must_use]
     pub fn draw(&self, index: u64) -> Observations {
         let mut data = Observations::binned(vec![0.0; self.main.len()], vec![0.0; self.auxiliary.len()]);
         self.draw_into(index, &mut data.main, &mut data.aux);
         data
+    }
+
+    /// Draws toy `index` with its events.
+    ///
+    /// # Errors
+    /// As [`Self::draw_events`].
+    pub fn draw_whole(&self, index: u64) -> Result<Observations, FitFailure> {
+        let mut data = self.draw(index);
+        self.draw_events(index, &mut EventColumns::default(), &mut data.events)?;
+        Ok(data)
+    }
+
+    /// Draws the events of toy `index`: one table per event channel. The slots of the toy's random
+    /// [`Stream`] are those behind the auxiliary data. `buffer` is memory that toys share.
+    ///
+    /// # Errors
+    /// [`FitFailure::NotDrawn`] if a density is negative or not a number where an event is drawn.
+    pub fn draw_events(
+        &self,
+        index: u64,
+        buffer: &mut EventColumns,
+        tables: &mut Vec<Arc<EventTable>>,
+    ) -> Result<(), FitFailure> {
+        let stream = Stream::new(self.seed, index, self.hypothesis);
+        let mut slot = (self.main.len() + self.auxiliary.len()) as u32;
+        tables.clear();
+        for (channel, source) in self.events.iter().enumerate() {
+            let next = source.0.draw(&stream, slot, buffer);
+            slot = next.map_err(|_| FitFailure::NotDrawn { channel })?;
+            tables.push(Arc::new(buffer.table()));
+        }
+        Ok(())
     }
 }
 
@@ -124,7 +160,14 @@ mod tests {
         let mut auxiliary: Vec<AuxiliarySource> =
             poisson.iter().cloned().map(AuxiliarySource::Poisson).collect();
         auxiliary.extend(Normal::new(1.0, 0.2).ok().map(AuxiliarySource::Gaussian));
-        let source = ToySource { seed: 7, hypothesis: 1, parameters: Vec::new(), main: poisson, auxiliary };
+        let source = ToySource {
+            seed: 7,
+            hypothesis: 1,
+            parameters: Vec::new(),
+            main: poisson,
+            auxiliary,
+            events: Vec::new(),
+        };
         let (mut main, mut aux) = (vec![0.0; 8 * means.len()], vec![0.0; 8 * (means.len() + 1)]);
         for first in (0..4000).step_by(8).chain([u64::from(u32::MAX) - 3]) {
             source.draw_eight_into(first, &mut main, &mut aux);
@@ -147,7 +190,8 @@ mod tests {
             .flatten()
             .collect();
         assert_eq!((main.len(), auxiliary.len()), (3, 2));
-        let source = ToySource { seed: 7, hypothesis: 1, parameters: Vec::new(), main, auxiliary };
+        let source =
+            ToySource { seed: 7, hypothesis: 1, parameters: Vec::new(), main, auxiliary, events: Vec::new() };
         for toy in 0..50 {
             let (data, stream) = (source.draw(toy), Stream::new(7, toy, 1));
             let main: Vec<f64> =

@@ -26,6 +26,12 @@ const SMALL: usize = 48;
 /// effort as the free fit. Such a search takes a few milliseconds.
 const MIDDLING: usize = 120;
 
+/// Returns the session for fits that depend on each other: the CPU session of `session` if it has one. So what is made from
+/// these fits is identical, bit by bit, on whichever device the others run.
+pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
+    session.cpu().unwrap_or(session)
+}
+
 /// The parts of an outcome to compute if similar fits are predicted from it.
 pub(crate) const WITH_INVERSE: OutcomeParts =
     OutcomeParts { uncertainties: true, covariance: false, inverse: true };
@@ -142,6 +148,24 @@ impl<'a> Analysis<'a> {
         wanted: OutcomeParts,
     ) -> Result<FitOutcome, InferenceError> {
         self.fit_task(FitTask { data: data.clone(), fits: vec![request] }, wanted)
+    }
+
+    /// Makes the fit that many others vary, as [`Self::fit`] does, but on the CPU also where the others run on a GPU: a
+    /// single fit is faster there, and its values are then the same bits on every device.
+    ///
+    /// # Errors
+    /// As [`Self::fit`].
+    pub(crate) fn parent_fit(
+        &mut self,
+        data: &Data,
+        request: FitRequest,
+        wanted: OutcomeParts,
+    ) -> Result<FitOutcome, InferenceError> {
+        let device = self.session;
+        self.session = of_single_fits(device);
+        let fit = self.fit(data, request, wanted);
+        self.session = device;
+        fit
     }
 
     /// Makes the fit of a task that has one request, as [`Self::fit`] does.

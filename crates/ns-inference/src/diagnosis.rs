@@ -33,6 +33,11 @@ pub(crate) fn bin_place(model: &Model, bin: usize) -> String {
     }
 }
 
+/// Returns the name of an event channel.
+fn event_channel(model: &Model, index: usize) -> &str {
+    model.event_channels.get(index).map_or("?", |channel| channel.name.as_str())
+}
+
 /// Explains why one fit of a batch has no result.
 pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     match failure {
@@ -61,12 +66,17 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
             name(model, *parameter),
         ),
         FitFailure::DensityNotPositive { channel, event } => {
-            let name = model.event_channels.get(*channel).map_or("?", |channel| channel.name.as_str());
+            let name = event_channel(model, *channel);
             format!(
                 "the density of event {event} (counted from 0) in event channel '{name}' is not a positive number at any \
                  start point; check that a process can produce the event, or give a start point at which its density is positive"
             )
         }
+        FitFailure::NotDrawn { channel } => format!(
+            "no events of event channel '{}' can be drawn: its density is negative or not a number in its fit range, at the \
+             point where toys are drawn",
+            event_channel(model, *channel)
+        ),
         FitFailure::Cancelled => "interrupted before this fit".to_owned(),
         other => other.to_string(),
     }
@@ -79,6 +89,9 @@ pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionEr
         SessionError::BadNumber { what: EXPECTED, index, value, .. }
         | SessionError::BadMean { what: "main data", index, mean: value } => {
             InferenceError::Expectation { purpose, place: bin_place(model, index), value }
+        }
+        SessionError::CannotSample { channel, problem } => {
+            InferenceError::CannotSample { channel: event_channel(model, channel).to_owned(), problem }
         }
         other => other.into(),
     }

@@ -40,11 +40,20 @@ pub enum InferenceError {
         /// Name of the POI.
         name: String,
     },
-    /// A goodness of fit was asked for, but there is no saturated model because the data are single events.
-    #[error(
-        "a goodness of fit compares counts in bins with their expectations; these data are single events"
-    )]
-    NoSaturatedModel,
+    /// There are no sPlot weights.
+    #[error("there are no sPlot weights: {reason}")]
+    NoSplot {
+        /// Why there are none.
+        reason: String,
+    },
+    /// Toys of an event channel cannot be drawn.
+    #[error("toys cannot be drawn: the density of event channel '{channel}' {problem}")]
+    CannotSample {
+        /// Name of the event channel.
+        channel: String,
+        /// What is wrong with the density, and what to do.
+        problem: &'static str,
+    },
     /// The confidence level lies outside the allowed range.
     #[error("the confidence level is {value}; it must lie between 0.5 and 1, for example 0.95")]
     ConfidenceLevel {

@@ -9,21 +9,27 @@
 use ns_core::{Constraint, Control, Model, OutcomeParts, Session};
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, of_single_fits};
 use crate::diagnosis;
 use crate::toys::INTERRUPTED;
 pub use crate::toys::goodness::GoodnessToys;
-use crate::toys::goodness::{binomial_error, check_number, count, of_single_fits};
+use crate::toys::goodness::{binomial_error, check_number, count};
 use crate::{FitOptions, InferenceError};
+
+/// Why there is no chi2 for single events.
+const NO_SATURATED_MODEL: &str = "chi2 is null: single events have no saturated model, because the likelihood of a density that \
+     peaks at every event has no bound; compare the model with counts in bins";
 
 /// The result of a goodness-of-fit test. Serialises to the JSON of `nextstat gof`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GoodnessResult {
-    /// Twice the difference of `-ln L` between the best fit and the saturated model.
-    pub chi2: f64,
-    /// Degrees of freedom: number of bins minus number of free parameters without a constraint.
-    pub ndof: i64,
+    /// Twice the difference of `-ln L` between the best fit and the saturated model; `None` for data with single
+    /// events, which have no saturated model.
+    pub chi2: Option<f64>,
+    /// Degrees of freedom: number of bins minus number of free parameters without a constraint; `None` where
+    /// `chi2` is.
+    pub ndof: Option<i64>,
     /// Probability of a value of at least `chi2`; `None` without degrees of freedom.
     pub p_value: Option<f64>,
     /// Fraction of the converged toys with a value of at least `chi2`; `None` if no toys were asked for or
@@ -40,8 +46,8 @@ pub struct GoodnessResult {
     pub n_unconstrained: usize,
     /// `twice_nll` at the best fit.
     pub twice_nll: f64,
-    /// `twice_nll` of the saturated model.
-    pub twice_nll_saturated: f64,
+    /// `twice_nll` of the saturated model; `None` if there is none.
+    pub twice_nll_saturated: Option<f64>,
     /// Whether the fit reached a certified minimum.
     pub converged: bool,
     /// Warnings about the result.
@@ -51,8 +57,7 @@ pub struct GoodnessResult {
 /// Computes the goodness of fit: compares the best fit with the saturated model.
 ///
 /// # Errors
-/// For options that do not match the model, data that are single events, a likelihood that is not finite at
-/// any starting point, a device failure or an interruption.
+/// For options that do not match the model, a likelihood that is not finite at any starting point, a device failure or an interruption.
 pub fn goodness_of_fit(
     model: &Model,
     session: &dyn Session,
@@ -82,7 +87,13 @@ pub fn goodness_of_fit_toys(
     let silent = Control { observer: None, cancel: control.cancel };
     let mut analysis = Analysis::new(model, of_single_fits(session), options, silent)?;
     let (mut result, point) = compare(&mut analysis)?;
-    let (counts, above) = count(&mut analysis, session, &point, result.chi2, (n_toys, seed), control)?;
+    let Some(chi2) = result.chi2 else {
+        result
+            .warnings
+            .push("no toys were drawn: without chi2 there is nothing to compare them with".to_owned());
+        return Ok(result);
+    };
+    let (counts, above) = count(&mut analysis, session, &point, chi2, (n_toys, seed), control)?;
     let good = counts.n_toys - counts.n_nonconverged - counts.n_error;
     if good > 0 {
         result.p_value_toys = Some(above as f64 / good as f64);
@@ -109,7 +120,7 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
     let (model, session) = (analysis.model, analysis.session);
     let data = analysis.data.clone();
     let fit = analysis.fit(&data, analysis.base.clone(), OutcomeParts::default())?;
-    let saturated = session.saturated_nll(&data)?.ok_or(InferenceError::NoSaturatedModel)?;
+    let saturated = session.saturated_nll(&data)?;
     let mut warnings = model.warnings.clone();
     if !fit.converged() {
         warnings.extend(diagnosis::not_converged(model, &fit));
@@ -122,10 +133,16 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
     let n_unconstrained = free
         .filter(|&i| model.parameters.get(i).is_some_and(|p| matches!(p.constraint, Constraint::None)))
         .count();
-    let ndof = n_bins as i64 - n_unconstrained as i64;
-    let chi2 = (2.0 * (fit.nll - saturated)).max(0.0);
-    let p_value = (ndof > 0).then(|| chi2_tail(chi2, ndof as f64)).filter(|p| p.is_finite());
-    if ndof <= 0 {
+    let chi2 = saturated.map(|saturated| (2.0 * (fit.nll - saturated)).max(0.0));
+    let ndof = chi2.map(|_| n_bins as i64 - n_unconstrained as i64);
+    let p_value = chi2
+        .zip(ndof.filter(|ndof| *ndof > 0))
+        .map(|(chi2, ndof)| chi2_tail(chi2, ndof as f64))
+        .filter(|p| p.is_finite());
+    if chi2.is_none() {
+        warnings.push(NO_SATURATED_MODEL.to_owned());
+    }
+    if ndof.is_some_and(|ndof| ndof <= 0) {
         warnings.push(format!(
             "p_value is null: {n_bins} bins and {n_unconstrained} free parameters without a constraint leave no degree of \
              freedom"
@@ -141,7 +158,7 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
         n_bins,
         n_unconstrained,
         twice_nll: 2.0 * fit.nll,
-        twice_nll_saturated: 2.0 * saturated,
+        twice_nll_saturated: saturated.map(|saturated| 2.0 * saturated),
         converged: fit.converged(),
         warnings,
     };

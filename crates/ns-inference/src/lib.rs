@@ -40,6 +40,8 @@ pub mod hypotest;
 pub mod limit;
 mod lookup;
 mod lowest;
+#[cfg(feature = "toy-files")]
+pub mod merge;
 pub mod minos;
 pub mod normal;
 pub mod options;
@@ -51,6 +53,7 @@ pub mod report;
 mod root;
 pub mod scan;
 pub mod significance;
+pub mod splot;
 pub mod stored;
 pub mod toys;
 pub mod yields;
@@ -72,6 +75,7 @@ pub use options::{FitData, FitOptions};
 pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking};
 pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};
+pub use splot::{SplotWeights, splot};
 pub use toys::{
     FitToysOptions, FitToysResult, HypotestToysOptions, HypotestToysResult, ToyLimitOptions, ToyLimitResult,
     fit_toys, hypotest_toys, upper_limit_toys,

@@ -3,7 +3,8 @@
 //! `cargo run --release -p ns-server --example load -- 127.0.0.1:8765 WORKSPACE.json [CLIENTS [SECONDS [BACKGROUND]]]`
 //!
 //! `BACKGROUND` is another workspace: while the clients fit, a job of toys of it runs on the server. Prints the
-//! rate of fits and the quantiles of the times of requests.
+//! rate of fits and the quantiles of the times of requests. Neither side computes a covariance matrix, most of whose time
+//! would be that of writing its numbers as text.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::io::{Read, Write};
@@ -75,7 +76,7 @@ fn main() {
     let text = std::fs::read_to_string(path).unwrap();
     let model = Workspace::from_slice(text.as_bytes()).unwrap().model(&ModelOptions::default()).unwrap();
     let session = open_session(&model, &Execution::default()).unwrap();
-    let options = FitOptions::default();
+    let options = FitOptions::default().covariance(false);
     fit(&model, session.as_ref(), &options, Control::default()).unwrap();
     let began = Instant::now();
     let mut alone: Vec<Duration> = (0..200)
@@ -99,7 +100,8 @@ fn main() {
     );
 
     let mut connection = Connection::open(host);
-    let body: Arc<str> = json!({"model": keep(&mut connection, &text)}).to_string().into();
+    let model = keep(&mut connection, &text);
+    let body: Arc<str> = json!({"model": model, "options": {"covariance": false}}).to_string().into();
     let job = rest.get(2).map(|path| {
         let other = keep(&mut connection, &std::fs::read_to_string(path).unwrap());
         let toys = json!({"model": other, "wait_s": 0, "options": {"n_toys": 100_000_000}}).to_string();

@@ -20,7 +20,10 @@ impl Devices {
     /// # Errors
     /// If the system cannot start the threads.
     pub(crate) fn start(execution: Execution) -> std::io::Result<Self> {
-        let cpu = Arc::new(Pool::start(execution.resolved_threads(), true)?);
+        // Asked once: the system reads files to tell the number of cores.
+        let threads = execution.resolved_threads();
+        let execution = Execution { threads, ..execution };
+        let cpu = Arc::new(Pool::start(threads, true)?);
         Ok(Self { execution, cpu, gpus: Mutex::default() })
     }
 

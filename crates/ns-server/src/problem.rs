@@ -46,6 +46,18 @@ pub(crate) enum ServerError {
     /// The toys of a job cannot be saved or read.
     #[error(transparent)]
     Toys(#[from] StoreError),
+    /// The disk of the server cannot be used.
+    #[error("the server cannot write to its disk; try again later")]
+    Disk {
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// A result was asked for that the server does not have.
+    #[error("{reason}")]
+    NoPartialResult {
+        /// Why, and what to do.
+        reason: &'static str,
+    },
     /// The record of a job cannot be written or read.
     #[error("the records of jobs cannot be used: {0}")]
     Records(#[from] rusqlite::Error),
@@ -183,7 +195,8 @@ impl ServerError {
             Self::Quota { .. } => (S::TOO_MANY_REQUESTS, "quota", "Too many requests"),
             Self::Busy { .. } => (S::SERVICE_UNAVAILABLE, "busy", "The server is busy"),
             Self::Timeout { .. } => (S::SERVICE_UNAVAILABLE, "timeout", "The analysis took too long"),
-            Self::Toys(_) | Self::Records(_) | Self::Json(_) | Self::Panicked => {
+            Self::NoPartialResult { .. } => (S::CONFLICT, "no-partial-result", "There is no partial result"),
+            Self::Toys(_) | Self::Disk { .. } | Self::Records(_) | Self::Json(_) | Self::Panicked => {
                 (S::INTERNAL_SERVER_ERROR, "internal", "The server failed")
             }
         }

@@ -1,7 +1,8 @@
-//! Readers of model files: pyhf's JSON workspaces, patches and patchsets, and HS3 models.
+//! Readers of model files: pyhf's JSON workspaces, patches and patchsets, and HS3 models; and of events in Parquet files.
 //!
 //! The crate turns text into a checked [`ns_core::Model`]; it does not evaluate models.
 
+pub mod arrow;
 mod contents;
 pub mod hs3;
 pub mod pyhf;

@@ -2,7 +2,7 @@
 
 use ns_core::Model;
 
-use crate::hs3::{Hs3, is_hs3};
+use crate::hs3::{EventSources, Hs3, is_hs3};
 use crate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError};
 
 /// A pyhf workspace or an HS3 model. Its keys decide which it is.
@@ -33,6 +33,24 @@ impl ModelSource {
         patches: &[Patch],
         check: DigestCheck,
     ) -> Result<Self, WorkspaceError> {
+        Self::with_events(text, patches, check, &EventSources::default())
+    }
+
+    /// Reads JSON text like [`Self::from_slice_patched`], and events of the data sets of an HS3 file from
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// As [`Self::from_slice_patched`] and [`Hs3::with_events`]; [`WorkspaceError::EventsForWorkspace`] if the
+    /// caller gives events for a workspace, which has none.
+    pub fn with_events(
+        text: &[u8],
+        patches: &[Patch],
+        check: DigestCheck,
+        sources: &EventSources,
+    ) -> Result<Self, WorkspaceError> {
+        if !sources.given.is_empty() && !is_hs3(text) {
+            return Err(WorkspaceError::EventsForWorkspace);
+        }
         // Most files are workspaces that follow the schema; only the others are looked at twice.
         if patches.is_empty()
             && let Some(workspace) = Workspace::quick(text)
@@ -48,7 +66,7 @@ impl ModelSource {
                 remedy: "Change the file, or leave the patch out.",
             });
         }
-        Hs3::from_slice(text).map(Self::Hs3)
+        Hs3::with_events(text, sources).map(Self::Hs3)
     }
 
     /// Returns the names of the measurements of a workspace, or of the analyses of an HS3 file.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ns_translate::ModelSource;
 use ns_translate::hs3::Hs3;
-use ns_translate::pyhf::ModelOptions;
+use ns_translate::pyhf::{ModelOptions, workspace_of};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -108,7 +108,14 @@ proptest! {
             let _ = hs3.validate();
             for name in hs3.analysis_names() {
                 let options = ModelOptions { measurement: Some(name), ..ModelOptions::default() };
-                let _ = hs3.model(&options).inspect_err(|error| drop(error.to_string()));
+                let Ok(model) = hs3.model(&options).inspect_err(|error| drop(error.to_string())) else { continue };
+                let _ = workspace_of(&model).inspect_err(|error| drop(error.to_string()));
+                // What is written again in the words of the standard has the same model.
+                let restated = hs3.restated().unwrap().to_string();
+                let again = Hs3::from_slice(restated.as_bytes()).and_then(|again| again.model(&options));
+                let again = again.map_err(|error| TestCaseError::fail(error.to_string()))?;
+                prop_assert_eq!(again.digest(), model.digest());
+                prop_assert_eq!(again.observed, model.observed);
             }
         }
         let _ = ModelSource::from_slice(text.as_bytes()).and_then(|source| source.model(&ModelOptions::default()));

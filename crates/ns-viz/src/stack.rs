@@ -1,5 +1,5 @@
 //! The panels of one channel: the stack of samples with the data, and below it the ratio of data and
-//! prediction.
+//! prediction, or the pulls of the data.
 
 use crate::axis::{Axis, Ticks};
 use crate::colour::{BLACK, Colour, GREY, LIGHT_GREY};
@@ -33,6 +33,9 @@ pub(crate) struct Stack {
     data: Vec<Option<(f64, f64, f64)>>,
     uncertainty: Vec<Option<f64>>,
     y: Axis,
+    /// Whether the lower panel has pulls instead of ratios.
+    pulls: bool,
+    /// Axis of the lower panel.
     ratio: Axis,
 }
 
@@ -46,6 +49,7 @@ impl Stack {
         data: &[Option<f64>],
         uncertainty: &[Option<f64>],
         log: bool,
+        pulls: bool,
     ) -> Self {
         let bins = edges.len().saturating_sub(1);
         let sum = |bin: usize| layers.iter().filter_map(|layer| layer.counts.get(bin)).sum();
@@ -67,10 +71,11 @@ impl Stack {
             data,
             uncertainty,
             y: Axis::linear(0.0, 1.0),
+            pulls,
             ratio: Axis::linear(0.5, 1.5),
         };
         stack.y = stack.y_axis(log);
-        stack.ratio = stack.ratio_axis();
+        stack.ratio = if pulls { stack.pull_axis() } else { stack.ratio_axis() };
         stack
     }
 
@@ -109,6 +114,30 @@ impl Stack {
         // The axis starts below the smallest bin, so that this bin is visible, but spans at most about eight
         // decades.
         Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
+    }
+
+    /// Returns, for numbers of a bin, what the lower panel shows of them: their ratio to the prediction, or their
+    /// distance from it in units of the error bar of the data on that side. `None` for a bin that expects nothing,
+    /// and for pulls of a bin without data.
+    fn compared(&self, bin: usize) -> Option<impl Fn(f64) -> f64 + use<>> {
+        let total = self.total.get(bin).copied().filter(|total| *total > 0.0)?;
+        let (zero, unit) = match self.pulls {
+            false => (0.0, total),
+            true => {
+                let (count, low, up) = self.point(bin)?;
+                let sigma = if count < total { up - count } else { count - low };
+                (total, Some(sigma).filter(|sigma| *sigma > 0.0)?)
+            }
+        };
+        Some(move |x: f64| (x - zero) / unit)
+    }
+
+    /// Returns the axis of the pulls: symmetric around 0, and at most from -8 to 8.
+    fn pull_axis(&self) -> Axis {
+        let pull = |bin: usize| Some(self.compared(bin)?(self.point(bin)?.0).abs());
+        let most = (0..self.total.len()).filter_map(pull).fold(0.0, f64::max);
+        let half = [3.0, 4.0, 5.0, 6.0].into_iter().find(|half| *half >= most + 0.5).unwrap_or(8.0);
+        Axis::linear(-half, half)
     }
 
     /// Returns the axis of the ratio. It is symmetric around one and contains all error bars and
@@ -162,7 +191,14 @@ impl Stack {
             self.paint_ratio(page, &lowest, &x);
             let axis = self.ratio.between(lowest.bottom, lowest.top);
             frame::horizontal_marks(page, &lowest, &x, &x_ticks, &[Edge::Bottom, Edge::Top]);
-            frame::vertical(page, &lowest, &axis, &ratio_ticks, left_room, "Data / pred.");
+            frame::vertical(
+                page,
+                &lowest,
+                &axis,
+                &ratio_ticks,
+                left_room,
+                if self.pulls { "Pull" } else { "Data / pred." },
+            );
             frame::outline(page, &lowest);
         }
         frame::horizontal_labels(page, &lowest, &x, &x_ticks, Edge::Bottom, &self.x_title);
@@ -255,21 +291,29 @@ impl Stack {
 
     fn paint_ratio(&self, page: &mut Drawing, area: &Area, x: &Axis) {
         let axis = self.ratio.between(area.bottom, area.top);
-        let total = |bin: usize| self.total.get(bin).copied().filter(|total| *total > 0.0);
-        let share = |bin: usize| Some(self.spread(bin)? / total(bin)?);
+        let centre = if self.pulls { 0.0 } else { 1.0 };
+        let band_of = |bin: usize| {
+            let (total, spread) = (self.total.get(bin)?, self.spread(bin)?);
+            let compared = self.compared(bin)?;
+            Some((compared(total - spread), compared(total + spread)))
+        };
         let mut band = Vec::new();
-        for Cell { left, right, bin, .. } in self.cells(x, share) {
-            if let Some(share) = share(bin) {
-                let (top, bottom) = (axis.clamped(1.0 + share), axis.clamped(1.0 - share));
+        for Cell { left, right, bin, .. } in self.cells(x, |bin| band_of(bin).map(|band| band.1)) {
+            if let Some((low, high)) = band_of(bin) {
+                let (top, bottom) = (axis.clamped(high), axis.clamped(low));
                 band.extend(rectangle(Area { left, right, top, bottom }));
             }
         }
         page.path(band, Ink::tile(LIGHT_GREY));
-        page.line((area.left, axis.at(1.0)), (area.right, axis.at(1.0)), Stroke::dashed(GREY, 1.0, 5.0, 4.0));
+        page.line(
+            (area.left, axis.at(centre)),
+            (area.right, axis.at(centre)),
+            Stroke::dashed(GREY, 1.0, 5.0, 4.0),
+        );
         let ratio = |bin: usize| {
             let (count, low, up) = self.point(bin)?;
-            let total = total(bin)?;
-            Some((count / total, low / total, up / total))
+            let compared = self.compared(bin)?;
+            Some((compared(count), compared(low), compared(up)))
         };
         let mut marks = Marks::new(area, axis, true);
         for Cell { left, right, bin, other } in self.cells(x, |bin| ratio(bin).map(|point| point.0)) {
@@ -302,7 +346,20 @@ mod tests {
         let layer = |share: f64| Layer { colour: GREY, counts: counts.iter().map(|c| share * c).collect() };
         let x = Axis::linear(0.0, counts.len() as f64);
         let spread = vec![Some(1.0); counts.len()];
-        Stack::new("SR", "bin", x, edges, vec![layer(0.25), layer(0.75)], data, &spread, log)
+        Stack::new("SR", "bin", x, edges, vec![layer(0.25), layer(0.75)], data, &spread, log, false)
+    }
+
+    #[test]
+    fn pulls_are_distances_in_units_of_the_error_bars() {
+        let mut stack = stack(&[100.0, 40.0, 8.0, 0.0], &[Some(90.0), Some(52.0), None, Some(1.0)], false);
+        stack.pulls = true;
+        let pull = |bin: usize| Some(stack.compared(bin)?(stack.point(bin)?.0));
+        let (low, up) = poisson::interval(52.0);
+        assert!((pull(1).unwrap() - 12.0 / (52.0 - low)).abs() < 1e-12 && up > 52.0);
+        assert!(pull(0).is_some_and(|pull| (-1.1..-0.9).contains(&pull)), "{:?}", pull(0));
+        assert_eq!((pull(2), pull(3)), (None, None));
+        let axis = stack.pull_axis();
+        assert_eq!((axis.lo, axis.hi), (-3.0, 3.0));
     }
 
     #[test]

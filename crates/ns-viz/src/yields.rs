@@ -48,6 +48,9 @@ pub struct ChannelYields {
     pub data: Vec<Option<f64>>,
     /// Uncertainty of the total expected yield of each bin; empty if unknown.
     pub uncertainty: Vec<Option<f64>>,
+    /// Whether the panel below has pulls, distances of the data from the prediction in units of their error bars,
+    /// instead of ratios.
+    pub pulls: bool,
 }
 
 /// The picture of expected and observed events of one or more channels.
@@ -260,7 +263,8 @@ impl Catalogue {
         let layers = others.into_iter().chain(layers.into_iter().map(|(_, layer)| layer)).collect();
         let title = if channel.x_title.is_empty() { "bin" } else { &channel.x_title };
         let x = Axis::linear(edges.first().copied().unwrap_or(0.0), edges.last().copied().unwrap_or(1.0));
-        Ok(Stack::new(&channel.name, title, x, edges, layers, &channel.data, &channel.uncertainty, log))
+        let (data, uncertainty) = (&channel.data, &channel.uncertainty);
+        Ok(Stack::new(&channel.name, title, x, edges, layers, data, uncertainty, log, channel.pulls))
     }
 }
 

@@ -108,6 +108,7 @@ proptest! {
             samples: samples.collect(),
             data: data.into_iter().take(bins).collect(),
             uncertainty: spread.into_iter().take(bins).collect(),
+            pulls: log_y,
             ..ChannelYields::default()
         };
         let twin = ChannelYields { name: "twin".into(), ..channel.clone() };

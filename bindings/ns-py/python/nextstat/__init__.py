@@ -52,9 +52,11 @@ from ._native import (
     profile_scan,
     prune,
     ranking,
+    read_parquet,
     rename,
     significance,
     sort,
+    splot,
     toys_from_header,
     toys_prepare,
     toys_summarise,
@@ -65,6 +67,7 @@ from ._client import AsyncClient, Client
 from ._data import asimov_data, generate_asimov_data
 from ._pyhf import from_pyhf
 from ._requests import RemoteModel, ServerError
+from ._root import read_root
 from ._spellings import (
     HistFactoryModel,
     fit_toys_batch_gpu,
@@ -132,9 +135,12 @@ __all__ = [
     "profile_scan",
     "prune",
     "ranking",
+    "read_parquet",
+    "read_root",
     "rename",
     "significance",
     "sort",
+    "splot",
     "toys_from_header",
     "toys_prepare",
     "toys_summarise",

@@ -166,6 +166,10 @@ class _Functions:
         """Combines workspaces into one."""
         return self._send(_requests.edit("combine", workspaces, options))
 
+    def merge_toys(self, *files: str | os.PathLike[str], **options: Any) -> Any:
+        """Computes the common result of files of toys, the shards of one run."""
+        return self._send(_requests.merge(files, options))
+
     def devices(self) -> Any:
         """The devices of the server."""
         return self._send(Request("GET", "/v1/devices"), lambda content: json.loads(content)["devices"])

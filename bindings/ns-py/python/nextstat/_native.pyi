@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, TypedDict, final, overload
 
@@ -187,9 +187,9 @@ class GoodnessResult:
     """A comparison with the saturated model."""
 
     @property
-    def chi2(self) -> float: ...
+    def chi2(self) -> float | None: ...
     @property
-    def ndof(self) -> int: ...
+    def ndof(self) -> int | None: ...
     @property
     def p_value(self) -> float | None: ...
     @property
@@ -205,7 +205,7 @@ class GoodnessResult:
     @property
     def twice_nll(self) -> float: ...
     @property
-    def twice_nll_saturated(self) -> float: ...
+    def twice_nll_saturated(self) -> float | None: ...
     @property
     def converged(self) -> bool: ...
     @property
@@ -577,6 +577,7 @@ class Model:
         channels: str | Sequence[str] | None = None,
         mask: str | Sequence[str] | None = None,
         memory: int | str | None = None,
+        events: Mapping[str, Any] | None = None,
     ) -> Model:
         """As `load_workspace`; the workspace may also be JSON text."""
     @property
@@ -926,7 +927,22 @@ def load_workspace(
     mask: str | Sequence[str] | None = None,
     memory: int | str | None = None,
     analysis: str | None = None,
+    events: Mapping[str, Any] | None = None,
 ) -> Model: ...
+def read_parquet(
+    path: str | PathLike[str],
+    columns: Sequence[str] | None = None,
+    *,
+    where: Sequence[tuple[str, str, float]] | None = None,
+    threads: int | None = None,
+) -> dict[str, Floats]: ...
+def splot(
+    model: Model | Source, result: FitResult, channel: str | None = None, *, data: Any = None
+) -> dict[str, Floats]: ...
+def _event_columns(table: Any, names: Sequence[str]) -> dict[str, Floats]: ...
+def _kernel_density(
+    sample: ArrayLike, weights: ArrayLike | None, low: float, high: float, bandwidth: float, reflect: bool
+) -> tuple[Floats, Floats, float]: ...
 def _text(path: str | PathLike[str]) -> bytes: ...
 @overload
 def prune(

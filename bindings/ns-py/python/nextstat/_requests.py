@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -104,6 +105,12 @@ def edit(name: str, workspaces: Iterable[Mapping[str, Any] | str | os.PathLike[s
     texts = [text_of(workspace) for workspace in workspaces]
     key, value = ("workspaces", f"[{', '.join(texts)}]") if name == "combine" else ("workspace", texts[0])
     return Request("POST", f"/v1/{name}", f'{{"{key}": {value}, "options": {json.dumps(dict(options))}}}'.encode())
+
+
+def merge(files: Iterable[str | os.PathLike[str]], options: Mapping[str, Any]) -> Request:
+    """The request that merges files of toys."""
+    contents = [base64.b64encode(Path(file).read_bytes()).decode() for file in files]
+    return Request("POST", "/v1/merge-toys", json.dumps({"files": contents, "options": dict(options)}).encode())
 
 
 def read_events(lines: Iterable[bytes]) -> Iterable[tuple[str, Any]]:

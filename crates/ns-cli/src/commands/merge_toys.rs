@@ -4,10 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use ns_inference::report::{Part, Report, RunInfo};
-use ns_inference::toys::store::{StoreError, StoredRow, ToySet};
-use ns_inference::toys::{FitToyRow, FitToysSummary, RowSink, Shard, Summary, ToyOrigin, ToyRow};
-use serde::Serialize;
+use ns_inference::merge::{MergeOptions, merge_toys};
+use ns_inference::report::Report;
 
 use crate::args::OutputArgs;
 use crate::error::{CliError, Exit};
@@ -45,70 +43,9 @@ pub(crate) fn run(args: &MergeToysArgs) -> Result<Exit, CliError> {
         distinct([("FILE", Some(file.as_path())), ("--output", args.output.output.as_deref())])?;
     }
     let output = Output::open(&args.output)?;
-    match ToySet::<ToyRow>::open(&args.files) {
-        Ok(set) => {
-            let (mut header, missing) = (set.header().clone(), complete(&set, args.allow_incomplete)?);
-            header.origin.shard = Shard::WHOLE;
-            let mut summary = Summary::new(&header).expected_set(args.expected_set);
-            set.rows(|rows| summary.rows(rows).map_err(CliError::from))?;
-            let mut result = summary.finish();
-            mark(&mut result.shard, &mut result.warnings, missing);
-            let good = header.converged && result.clsb.is_some() && result.clb.is_some();
-            write(output, &result, &result.warnings, &header.origin, started, result.parts())?;
-            Ok(Exit::of(false, good))
-        }
-        Err(StoreError::OtherKind { found, .. }) if found == FitToyRow::KIND => {
-            let set = ToySet::<FitToyRow>::open(&args.files)?;
-            let (mut header, missing) = (set.header().clone(), complete(&set, args.allow_incomplete)?);
-            header.origin.shard = Shard::WHOLE;
-            let mut summary = FitToysSummary::new(&header);
-            set.rows(|rows| summary.rows(rows).map_err(CliError::from))?;
-            let mut result = summary.finish();
-            mark(&mut result.shard, &mut result.warnings, missing);
-            write(output, &result, &result.warnings, &header.origin, started, result.parts())?;
-            Ok(Exit::of(false, result.n_failed < result.n_toys))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Adds the warnings `missing` about missing toys to a result. If there are any, the shard of the result
-/// becomes "incomplete".
-fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
-    if !missing.is_empty() {
-        "incomplete".clone_into(shard);
-    }
-    warnings.extend(missing);
-}
-
-/// Returns warnings about missing toys and unfinished runs; an empty list if no toy is missing.
-///
-/// # Errors
-/// If toys are missing and `allowed` is false.
-fn complete<R: StoredRow>(set: &ToySet<R>, allowed: bool) -> Result<Vec<String>, StoreError> {
-    let Some(missing) = set.missing() else { return Ok(Vec::new()) };
-    if !allowed {
-        return Err(StoreError::Incomplete { missing });
-    }
-    let mut warnings = vec![format!("toys are missing: {missing}; these are the numbers of the others")];
-    for path in set.interrupted() {
-        warnings.push(format!("the run of {} was not finished; continue it with --resume", path.display()));
-    }
-    Ok(warnings)
-}
-
-/// Writes the result of merged toys.
-fn write<R: Serialize>(
-    output: Output,
-    result: &R,
-    warnings: &[String],
-    origin: &ToyOrigin,
-    started: Instant,
-    mut parts: Vec<Part>,
-) -> Result<(), CliError> {
-    let interpolation = &origin.interpolation;
-    parts.push(Part::Text(format!("interpolation: {interpolation}")));
-    let (interpolation, model_digest) = (Some(interpolation.clone()), Some(origin.model_digest.clone()));
-    let ran = RunInfo { interpolation, model_digest, ..RunInfo::without_session(started) };
-    output.write(&Report { result, ran, parts }, warnings)
+    let options = MergeOptions { allow_incomplete: args.allow_incomplete, expected_set: args.expected_set };
+    let merged = merge_toys(&args.files, options)?;
+    let (ran, parts) = (merged.run_info(started), merged.parts());
+    output.write(&Report { result: &merged.result, ran, parts }, merged.warnings())?;
+    Ok(Exit::of(false, merged.good))
 }

@@ -4,6 +4,7 @@
 mod devices;
 mod documentation;
 mod edit;
+mod event_toys;
 mod fit;
 mod formats;
 mod hostile;

@@ -8,7 +8,8 @@ use super::replaced::Purpose;
 use super::{CpuSession, put, take};
 use crate::curvature::{Factored, Point, assemble, factor, solve};
 use crate::eval::{Dataset, forward, likelihood};
-use crate::pull::{Jet, Ray, Sweep, of_expected, of_likelihood};
+use crate::number::Jet;
+use crate::pull::{Ray, Sweep, of_expected, of_likelihood};
 use crate::task::{check_data, finite, length};
 
 /// Working memory of derivatives.

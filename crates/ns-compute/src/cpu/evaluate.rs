@@ -104,16 +104,6 @@ impl CpuSession {
         Ok(found)
     }
 
-    /// Returns an error for a model with event channels or penalties, of which no toys can be drawn.
-    pub(super) fn refuse_events(&self) -> Result<(), SessionError> {
-        if self.plan.events.is_empty() {
-            return Ok(());
-        }
-        let remedy =
-            "toys are drawn from binned models; draw the events of this model elsewhere and give them";
-        Err(SessionError::ForeignData { remedy })
-    }
-
     /// Returns the expected auxiliary data: the parameter for Gaussian constraints, `tau` times the parameter
     /// for Poisson constraints.
     fn expected_auxiliary(&self, theta: &[f64]) -> Vec<f64> {
@@ -128,25 +118,38 @@ impl CpuSession {
         aux
     }
 
-    /// Returns the expected main and auxiliary data at one point.
-    pub(super) fn expected(&self, parameters: &[f64], of: &Data) -> Result<Observations, SessionError> {
+    /// Returns the expected counts and auxiliary data at one point.
+    pub(super) fn expected_counts(
+        &self,
+        parameters: &[f64],
+        of: &Data,
+    ) -> Result<Observations, SessionError> {
         let plan = &self.plan;
         length("parameters", parameters.len(), plan.n_parameters())?;
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         let mut main = self.evaluate_points(of, parameters, request)?.expected;
         let mut aux = main.split_off(plan.n_bins());
-        let mut events = Vec::new();
         if !plan.events.is_empty() {
+            let mut worker = take(&self.workers, plan);
+            expected_data(self.level, &plan.events, parameters, &mut aux, &mut worker.scratch.events);
+            put(&self.workers, worker);
+        }
+        Ok(Observations::binned(main, aux))
+    }
+
+    /// Returns the expected data at one point, with Asimov data of event channels.
+    fn expected(&self, parameters: &[f64], of: &Data) -> Result<Observations, SessionError> {
+        let mut data = self.expected_counts(parameters, of)?;
+        if self.plan.events.has_channels() {
             let own = self.dataset(of)?;
             let tables = &own.as_ref().unwrap_or(&self.observed).events;
-            let mut worker = take(&self.workers, plan);
+            let mut worker = take(&self.workers, &self.plan);
             let scratch = &mut worker.scratch.events;
-            expected_data(self.level, &plan.events, parameters, &mut aux, scratch);
-            let made = asimov(self.level, &plan.events, parameters, tables, scratch);
+            let made = asimov(self.level, &self.plan.events, parameters, tables, scratch);
             put(&self.workers, worker);
-            events = made?;
+            data.events = made?;
         }
-        Ok(Observations { main, aux, events })
+        Ok(data)
     }
 
     pub(super) fn asimov_data(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {

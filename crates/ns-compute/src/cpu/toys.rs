@@ -6,14 +6,15 @@ use std::collections::hash_map::Entry;
 use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, Data, Observations, SessionError, ToySource};
 
-use super::CpuSession;
+use super::{CpuSession, put, take};
+use crate::events::{auxiliary_widths, event_sources};
 
 impl CpuSession {
     /// Returns the distributions of all main and auxiliary data at `parameters`.
     ///
     /// # Errors
-    /// If a length does not fit the model, a number is not finite, or a Poisson mean is negative or above
-    /// 1e15.
+    /// If a length does not fit the model, a number is not finite, a Poisson mean is negative or above
+    /// 1e15, or a density of events cannot be sampled.
     pub(super) fn source(
         &self,
         parameters: &[f64],
@@ -21,9 +22,8 @@ impl CpuSession {
         seed: u64,
         hypothesis: u8,
     ) -> Result<ToySource, SessionError> {
-        self.refuse_events()?;
         let plan = &self.plan;
-        let Observations { main, aux, .. } = self.expected(parameters, of)?;
+        let Observations { main, aux, .. } = self.expected_counts(parameters, of)?;
         // Equal Poisson means share one table. They are common in symmetric models and for auxiliary data
         // with equal relative uncertainties.
         let mut known: HashMap<u64, Poisson> = HashMap::new();
@@ -45,6 +45,19 @@ impl CpuSession {
         for (_, a, w) in plan.gaussian() {
             sigma[a] = Some(1.0 / w);
         }
+        let mut events = Vec::new();
+        if !plan.events.is_empty() {
+            let own = self.dataset(of)?;
+            let tables = &own.as_ref().unwrap_or(&self.observed).events;
+            let mut worker = take(&self.workers, plan);
+            let scratch = &mut worker.scratch.events;
+            for (a, width) in auxiliary_widths(self.level, &plan.events, parameters, scratch) {
+                sigma[a] = Some(width);
+            }
+            let made = event_sources(self.level, &plan.events, parameters, tables, scratch);
+            put(&self.workers, worker);
+            events = made?;
+        }
         for (a, (&mean, sigma)) in aux.iter().zip(sigma).enumerate() {
             auxiliary.push(match sigma {
                 Some(sigma) => AuxiliarySource::Gaussian(Normal::new(mean, sigma).map_err(|_| {
@@ -58,6 +71,6 @@ impl CpuSession {
                 None => AuxiliarySource::Poisson(poisson("auxiliary data", a, mean)?),
             });
         }
-        Ok(ToySource { seed, hypothesis, parameters: parameters.to_vec(), main, auxiliary })
+        Ok(ToySource { seed, hypothesis, parameters: parameters.to_vec(), main, auxiliary, events })
     }
 }

@@ -134,6 +134,9 @@ impl CpuSession {
         any_code: bool,
     ) -> Vec<Option<ToyFitter>> {
         let plan = &self.plan;
+        if plan.has_event_terms() {
+            return requests.iter().map(|_| None).collect();
+        }
         let aux: Vec<f64> = source
             .auxiliary
             .iter()
@@ -178,6 +181,11 @@ impl CpuSession {
         worker: &mut Worker,
         finished: &dyn Fn(usize),
     ) -> Vec<TaskOutcome> {
+        if self.plan.events.has_channels() {
+            let toy =
+                |index| self.run_event_toy(task, (toys.source, index), wanted, control, worker, finished);
+            return toys.range.clone().map(toy).collect();
+        }
         let data = self.draw(toys);
         let mut outcomes: Vec<TaskOutcome> =
             data.iter().map(|_| TaskOutcome { fits: Vec::with_capacity(task.fits.len()) }).collect();
@@ -201,6 +209,31 @@ impl CpuSession {
             finished(data.len());
         }
         outcomes
+    }
+
+    /// Draws a toy with events and runs the task's requests on it. Only one toy is in memory at a time.
+    fn run_event_toy(
+        &self,
+        task: &FitTask,
+        (source, index): (&ToySource, u64),
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        worker: &mut Worker,
+        finished: &dyn Fn(usize),
+    ) -> TaskOutcome {
+        let mut data = Dataset::empty(&self.plan);
+        source.draw_into(index, &mut data.main, &mut data.aux);
+        if let Err(failure) = source.draw_events(index, &mut worker.drawn, &mut data.events) {
+            finished(task.fits.len());
+            return TaskOutcome { fits: task.fits.iter().map(|_| Err(failure.clone())).collect() };
+        }
+        data.saturate(&self.plan);
+        let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(task.fits.len());
+        while let Some(fit) = self.next_fit(&task.fits, &fits, &data, wanted, control, worker, true) {
+            fits.push(fit);
+            finished(1);
+        }
+        TaskOutcome { fits }
     }
 
     /// Draws the data of the toys of a unit.

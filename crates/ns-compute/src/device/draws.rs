@@ -138,6 +138,7 @@ mod tests {
             parameters: Vec::new(),
             main: means.iter().map(poisson).collect(),
             auxiliary,
+            events: Vec::new(),
         }
     }
 

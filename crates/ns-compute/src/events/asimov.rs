@@ -23,7 +23,7 @@ pub(super) fn weighted_grid(
     (locals, amplitudes): (&[f64], &[f64]),
     total: f64,
 ) -> Result<EventTable, SessionError> {
-    let panels = PANELS[plan.observables.clamp(1, PANELS.len()) - 1];
+    let panels = panels(plan.observables);
     let (mut columns, mut volumes) = (vec![Vec::new(); plan.observables], Vec::new());
     for region in &plan.boxes {
         add_nodes(region, panels, &mut columns, &mut volumes);
@@ -54,6 +54,11 @@ pub(super) fn weighted_grid(
         columns: columns.iter().map(|column| kept.iter().map(|&i| column[i]).collect()).collect(),
         weights: Some(kept.iter().map(|&i| scale * weights[i]).collect()),
     })
+}
+
+/// Returns the number of panels per observable of a channel with this many.
+pub(super) fn panels(observables: usize) -> usize {
+    PANELS[observables.clamp(1, PANELS.len()) - 1]
 }
 
 /// Adds the nodes of a box, and the volume for which each of them stands.

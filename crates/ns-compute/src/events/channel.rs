@@ -1,6 +1,6 @@
 //! A compiled event channel.
 
-use ns_core::{EventChannel, EventModelError, Value};
+use ns_core::{Binning, EventChannel, EventModelError, Value};
 
 use super::expand::{Amount, Expansion, Term};
 use super::integral::Integral;
@@ -28,6 +28,8 @@ pub(crate) struct ChannelPlan {
     /// Fit ranges.
     pub(super) boxes: Vec<Vec<(f64, f64)>>,
     pub(super) extended: bool,
+    /// Bins of the data, if they are a histogram.
+    pub(super) binning: Option<Binning>,
     /// The values that the channel uses.
     pub(super) locals: Vec<Local>,
     pub(super) leaves: Vec<Leaf>,
@@ -106,6 +108,7 @@ impl ChannelPlan {
             observables: channel.observables.len(),
             boxes: channel.boxes(),
             extended: channel.extended,
+            binning: channel.binning.clone(),
             locals: values.iter().map(|&value| local(value, &parameters)).collect(),
             leaves: expansion.leaves,
             integrals: expansion.integrals,

@@ -214,18 +214,7 @@ impl<'a> Expansion<'a> {
 
     /// Splits leaves into groups that share observables.
     fn groups(&self, leaves: &[usize]) -> Vec<Vec<usize>> {
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        for &leaf in leaves {
-            let own = self.leaves[leaf].density.observables();
-            let (touching, mut apart): (Vec<_>, Vec<_>) = groups
-                .into_iter()
-                .partition(|group| self.observables_of(group).iter().any(|x| own.contains(x)));
-            let mut joined: Vec<usize> = touching.into_iter().flatten().collect();
-            joined.push(leaf);
-            apart.push(joined);
-            groups = apart;
-        }
-        groups
+        connected(leaves, &|leaf| self.leaves[leaf].density.observables())
     }
 
     /// Returns the index of the integral of a group of leaves over one box.
@@ -284,6 +273,22 @@ impl<'a> Expansion<'a> {
         self.known.push(key);
         Some(self.known.len() - 1)
     }
+}
+
+/// Splits leaves into groups that share observables.
+pub(super) fn connected(leaves: &[usize], observables: &dyn Fn(usize) -> Vec<usize>) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for &leaf in leaves {
+        let own = observables(leaf);
+        let touches =
+            |group: &Vec<usize>| group.iter().any(|&l| observables(l).iter().any(|x| own.contains(x)));
+        let (touching, mut apart): (Vec<_>, Vec<_>) = groups.into_iter().partition(touches);
+        let mut joined: Vec<usize> = touching.into_iter().flatten().collect();
+        joined.push(leaf);
+        apart.push(joined);
+        groups = apart;
+    }
+    groups
 }
 
 /// Returns the coefficient of summand `i` of `count`.

@@ -59,6 +59,11 @@ impl Leaf {
         Some(Self { density: density.clone(), variables: variables.locals, program, kernel })
     }
 
+    /// Returns the formula of the density.
+    pub(super) fn program(&self) -> &Program {
+        &self.program
+    }
+
     /// Allocates the working memory for blocks of `lanes` events.
     pub(super) fn memory(&self, lanes: usize) -> LeafMemory {
         LeafMemory {

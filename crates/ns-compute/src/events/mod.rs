@@ -4,7 +4,7 @@
 //! A channel is compiled to amplitudes times products of *leaves*, densities without normalisation (`expand`).
 //! One pass over the events (`sums`) gives `-ln L` with first and second derivatives by the amplitudes and the
 //! variables of the leaves. Integrals, rates and coefficients enter once per evaluation, through the
-//! amplitudes; the chain rule (`chain`) leads to the parameters.
+//! amplitudes; the chain rule (`chain`) leads to the parameters. `sample` draws the events of toys.
 
 mod asimov;
 mod block;
@@ -19,6 +19,8 @@ mod integral;
 mod kernels;
 mod leaf;
 mod program;
+mod sample;
+mod shapes;
 mod sources;
 mod special;
 mod sums;
@@ -26,4 +28,6 @@ mod table;
 mod term;
 
 pub(crate) use crew::Crew;
+pub(crate) use sample::{auxiliary_widths, event_sources};
+pub use shapes::EventShapes;
 pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data};

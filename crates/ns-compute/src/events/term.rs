@@ -17,11 +17,12 @@ use crate::simd::Level;
 /// The event-level part of a compiled model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventPlan {
-    functions: Functions,
-    channels: Vec<ChannelPlan>,
+    pub(super) functions: Functions,
+    pub(super) channels: Vec<ChannelPlan>,
     penalties: Vec<FormulaPlan>,
-    /// Auxiliary data of penalties, each with the formula of its expectation.
-    expected: Vec<(usize, FormulaPlan)>,
+    /// Auxiliary data of penalties, each with the formulae of its expectation and, if it is Gaussian, of its
+    /// width.
+    pub(super) expected: Vec<(usize, FormulaPlan, Option<FormulaPlan>)>,
 }
 
 impl EventPlan {
@@ -49,10 +50,13 @@ impl EventPlan {
             .collect::<Result<_, _>>()?;
         let penalties =
             model.penalties.iter().map(|penalty| FormulaPlan::penalty(&functions.plans, penalty)).collect();
+        let formula = |value: Value| FormulaPlan::value(&functions.plans, value);
         let expectation = |penalty: &Penalty| match penalty.form {
-            PenaltyForm::Gaussian { x: value, mean: Measured::Datum(datum), .. }
-            | PenaltyForm::Poisson { mean: value, count: Measured::Datum(datum) } => {
-                Some((datum, FormulaPlan::value(&functions.plans, value)))
+            PenaltyForm::Gaussian { x, mean: Measured::Datum(datum), sigma } => {
+                Some((datum, formula(x), Some(formula(sigma))))
+            }
+            PenaltyForm::Poisson { mean, count: Measured::Datum(datum) } => {
+                Some((datum, formula(mean), None))
             }
             _ => None,
         };
@@ -63,6 +67,11 @@ impl EventPlan {
     /// Returns whether there is no term.
     pub(crate) fn is_empty(&self) -> bool {
         self.channels.is_empty() && self.penalties.is_empty()
+    }
+
+    /// Returns the number of event channels.
+    pub(crate) fn n_channels(&self) -> usize {
+        self.channels.len()
     }
 
     /// Returns whether there are event channels.
@@ -107,8 +116,8 @@ impl EventPlan {
 /// Value and derivatives of all terms at one point, with the memory of their evaluation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventScratch {
-    functions: FunctionMemory,
-    channels: Vec<ChannelMemory>,
+    pub(super) functions: FunctionMemory,
+    pub(super) channels: Vec<ChannelMemory>,
     penalties: Vec<Memory>,
     /// Derivatives of each term by its parameters, in the order of [`EventPlan::parameters`].
     pub(crate) terms: Vec<Derivatives>,
@@ -232,10 +241,31 @@ pub(crate) fn expected_data(
     scratch: &mut EventScratch,
 ) {
     plan.functions.evaluate(level, theta, &mut scratch.functions);
-    for (datum, formula) in &plan.expected {
+    for (datum, formula, _) in &plan.expected {
         let mut memory = formula.memory();
         let result = plan.functions.penalty(level, formula, theta, &[], &mut scratch.functions, &mut memory);
         aux[*datum] = result[0];
+    }
+}
+
+/// Prepares all channels at `theta`, for [`asimov`] and [`super::event_sources`].
+pub(super) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], scratch: &mut EventScratch) {
+    let EventScratch { functions, channels, last, .. } = scratch;
+    last.tables.clear();
+    last.theta.clear();
+    plan.functions.evaluate(level, theta, functions);
+    for (channel, memory) in plan.channels.iter().zip(channels) {
+        prepare_channel(level, (&plan.functions, functions), channel, theta, memory);
+    }
+}
+
+/// Returns the expected number of events of a channel that is prepared; for a channel that is not extended the
+/// sum of the weights of the events in `table`.
+pub(super) fn expected_number(channel: &ChannelPlan, memory: &ChannelMemory, table: &EventTable) -> f64 {
+    if channel.extended {
+        channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r])
+    } else {
+        table.sum_of_weights()
     }
 }
 
@@ -252,15 +282,10 @@ pub(crate) fn asimov(
     tables: &[Arc<EventTable>],
     scratch: &mut EventScratch,
 ) -> Result<Vec<Arc<EventTable>>, SessionError> {
-    let EventScratch { functions, channels, last, .. } = scratch;
-    last.tables.clear();
-    last.theta.clear();
-    plan.functions.evaluate(level, theta, functions);
+    prepare_channels(level, plan, theta, scratch);
     let mut made = Vec::with_capacity(tables.len());
-    for ((channel, memory), table) in plan.channels.iter().zip(channels).zip(tables) {
-        prepare_channel(level, (&plan.functions, functions), channel, theta, memory);
-        let rate = channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r]);
-        let total = if channel.extended { rate } else { table.sum_of_weights() };
+    for ((channel, memory), table) in plan.channels.iter().zip(&scratch.channels).zip(tables) {
+        let total = expected_number(channel, memory, table);
         let values = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
         made.push(Arc::new(weighted_grid(level, channel, values, total)?));
     }

@@ -148,7 +148,8 @@ fn run(worker: &mut Worker, problem: &Problem<'_>, mut theta: Vec<f64>, floor: f
             status = FitStatus::NotConverged(Reason::Unbounded);
             break;
         }
-        let reusable = factored
+        let reusable = !problem.curvature_is_free()
+            && factored
             && exact
             && damping == 0.0
             && worker.active == worker.factored_active

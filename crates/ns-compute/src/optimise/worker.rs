@@ -2,11 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ns_core::EventColumns;
+
 use super::memory::Memory;
 use crate::curvature::{Curvature, Point, assemble};
 use crate::eval::{Dataset, Likelihood, Scratch, forward, gradient, likelihood};
 use crate::plan::Plan;
 use crate::simd::Level;
+
+/// Largest number of parameters for which a factorisation is far cheaper than a pass over the events.
+const MOST_FOR_FREE: usize = 64;
 
 /// One minimisation problem: model, data, bounds and fixed parameters.
 #[derive(Debug, Clone)]
@@ -30,6 +35,12 @@ impl<'a> Problem<'a> {
     pub(crate) fn without_box(plan: &'a Plan, level: Level, data: &'a Dataset) -> Self {
         let (lower, upper, fixed) = Default::default();
         Self { plan, level, data, lower, upper, fixed, physical: false, cancel: None }
+    }
+
+    /// Returns whether the curvature at a point costs next to nothing beside the value: the pass over the events
+    /// gives both, and the matrix is small. Then every step has the curvature of its own point.
+    pub(crate) fn curvature_is_free(&self) -> bool {
+        self.plan.events.has_channels() && self.plan.n_parameters() <= MOST_FOR_FREE
     }
 
     /// Returns true once the caller has asked to stop.
@@ -82,6 +93,8 @@ pub(crate) struct Worker {
     /// Point on a step at which the linear model of a second-order step is compared with the yields.
     pub(crate) along: Vec<f64>,
     pub(crate) n_evaluations: usize,
+    /// Events of a toy that is being drawn.
+    pub(crate) drawn: EventColumns,
 }
 
 impl Worker {
@@ -112,6 +125,7 @@ impl Worker {
             goal: Vec::new(),
             along: Vec::new(),
             n_evaluations: 0,
+            drawn: EventColumns::default(),
         }
     }
 

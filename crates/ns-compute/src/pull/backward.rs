@@ -5,7 +5,7 @@
 //! of bin `b`, the derivatives by `D_b`, `N` and `g_b` are `r_b N g_b`, `sum_b r_b D_b g_b` and `r_b D_b N`.
 
 use super::forward::{Ray, Sweep};
-use super::number::{Jet, Number};
+use crate::number::{Jet, Number};
 use crate::plan::{Block, LANES, Plan};
 use crate::terms::poisson::{deviance_derivatives, log_factorial_slope};
 use crate::terms::{gaussian, per_bin, scale};

@@ -3,7 +3,7 @@
 //! It is the plain form of `eval::forward`, without vectors: one number at a time, of which each may carry
 //! derivatives.
 
-use super::number::{Jet, Number};
+use crate::number::{Jet, Number};
 use crate::plan::{Block, LANES, Numbers, Plan};
 use crate::terms::normsys::{signed_rate, value_and_slope};
 use crate::terms::{histosys, per_bin, scale};

@@ -2,16 +2,15 @@
 //! replace), main counts and auxiliary data; and those of its derivatives along a direction.
 //!
 //! One pass gives all of them: the expected yields are computed from the numbers of the model (`forward`), and the
-//! derivatives on the way back (`backward`). Both are written for any [`Number`]; with a [`Jet`], which carries
+//! derivatives on the way back (`backward`). Both are written for any [`Number`]; with a [`Jet`](crate::number::Jet), which carries
 //! derivatives along a direction, the same formulas give mixed second and third derivatives.
 
 mod backward;
 mod forward;
-mod number;
 
 pub(crate) use forward::{Ray, Sweep};
-pub(crate) use number::{Jet, Number};
 
+use crate::number::Number;
 use crate::plan::Plan;
 
 /// Computes the derivatives of `-ln L` of the data `main` and `aux` in `sweep`. Those by parameters are left

@@ -51,6 +51,8 @@ pub(crate) fn check_task(plan: &Plan, task: &FitTask) -> Result<(), SessionError
         Seen::Drawn(drawn) => {
             length("main data of the toys' source", drawn.source.main.len(), plan.n_bins())?;
             length("auxiliary data of the toys' source", drawn.source.auxiliary.len(), plan.n_aux())?;
+            let channels = plan.events.n_channels();
+            length("list of event channels of the toys' source", drawn.source.events.len(), channels)?;
         }
         Seen::Observed => {}
     }

@@ -376,3 +376,13 @@ pub(crate) fn even(count: usize, column: usize) -> Vec<f64> {
     let step = [0.618_033_988_749_895, 0.754_877_666_246_693, 0.819_172_513_396_165][column % 3];
     (0..count).map(|i| (0.5 + step * (i as f64 + 1.0)).fract()).collect()
 }
+
+/// Returns the density of a channel (rates times normalised densities) at events.
+pub(crate) fn densities(channel: &EventChannel, events: &[Vec<f64>], q: &dyn Fn(Value) -> f64) -> Vec<f64> {
+    let point = Point { channel, q, integrals: RefCell::default() };
+    let at = |event: &Vec<f64>| {
+        let processes = channel.processes.iter();
+        processes.map(|process| q(process.rate) * point.normalised(&process.density, event)).sum()
+    };
+    events.iter().map(at).collect()
+}

@@ -2,6 +2,7 @@
 
 mod channel;
 mod density;
+mod file_columns;
 mod function;
 mod penalty;
 mod table;
@@ -10,6 +11,7 @@ mod value;
 
 pub use channel::{BinRule, Binning, EventChannel, Observable, Process};
 pub use density::{Density, Tail};
+pub use file_columns::ParquetEventData;
 pub use function::{Function, FunctionForm, InterpolationForm};
 pub use penalty::{Measured, Penalty, PenaltyForm};
 pub use table::EventTable;

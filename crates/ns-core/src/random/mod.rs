@@ -139,6 +139,21 @@ impl Stream {
         philox::eight(counters, keys)
     }
 
+    /// Returns the random bits of attempt 0 at eight consecutive slots: element `[w][l]` is word `w` of slot
+    /// `slot + l`, as by [`Self::block`].
+    #[must_use]
+    #[inline(always)]
+    pub fn eight_slots(&self, slot: u32) -> [[u32; 8]; 4] {
+        let slots = std::array::from_fn(|l| slot.wrapping_add(l as u32));
+        let counters = [
+            [self.toy as u32; 8],
+            [(self.toy >> 32) as u32; 8],
+            slots,
+            [u32::from(self.hypothesis) << 24; 8],
+        ];
+        philox::eight(counters, [[self.seed as u32; 8], [(self.seed >> 32) as u32; 8]])
+    }
+
     /// Returns the 128 random bits of one attempt at one slot.
     #[must_use]
     #[inline]

@@ -11,10 +11,21 @@ use crate::yields::{Stage, YieldsResult};
 pub fn yields(result: &YieldsResult) -> Yields {
     let channel = |channel: &crate::yields::ChannelYields| ChannelYields {
         name: channel.name.clone(),
+        x_title: channel.observable.clone().unwrap_or_default(),
+        bin_edges: channel.bin_edges.clone(),
         samples: channel.samples.iter().map(sample).collect(),
-        data: channel.data.iter().map(|count| Some(*count)).collect(),
+        // Nothing is expected between fit ranges, where events are not used.
+        data: channel
+            .data
+            .iter()
+            .zip(&channel.total)
+            .map(|(count, total)| {
+                (channel.observable.is_none() || *count != 0.0 || *total != 0.0).then_some(*count)
+            })
+            .collect(),
         uncertainty: channel.uncertainty.clone(),
-        ..ChannelYields::default()
+        // Bins of events are small, where ratios say little.
+        pulls: channel.observable.is_some(),
     };
     Yields {
         title: match result.stage {

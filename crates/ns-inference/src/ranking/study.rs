@@ -46,7 +46,7 @@ impl<'a> Study<'a> {
     /// The errors of [`Analysis::fit`].
     pub(super) fn open(mut analysis: Analysis<'a>, target: usize) -> Result<Self, InferenceError> {
         let (data, request) = (analysis.data.clone(), analysis.base.clone());
-        let parent = analysis.fit(&data, request, WITH_INVERSE)?;
+        let parent = analysis.parent_fit(&data, request, WITH_INVERSE)?;
         let negative_yield = diagnosis::has_negative_yield(analysis.session, &data, &parent);
         Ok(Self {
             analysis,
@@ -232,7 +232,7 @@ impl<'a> Study<'a> {
             ..self.analysis.base.clone()
         };
         let data = self.analysis.data.clone();
-        let next = match self.analysis.fit(&data, request, WITH_INVERSE) {
+        let next = match self.analysis.parent_fit(&data, request, WITH_INVERSE) {
             Err(InferenceError::Cancelled) => {
                 self.notes.push(format!(
                     "interrupted where a variation had met a minimum lower by {depth:.3e} in twice_nll; the best fit \

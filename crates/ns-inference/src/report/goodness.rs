@@ -10,8 +10,9 @@ impl GoodnessResult {
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let ndof = match self.ndof {
-            1 => "1 degree of freedom".to_owned(),
-            n => format!("{n} degrees of freedom"),
+            None => "no degrees of freedom".to_owned(),
+            Some(1) => "1 degree of freedom".to_owned(),
+            Some(n) => format!("{n} degrees of freedom"),
         };
         let toys = self.toys.as_ref().map_or_else(String::new, |toys| {
             format!(
@@ -29,12 +30,12 @@ impl GoodnessResult {
              chi2 {}, {ndof} ({}, {} without a constraint)\n\
              p-value {}{toys}\n\
              twice_nll {} at the best fit, {} saturated",
-            significant(self.chi2),
+            or_none(self.chi2),
             count(self.n_bins, "bin"),
             count(self.n_unconstrained, "free parameter"),
             or_none(self.p_value),
             significant(self.twice_nll),
-            significant(self.twice_nll_saturated),
+            or_none(self.twice_nll_saturated),
         ))]
     }
 }

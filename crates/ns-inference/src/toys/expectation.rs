@@ -10,7 +10,7 @@ use super::STUDY_HYPOTHESIS;
 /// auxiliary data if `None`) with the widths of their constraints.
 ///
 /// # Errors
-/// For lengths other than the model's, an expected value that is not finite, or a Poisson mean that is
+/// For models with event channels, lengths other than the model's, an expected value that is not finite, or a Poisson mean that is
 /// negative or above 1e15.
 pub fn source_of_expectation(
     model: &Model,
@@ -21,6 +21,10 @@ pub fn source_of_expectation(
     let length = |what, actual: usize, expected: usize| {
         if actual == expected { Ok(()) } else { Err(SessionError::WrongLength { what, actual, expected }) }
     };
+    if !model.event_channels.is_empty() {
+        let remedy = "expected counts say nothing about events: draw toys at values of the parameters";
+        return Err(SessionError::ForeignData { remedy });
+    }
     let aux = aux.unwrap_or(&model.observed.aux);
     length("the expected main data", main.len(), model.n_bins())?;
     length("the expected auxiliary data", aux.len(), model.observed.aux.len())?;
@@ -55,5 +59,12 @@ pub fn source_of_expectation(
         });
     }
     let parameters = model.parameters.iter().map(|p| p.init).collect();
-    Ok(ToySource { seed, hypothesis: STUDY_HYPOTHESIS, parameters, main: counts, auxiliary })
+    Ok(ToySource {
+        seed,
+        hypothesis: STUDY_HYPOTHESIS,
+        parameters,
+        main: counts,
+        auxiliary,
+        events: Vec::new(),
+    })
 }

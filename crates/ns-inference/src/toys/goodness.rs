@@ -6,7 +6,6 @@ use ns_core::{Control, Data, FitRequest, Model, OutcomeParts, Search, Session, T
 use serde::Serialize;
 
 pub(crate) use super::options::check_number;
-pub(crate) use super::run::of_single_fits;
 pub(crate) use super::summary::binomial_error;
 
 use super::prepare::free_request;

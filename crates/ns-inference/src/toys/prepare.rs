@@ -7,11 +7,11 @@ use ns_core::{
 };
 
 use super::options::{check_number, origin};
-use super::run::{Prepare, of_single_fits};
+use super::run::Prepare;
 use super::statistic::{StatisticReader, needed};
 use super::stream::Toys;
 use super::{HypotestToysOptions, Hypothesis, ToyHeader, ToyRow, ToyTest};
-use crate::analysis::{Analysis, WITH_INVERSE};
+use crate::analysis::{Analysis, WITH_INVERSE, of_single_fits};
 use crate::diagnosis;
 use crate::hypotest::begin;
 use crate::{InferenceError, TestStatistic};

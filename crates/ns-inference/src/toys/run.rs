@@ -11,7 +11,7 @@ use super::row::{Row, RowSink};
 use super::stream::{Reader, ToySequence, Toys, stream};
 use super::{FitToyRow, ToyRow, ToyRun};
 use crate::InferenceError;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, of_single_fits};
 
 /// Derives from a header how the toys of one kind are drawn, fitted and read.
 pub(super) trait Prepare: Sized {
@@ -163,10 +163,4 @@ impl<R: Row> PreparedToys<'_, R> {
         let run = self.run(&self.ranges(), control, sink)?;
         if run.interrupted && run.n_rows == 0 { Err(InferenceError::Cancelled) } else { Ok(run) }
     }
-}
-
-/// Returns the session for the few fits before the toys: the CPU session of `session` if it has one, because
-/// these fits depend on each other. So the header is identical, bit by bit, on whichever device the toys run.
-pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
-    session.cpu().unwrap_or(session)
 }

@@ -320,8 +320,14 @@ mod tests {
 
     fn toys(uncertainties: bool) -> Toys {
         let main: Vec<Poisson> = Vec::new();
-        let source =
-            ToySource { parameters: Vec::new(), seed: 0, hypothesis: 0, main, auxiliary: Vec::new() };
+        let source = ToySource {
+            parameters: Vec::new(),
+            seed: 0,
+            hypothesis: 0,
+            main,
+            auxiliary: Vec::new(),
+            events: Vec::new(),
+        };
         let wanted = OutcomeParts { uncertainties, covariance: false, inverse: false };
         Toys { of: Data::observed(), source: Arc::new(source), fits: Vec::new(), wanted }
     }

@@ -1,6 +1,7 @@
 //! Computes the expected yields of every sample in every channel, before and after a fit or at given
 //! parameters, with uncertainties and the observed data: the numbers of a pre-fit or post-fit figure.
 
+mod events;
 mod result;
 mod uncertainty;
 mod waves;
@@ -294,6 +295,8 @@ fn predict(
         let data = here(observed);
         channels.push(ChannelYields {
             name: channel.name.clone(),
+            observable: None,
+            bin_edges: Vec::new(),
             samples: named,
             uncertainty: bins.iter().skip(channel.first_bin).take(channel.n_bins).copied().collect(),
             sum: total.iter().sum(),
@@ -303,6 +306,7 @@ fn predict(
             data,
         });
     }
+    channels.extend(events::event_channels(model, data, point, spread)?);
     Ok(YieldsResult {
         stage: Stage::Prefit,
         measurement: model.measurement.clone(),

@@ -50,7 +50,13 @@ pub struct SampleYields {
 pub struct ChannelYields {
     /// Name of the channel.
     pub name: String,
-    /// Samples of the channel, in the order of the workspace.
+    /// Observable over which the events of an event channel are counted in bins; `None` for a binned channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observable: Option<String>,
+    /// Edges of these bins, one more than there are bins; empty for a binned channel.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bin_edges: Vec<f64>,
+    /// Samples of the channel, in the order of the workspace; processes of an event channel.
     pub samples: Vec<SampleYields>,
     /// Expected events per bin, summed over the samples.
     pub total: Vec<f64>,

@@ -42,7 +42,7 @@ pub(super) struct Spread<'a> {
 }
 
 impl Spread<'_> {
-    fn correlation(&self, (i, a): (usize, f64), (j, b): (usize, f64)) -> f64 {
+    pub(super) fn correlation(&self, (i, a): (usize, f64), (j, b): (usize, f64)) -> f64 {
         match self.correlations {
             _ if i == j => 1.0,
             Correlations::None | Correlations::Curvature(..) => 0.0,

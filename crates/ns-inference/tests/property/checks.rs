@@ -93,8 +93,8 @@ impl Subject<'_> {
     }
 }
 
-/// Largest number of free parameters of a model with kinks whose ranking is quick.
-const LARGE_MODEL: usize = 40;
+/// Largest number of free parameters of a model whose limits and ranking are quick.
+const QUICK_MODEL: usize = 30;
 
 /// How many of the properties are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +102,8 @@ pub enum Depth {
     /// Every property.
     Whole,
     /// A part that depends on the index of the model: a test of one of two values, two of the six limits, and
-    /// one other analysis. Of large models with kinks, whose rankings take seconds, only every fourth gets its
-    /// ranking.
+    /// one other analysis. Of models with more free parameters than [`QUICK_MODEL`], every second gets its
+    /// limits; of those with kinks, whose fits take seconds, every fourth gets its limits and its ranking.
     Part,
 }
 
@@ -123,16 +123,21 @@ impl Turns {
 
 /// Checks the properties of one model.
 pub fn check(case: &Case, depth: Depth) -> Report {
-    let mut report = Report::default();
-    let model = match case.model() {
-        Ok(model) => model,
+    match case.model() {
+        Ok(model) => check_model(case.index, &model, depth),
         Err(error) => {
+            let mut report = Report::default();
             report.check("the workspace is read", false, 1.0, || error);
-            return report;
+            report
         }
-    };
+    }
+}
+
+/// Checks the properties of model number `index`.
+pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
+    let mut report = Report::default();
     let execution = Execution { threads: 1, ..Execution::default() };
-    let session = match open_session(&model, &execution) {
+    let session = match open_session(model, &execution) {
         Ok(session) => session,
         Err(error) => {
             report.check("the session opens", false, 1.0, || error.to_string());
@@ -140,10 +145,10 @@ pub fn check(case: &Case, depth: Depth) -> Report {
         }
     };
     let session = session.as_ref();
-    let mut draw = Draw::new(case.index ^ 0xC0FF_EE00_0000);
-    let mut reference = Reference::new(&model, session);
-    let turns = Turns { index: case.index / 4, depth };
-    let turn = |number: u64| depth == Depth::Whole || case.index % 4 == number;
+    let mut draw = Draw::new(index ^ 0xC0FF_EE00_0000);
+    let mut reference = Reference::new(model, session);
+    let turns = Turns { index: index / 4, depth };
+    let turn = |number: u64| depth == Depth::Whole || index % 4 == number;
     // The fit also computes the MINOS intervals of some parameters.
     let free: Vec<&str> = model
         .parameters
@@ -158,7 +163,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
         names.clear();
     }
     let options = names.iter().fold(FitOptions::default(), |options, name| options.minos(*name));
-    let best = match fit(&model, session, &options, Control::default()) {
+    let best = match fit(model, session, &options, Control::default()) {
         Ok(best) => best,
         Err(error) => {
             // An error means that no likelihood is finite. The thorough search must then find no minimum
@@ -169,7 +174,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
             return report;
         }
     };
-    let mut subject = Subject { model: &model, session, reference, report, draw, best, tests: Vec::new() };
+    let mut subject = Subject { model, session, reference, report, draw, best, tests: Vec::new() };
     let point = subject.best.bestfit.clone();
     subject.reference.look_at(false, &point);
     if !subject.reference.negative_yield {
@@ -196,15 +201,19 @@ pub fn check(case: &Case, depth: Depth) -> Report {
         intervals::uncertainties(&mut subject);
         intervals::scan(&mut subject);
     }
-    let slow = subject.model.interpolation.has_kinks() && free.len() > LARGE_MODEL;
-    if turn(2) && (depth == Depth::Whole || !slow || turns.index.is_multiple_of(4)) {
+    let kinks = subject.model.interpolation.has_kinks();
+    let of_large =
+        |n: u64| depth == Depth::Whole || free.len() <= QUICK_MODEL || turns.index.is_multiple_of(n);
+    if turn(2) && (!kinks || of_large(4)) {
         intervals::ranking(&mut subject);
     }
     tests::hypotest(&mut subject, turns);
     if turn(3) {
         tests::significance(&mut subject);
     }
-    tests::limit(&mut subject, turns);
+    if of_large(if kinks { 4 } else { 2 }) {
+        tests::limit(&mut subject, turns);
+    }
     let Subject { mut report, reference, .. } = subject;
     let negative_yield = reference.negative_yield;
     report.looked.extend(std::iter::repeat_n("the thorough search misses nothing", reference.n_fits));

@@ -11,6 +11,7 @@
 )]
 
 pub mod checks;
+pub mod events;
 pub mod intervals;
 pub mod random;
 pub mod reference;

@@ -7,6 +7,7 @@ mod gof;
 mod hypotest;
 mod hypotest_toys;
 mod inspect;
+mod merge_toys;
 mod prune;
 mod ranking;
 mod rename;
@@ -27,6 +28,7 @@ pub(crate) use gof::GofBody;
 pub(crate) use hypotest::HypotestBody;
 pub(crate) use hypotest_toys::HypotestToysBody;
 pub(crate) use inspect::InspectBody;
+pub(crate) use merge_toys::MergeToysBody;
 pub(crate) use prune::PruneBody;
 pub(crate) use ranking::RankingBody;
 pub(crate) use rename::RenameBody;
@@ -95,6 +97,7 @@ macro_rules! each_analysis {
             crate::analyses::HypotestBody,
             crate::analyses::HypotestToysBody,
             crate::analyses::ToysBody,
+            crate::analyses::MergeToysBody,
             crate::analyses::UpperLimitBody,
             crate::analyses::SignificanceBody,
             crate::analyses::GofBody,

@@ -4,16 +4,18 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use serde::Deserialize;
 
 use super::analysis::{accepted, response};
 use crate::clients::Client;
-use crate::jobs::{Job, JobStatus};
+use crate::jobs::{Ended, Job, JobStatus};
 use crate::problem::ServerError;
 use crate::server::Server;
 
@@ -57,17 +59,39 @@ pub(super) async fn cancel(
     }
 }
 
-/// Returns the result of a job that ended; the state of one that runs, with status 202.
+/// The query of a result.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AskedResult {
+    /// Whether the result of the finished part is wanted if the job still runs.
+    #[serde(default)]
+    partial: bool,
+}
+
+/// Returns the result of a job that ended. Of one that runs it returns the state, with status 202, or the result of
+/// the toys that are saved so far, if that is asked for.
 ///
 /// # Errors
-/// If the client has no such job.
+/// If the client has no such job, or there is no partial result.
 pub(super) async fn result(
     State(server): State<Arc<Server>>,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
+    asked: Result<Query<AskedResult>, QueryRejection>,
 ) -> Result<Response, ServerError> {
+    let wrong =
+        |error: QueryRejection| ServerError::Body { pointer: String::new(), reason: error.body_text() };
+    let Query(asked) = asked.map_err(wrong)?;
     let job = server.jobs.find(&id, &client.name)?;
-    Ok(job.ended().map_or_else(|| accepted(&job), response))
+    match job.ended() {
+        Some(ended) => Ok(response(ended)),
+        None if asked.partial => {
+            let (jobs, own) = (Arc::clone(&server.jobs), Arc::clone(&job));
+            let read = tokio::task::spawn_blocking(move || jobs.partial(&own)).await;
+            Ok(response(Ended::Answer(read.map_err(|_| ServerError::Panicked)??)))
+        }
+        None => Ok(accepted(&job)),
+    }
 }
 
 /// Sends the progress of a job as events `progress`, and its state as a last event `end`.

@@ -145,7 +145,13 @@ pub(super) fn document() -> OpenApi {
             "Events `progress` and `end`",
         ),
     ] {
-        let operation = operation(summary, &mut schemas).parameter(id()).response("200", described(answer));
+        let mut operation =
+            operation(summary, &mut schemas).parameter(id()).response("200", described(answer));
+        if path.ends_with("result") {
+            let about = "Whether the result of the finished toys is wanted while the job runs";
+            operation =
+                operation.parameter(word("partial", ParameterIn::Query, about, Some(&["true", "false"])));
+        }
         paths = paths.path(path, PathItem::new(HttpMethod::Get, operation));
     }
     let health = operation("Says that the server answers", &mut schemas)

@@ -11,11 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
+use ns_inference::merge::{MergeOptions, merge_toys};
+use ns_inference::report::{Report, to_json};
 
 pub(crate) use job::{Ended, Job, JobStatus, Order, Output};
 pub(crate) use records::{Record, Records};
 
-use crate::analyses::{self, Analysis, Answer, Run};
+use crate::analyses::{self, Analysis, Answer, HypotestToysBody, Run, ToysBody};
 use crate::models::Models;
 use crate::problem::ServerError;
 
@@ -255,6 +257,32 @@ impl Jobs {
         let mut list: Vec<JobStatus> = mine.map(|job| job.status()).collect();
         list.sort_by(|a, b| (a.created_s, &a.id).cmp(&(b.created_s, &b.id)));
         list
+    }
+
+    /// Returns the result of the toys that a running job has saved so far.
+    ///
+    /// # Errors
+    /// [`ServerError::NoPartialResult`] if the server saves no toys of this job, or none yet.
+    pub(crate) fn partial(&self, job: &Job) -> Result<Output, ServerError> {
+        let none = |reason| ServerError::NoPartialResult { reason };
+        if !matches!(job.order.analysis, ToysBody::NAME | HypotestToysBody::NAME) {
+            return Err(none("only jobs of toys have partial results; wait for the end of the job"));
+        }
+        let Some((folder, _)) = &self.state else {
+            return Err(none(
+                "this server saves no toys; start it with --state-dir, or cancel the job, whose result \
+                             is then that of the finished part",
+            ));
+        };
+        let file = toy_file(folder, &job.id);
+        let options = MergeOptions { allow_incomplete: true, ..MergeOptions::default() };
+        // Files appear and are combined while the job runs: whatever cannot be read now can be read later.
+        let mut merged = merge_toys(std::slice::from_ref(&file), options)
+            .map_err(|_| none("no toys of this job are saved yet; ask again later"))?;
+        merged.remove_warnings(&file.display().to_string());
+        let ran = merged.run_info(Instant::now());
+        let json = to_json(&Report { result: &merged.result, ran, parts: Vec::new() })?;
+        Ok(Output { media: crate::picture::JSON, bytes: Bytes::from(json), interrupted: true })
     }
 
     /// Returns the records of jobs that an earlier server left.

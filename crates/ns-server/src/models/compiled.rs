@@ -131,7 +131,7 @@ impl Compiled {
         }
         let execution = Execution { device, ..execution.clone() };
         let session = Arc::from(open_session(&self.model, &execution)?);
-        let opened = OnGpu { device, session, pace: Arc::default() };
+        let opened = OnGpu { device, session, pace: Arc::new(Pace::of_gpu()) };
         gpus.push(opened.clone());
         Ok(opened)
     }

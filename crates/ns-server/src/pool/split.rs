@@ -11,6 +11,8 @@ const TARGET: Duration = Duration::from_millis(35);
 /// Toys of the first piece of a model, and of the smallest one: a full vector of lanes.
 const FIRST_TOYS: u64 = 64;
 const FEWEST_TOYS: u64 = 8;
+/// The same on a GPU, which makes hundreds of toys in the time of one.
+const FEWEST_TOYS_OF_GPU: u64 = 512;
 const MOST_TOYS: u64 = 1 << 14;
 
 /// How fast the fits of one session are, from the pieces that have run.
@@ -20,15 +22,23 @@ pub(crate) struct Pace {
     toys: AtomicU64,
     /// Mean time of the fits of a task with given data, in nanoseconds; 0 before the first.
     task_ns: AtomicU64,
+    /// Smallest number of toys of a piece.
+    fewest: u64,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { toys: AtomicU64::new(FIRST_TOYS), task_ns: AtomicU64::new(0) }
+        Self { toys: AtomicU64::new(FIRST_TOYS), task_ns: AtomicU64::new(0), fewest: FEWEST_TOYS }
     }
 }
 
 impl Pace {
+    /// Returns the pace of a session on a GPU before its first piece.
+    pub(crate) fn of_gpu() -> Self {
+        let fewest = FEWEST_TOYS_OF_GPU;
+        Self { toys: AtomicU64::new(fewest), fewest, ..Self::default() }
+    }
+
     /// Returns the time that `tasks` tasks with given data are expected to take; `None` before the first task.
     fn expected(&self, tasks: usize) -> Option<Duration> {
         let each = self.task_ns.load(Ordering::Relaxed);
@@ -55,7 +65,7 @@ impl Pace {
             // The piece had its full size. At most a factor of two at a time, because single toys differ.
             let factor = (TARGET.as_secs_f64() / time.as_secs_f64().max(1e-6)).clamp(0.5, 2.0);
             let next = ((toys as f64 * factor) as u64) / FEWEST_TOYS * FEWEST_TOYS;
-            self.toys.store(next.clamp(FEWEST_TOYS, MOST_TOYS), Ordering::Relaxed);
+            self.toys.store(next.clamp(self.fewest, MOST_TOYS), Ordering::Relaxed);
         }
     }
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::http::post;
@@ -143,6 +145,16 @@ fn every_analysis_answers_as_the_command_line_does() {
 }
 
 #[test]
+fn a_model_of_events_and_bins_answers_as_the_command_line_does() {
+    let server = Server::start(&[]);
+    let file = path_of("hs3/mixed.hs3.json");
+    let wanted = ["fit", "significance", "hypotest", "inspect", "validate", "ranking", "upper-limit"];
+    for case in quick().iter().chain(&long()).filter(|case| wanted.contains(&case.0)) {
+        check(&server, &file, case);
+    }
+}
+
+#[test]
 fn workspaces_are_edited_as_on_the_command_line() {
     let server = Server::start(&[]);
     let (file, text) = (path_of("simple_workspace.json"), fixture("simple_workspace.json"));
@@ -206,4 +218,41 @@ fn the_published_workspaces_answer_as_the_command_line_does() {
             check(&server, file, case);
         }
     }
+}
+
+#[test]
+fn shards_of_toys_are_merged_as_on_the_command_line() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = path_of("simple_workspace.json");
+    let shards = ["1/2", "2/2"].map(|shard| {
+        let saved = folder.path().join(format!("{}.parquet", &shard[..1])).display().to_string();
+        let flags = [
+            "--mu", "1", "--n-toys", "60", "--seed", "3", "--device", "cpu", "--shard", shard, "--save",
+            &saved,
+        ];
+        assert!(!command_line("hypotest-toys", &file, &flags).is_empty());
+        saved
+    });
+    let merged = |files: &[&String], further: &str| {
+        let content = |file: &&String| json!(STANDARD.encode(std::fs::read(file).unwrap())).to_string();
+        let contents: Vec<String> = files.iter().map(content).collect();
+        post(server.address, "/v1/merge-toys", &format!("{{\"files\": [{}]{further}}}", contents.join(", ")))
+    };
+    let [one, two] = &shards;
+    let answer = merged(&[two, one], "");
+    let command = Command::new(nextstat()).args(["merge-toys", one, two]).output().unwrap();
+    assert_eq!(without_times(&answer.text()), without_times(&String::from_utf8(command.stdout).unwrap()));
+    assert_eq!(answer.status, 200);
+
+    let alone = merged(&[one], "");
+    assert_eq!(alone.status, 422, "{}", alone.text());
+    assert!(alone.text().contains("missing") && alone.text().contains("/files"), "{}", alone.text());
+    assert_eq!(merged(&[one], ", \"options\": {\"allow_incomplete\": true}").json()["shard"], "incomplete");
+    let twice = merged(&[one, one], "").text();
+    assert!(twice.contains("/files/1") && !twice.contains(std::env::temp_dir().to_str().unwrap()), "{twice}");
+    let broken = post(server.address, "/v1/merge-toys", "{\"files\": [\"UEFSMQ==\"]}").text();
+    assert!(broken.contains("/files/0"), "{broken}");
+    let wrong = post(server.address, "/v1/merge-toys", "{\"files\": [\"?\"]}");
+    assert!(wrong.status == 422 && wrong.text().contains("base64"), "{}", wrong.text());
 }

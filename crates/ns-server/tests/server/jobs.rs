@@ -128,6 +128,33 @@ fn jobs_go_on_after_the_server_was_killed() {
 }
 
 #[test]
+fn a_running_job_of_toys_has_a_partial_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().to_str().unwrap();
+    let server = Server::start(&["--state-dir", state]);
+    let job = begin(&server, 100_000_000);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let partial = loop {
+        let answer = get(server.address, &format!("{job}/result?partial=true"));
+        if answer.status == 200 {
+            break answer.json();
+        }
+        problem(&answer, 409, "no-partial-result");
+        assert!(Instant::now() < deadline, "no toys are saved");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert!(partial["n_toys"]["b"].as_u64().is_some_and(|n| n > 0), "{partial}");
+    assert!(partial["clb"].as_f64().is_some() && partial["shard"] == "incomplete", "{partial}");
+    assert!(!partial.to_string().contains(state), "{partial}");
+    assert_eq!(get(server.address, &format!("{job}/result")).status, 202);
+    assert_eq!(delete(server.address, &job).json()["state"], "cancelled");
+    let without = Server::start(&[]);
+    let job = begin(&without, 100_000_000);
+    problem(&get(without.address, &format!("{job}/result?partial=true")), 409, "no-partial-result");
+    problem(&get(without.address, &format!("{job}/result?part=true")), 422, "body");
+}
+
+#[test]
 fn a_stopped_server_saves_its_jobs() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().to_str().unwrap();

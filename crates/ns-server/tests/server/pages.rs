@@ -37,6 +37,7 @@ fn the_description_has_every_path_and_every_schema_that_it_names() {
         "hypotest",
         "hypotest-toys",
         "toys",
+        "merge-toys",
         "upper-limit",
         "significance",
         "gof",

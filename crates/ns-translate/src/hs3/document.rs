@@ -1,5 +1,7 @@
 //! The parts of an HS3 file as they are written, before references between them are resolved.
 
+use std::sync::Arc;
+
 /// A part of the file with its name and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Named<T> {
@@ -317,13 +319,24 @@ pub(crate) struct Axis {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Data {
     /// Events: one column per axis.
-    Unbinned { axes: Vec<Axis>, columns: Vec<Vec<f64>>, weights: Option<Vec<f64>> },
+    Unbinned { axes: Vec<Axis>, columns: Vec<Arc<[f64]>>, weights: Option<Arc<[f64]>>, origin: Origin },
     /// Contents of bins, the last axis running fastest.
     Binned { axes: Vec<Axis>, contents: Vec<f64> },
     /// One measured number.
     Point { axes: Vec<Axis>, value: f64 },
     /// A type that is not supported, or whose keys could not be read.
     Unsupported { kind: String, axes: Vec<String> },
+}
+
+/// Where the events of a data set come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// They are written in the model file.
+    Entries,
+    /// A file of their own, named under `nextstat.source`.
+    File,
+    /// The caller.
+    Given,
 }
 
 /// A likelihood: distributions, each with its data, and further terms.

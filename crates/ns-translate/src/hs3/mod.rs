@@ -12,8 +12,12 @@ mod index;
 mod model;
 mod read;
 mod references;
+mod restate;
+mod restate_histfactory;
+mod sources;
 mod words;
 mod write;
 
 pub use model::{Hs3, is_hs3};
+pub use sources::{EventSources, GivenEvents, WantedColumns, wanted_columns};
 pub use write::{WriteError, write};

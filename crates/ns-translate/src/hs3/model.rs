@@ -6,14 +6,15 @@ use std::sync::Arc;
 use ns_core::{Interpolation, Model};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::pyhf::diagnose::{explain_syntax, report_duplicate_keys};
 use crate::pyhf::problem::{Problem, Report};
 use crate::pyhf::{ChannelSelection, ModelOptions, WorkspaceError};
 
-use super::document::Document;
+use super::document::{Data, Document, Named, Origin};
 use super::index::Index;
+use super::sources::EventSources;
 use super::{build, check, choose, read};
 
 /// An HS3 file with a valid structure.
@@ -57,10 +58,18 @@ impl Hs3 {
     /// # Errors
     /// If the text is not JSON, or not an HS3 file: the error has all problems, also those of the contents.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
+        Self::with_events(text, &EventSources::default())
+    }
+
+    /// Reads JSON text, and events of its data sets from elsewhere.
+    ///
+    /// # Errors
+    /// As [`Self::from_slice`], and if events cannot be read.
+    pub fn with_events(text: &[u8], sources: &EventSources) -> Result<Self, WorkspaceError> {
         let tree: Value = serde_json::from_slice(text).map_err(|error| explain_syntax(text, &error))?;
         let mut notes = Report::default();
         report_duplicate_keys(text, &mut notes);
-        let document = read::read(&tree, &mut notes);
+        let document = read::read(&tree, sources, &mut notes);
         drop(tree);
         let index = Index::new(&document, &mut notes);
         check::check(&index, &mut notes);
@@ -70,6 +79,14 @@ impl Hs3 {
         Ok(Self { document, text: Arc::from(text), omitted: BTreeSet::new(), notes })
     }
 
+    pub(super) fn document(&self) -> &Document {
+        &self.document
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
     /// Returns the names of the analyses, in the order of the file; those of the likelihoods if there are no
     /// analyses.
     #[must_use]
@@ -77,15 +94,30 @@ impl Hs3 {
         choose::choices(&self.document).into_iter().map(|choice| choice.name).collect()
     }
 
-    /// Returns the file as JSON text, without the channels that were left out.
+    /// Returns the file as JSON text, without the channels that were left out. Events that came from elsewhere
+    /// are written into it.
     ///
     /// # Errors
     /// If the text cannot be written.
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
-        if self.omitted.is_empty() {
+        let from_elsewhere = |data: &&Named<Data>| {
+            matches!(data.content, Data::Unbinned { origin: Origin::File | Origin::Given, .. })
+        };
+        if self.omitted.is_empty() && !self.document.data.iter().any(|data| from_elsewhere(&data)) {
             return Ok(self.text.to_vec());
         }
         let mut tree: Value = serde_json::from_slice(&self.text)?;
+        for data in self.document.data.iter().filter(from_elsewhere) {
+            if let (Some(Value::Object(place)), Data::Unbinned { columns, weights, .. }) =
+                (tree.pointer_mut(&data.path), &data.content)
+            {
+                place.remove("nextstat.source");
+                place.insert("entries".to_owned(), entries(columns));
+                if let Some(weights) = weights {
+                    place.insert("weights".to_owned(), json!(weights[..]));
+                }
+            }
+        }
         let likelihoods = tree.get_mut("likelihoods").and_then(Value::as_array_mut);
         for likelihood in likelihoods.into_iter().flatten() {
             let names =
@@ -184,4 +216,11 @@ impl Hs3 {
             None => Err(WorkspaceError::Invalid { report }),
         }
     }
+}
+
+/// Returns events as HS3 writes them: one array of numbers per event.
+pub(super) fn entries(columns: &[Arc<[f64]>]) -> Value {
+    let n = columns.first().map_or(0, |column| column.len());
+    let event = |i: usize| columns.iter().map(|column| json!(column.get(i))).collect::<Vec<Value>>();
+    Value::Array((0..n).map(|i| Value::Array(event(i))).collect())
 }

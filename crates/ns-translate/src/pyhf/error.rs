@@ -159,6 +159,11 @@ pub enum WorkspaceError {
         /// What the user can do.
         remedy: &'static str,
     },
+    /// Events were given with a pyhf workspace.
+    #[error(
+        "events were given, but the file is a pyhf workspace, whose data are counts. Give data= instead, or use an HS3 model."
+    )]
+    EventsForWorkspace,
     /// It is not clear which analysis of an HS3 file is meant.
     #[error("{}", choose_analysis(name.as_deref(), available))]
     ChooseAnalysis {

@@ -218,6 +218,7 @@ pub(crate) fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelY
         data: total.iter().map(|mean| Some(observe(*mean))).collect(),
         uncertainty: total.iter().map(|mean| Some(0.07 * mean + 0.3)).collect(),
         samples,
+        pulls: false,
     }
 }
 

@@ -47,7 +47,7 @@ impl Table {
     }
 
     /// Replaces observables by their positions in `observables`.
-    pub(super) fn renumber(&mut self, observables: &[usize]) {
+    pub(in crate::events) fn renumber(&mut self, observables: &[usize]) {
         let place = |x: &mut usize| {
             if let Some(k) = observables.iter().position(|o| o == x) {
                 *x = k;
@@ -61,17 +61,27 @@ impl Table {
 
     /// Returns function `row` for one event.
     pub(super) fn at(&self, row: usize, columns: &[&[f64]], event: usize) -> f64 {
+        self.value(row, |x| columns[x][event])
+    }
+
+    /// Returns function `row` at a point.
+    pub(in crate::events) fn at_point(&self, row: usize, point: &[f64]) -> f64 {
+        self.value(row, |x| point[x])
+    }
+
+    #[inline(always)]
+    fn value(&self, row: usize, observable_at: impl Fn(usize) -> f64) -> f64 {
         match self {
             Self::Histogram { observables, edges, heights } => {
                 let mut index = 0;
                 for (&x, edges) in observables.iter().zip(edges) {
-                    let Some(bin) = interval(edges, columns[x][event]) else { return 0.0 };
+                    let Some(bin) = interval(edges, observable_at(x)) else { return 0.0 };
                     index = index * (edges.len() - 1) + bin;
                 }
                 heights[index]
             }
             Self::Spline { observable, knots, bends } => {
-                let (x, n) = (columns[*observable][event], knots.len());
+                let (x, n) = (observable_at(*observable), knots.len());
                 let Some(i) = interval(knots, x) else { return 0.0 };
                 let h = knots[i + 1] - knots[i];
                 let (a, b) = ((knots[i + 1] - x) / h, (x - knots[i]) / h);
@@ -81,6 +91,78 @@ impl Table {
                 value + curved * h * h / 6.0
             }
         }
+    }
+
+    /// Returns bounds of function `row` in a box. `side` gives the ends along an observable; the upper end is no
+    /// part of the box.
+    pub(in crate::events) fn bounds(&self, row: usize, side: &dyn Fn(usize) -> (f64, f64)) -> (f64, f64) {
+        let mut all = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut join = |lo: f64, hi: f64| all = (all.0.min(lo), all.1.max(hi));
+        match self {
+            Self::Histogram { observables, edges, heights } => {
+                let mut reached: Vec<(usize, usize)> = Vec::with_capacity(edges.len());
+                for (&x, edges) in observables.iter().zip(edges) {
+                    let (lo, hi) = side(x);
+                    let bins = edges.len() - 1;
+                    if lo < edges[0] || hi > edges[bins] {
+                        join(0.0, 0.0);
+                    }
+                    let first = edges.partition_point(|&edge| edge <= lo).saturating_sub(1).min(bins);
+                    reached.push((first, edges.partition_point(|&edge| edge < hi).min(bins)));
+                }
+                if reached.iter().all(|(from, to)| from < to) {
+                    let mut at: Vec<usize> = reached.iter().map(|range| range.0).collect();
+                    'bins: loop {
+                        let place =
+                            |index: usize, (bin, edges): (&usize, &Vec<f64>)| index * (edges.len() - 1) + bin;
+                        let height = heights[at.iter().zip(edges).fold(0, place)];
+                        join(height, height);
+                        for (bin, range) in at.iter_mut().zip(&reached).rev() {
+                            *bin += 1;
+                            if *bin < range.1 {
+                                continue 'bins;
+                            }
+                            *bin = range.0;
+                        }
+                        break;
+                    }
+                }
+            }
+            Self::Spline { observable, knots, bends } => {
+                let ((lo, hi), n) = (side(*observable), knots.len());
+                if lo < knots[0] || hi > knots[n - 1] {
+                    join(0.0, 0.0);
+                }
+                for i in 0..n - 1 {
+                    let (from, to) = (lo.max(knots[i]), hi.min(knots[i + 1]));
+                    if from > to {
+                        continue;
+                    }
+                    let h = knots[i + 1] - knots[i];
+                    let (b, a) = (
+                        ((from - knots[i]) / h, (to - knots[i]) / h),
+                        ((knots[i + 1] - to) / h, (knots[i + 1] - from) / h),
+                    );
+                    let (mut least, mut most) = (0.0, 0.0);
+                    for (knot, (from, to)) in [(i, a), (i + 1, b)] {
+                        if knot == row {
+                            (least, most) = (least + from, most + to);
+                        }
+                        // The range of `t^3 - t`, whose lowest point is at `1/sqrt(3)`.
+                        let cubic = |t: f64| t * t * t - t;
+                        let lowest = 3.0_f64.sqrt().recip().clamp(from, to);
+                        let (down, up) = (cubic(lowest), cubic(from).max(cubic(to)));
+                        let factor = bends[knot * n + row] * h * h / 6.0;
+                        (least, most) = (
+                            least + (factor * down).min(factor * up),
+                            most + (factor * down).max(factor * up),
+                        );
+                    }
+                    join(least - 1e-13, most + 1e-13);
+                }
+            }
+        }
+        if all.0 > all.1 { (0.0, 0.0) } else { all }
     }
 
     /// Returns the integral of spline `row` over `lo..hi`.

@@ -53,6 +53,16 @@ impl Program {
         self.variables
     }
 
+    /// Iterates over the operations, each with whether its result is the same for all events.
+    pub(super) fn all_steps(&self) -> impl Iterator<Item = (Step, bool)> {
+        self.steps.iter().copied().zip(self.uniform.iter().copied())
+    }
+
+    /// Returns the tables that the operations use.
+    pub(super) fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
     /// Returns which components of the value can differ from zero.
     pub(super) fn result(&self) -> Option<&Components> {
         self.active.last()

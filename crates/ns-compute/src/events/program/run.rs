@@ -50,6 +50,11 @@ impl Memory {
         Self { lanes, results: vec![0.0; size], slopes: vec![0.0; 6 * lanes] }
     }
 
+    /// Returns the value of a result that is the same for all events, after [`Program::prepare`].
+    pub(in crate::events) fn number(&self, program: &Program, slot: Slot) -> f64 {
+        self.results[slot * components(program.variables) * self.lanes]
+    }
+
     /// Returns the components of the program's value, `lanes` numbers each.
     pub(in crate::events) fn value(&self, program: &Program) -> &[f64] {
         let size = components(program.variables) * self.lanes;

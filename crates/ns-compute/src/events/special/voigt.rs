@@ -1,4 +1,6 @@
 //! The Voigt profile: the real part of the Faddeeva function `w(z) = exp(-z^2) erfc(-i z)`.
+//!
+//! It is made of operations that give the same bits on every CPU, because events are drawn from it.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 use std::ops::{Add, Div, Mul};
@@ -47,8 +49,8 @@ impl Div for Complex {
 
 impl Complex {
     fn exp(self) -> Self {
-        let (sin, cos) = self.1.sin_cos();
-        self.0.exp() * Self(cos, sin)
+        let (sin, cos) = libm::sincos(self.1);
+        ns_core::random::exp(self.0) * Self(cos, sin)
     }
 }
 
@@ -65,7 +67,7 @@ pub(in crate::events) fn voigt(x: f64, y: f64) -> [f64; 6] {
 
 /// Returns `w` with its first and second derivative. Near the origin, `w' = 2 i / sqrt(pi) - 2 z w`.
 fn faddeeva(z: Complex) -> [Complex; 3] {
-    if z.0.hypot(z.1) > FAR {
+    if z.0 * z.0 + z.1 * z.1 > FAR * FAR {
         return far(z);
     }
     let w = near(z);
@@ -100,7 +102,7 @@ fn near(z: Complex) -> Complex {
     let sum = |offset: f64, from: usize| {
         (from..TERMS).fold(Complex(0.0, 0.0), |sum, k| {
             let t = (k as f64 + offset) * h;
-            sum + Complex((-t * t).exp(), 0.0) / (square + Complex(-t * t, 0.0))
+            sum + Complex(ns_core::random::exp(-t * t), 0.0) / (square + Complex(-t * t, 0.0))
         })
     };
     let scale = Complex(0.0, 2.0 * h / PI) * z;

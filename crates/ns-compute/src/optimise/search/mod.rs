@@ -46,7 +46,10 @@ pub(super) fn search(
     cold: bool,
     metric: Option<&InverseHessian>,
 ) -> Result<BestSoFar, FitFailure> {
-    let first = match metric.map(|metric| approach(worker, problem, start, metric)) {
+    let first = match metric
+        .filter(|_| !problem.curvature_is_free())
+        .map(|metric| approach(worker, problem, start, metric))
+    {
         None => descend(worker, problem, start, Mode::from(cold)),
         Some(Ok(descent)) => Ok(descent),
         Some(Err(reached)) => descend(worker, problem, &reached, Mode::from(false)),

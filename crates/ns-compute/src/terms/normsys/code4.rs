@@ -4,7 +4,7 @@
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys};
-use crate::pull::Number;
+use crate::number::Number;
 
 /// Properties of code4.
 pub(super) const CODE: Normsys = Normsys {

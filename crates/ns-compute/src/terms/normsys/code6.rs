@@ -3,7 +3,7 @@
 use ns_core::NormsysCode;
 
 use super::{Beyond, Normsys};
-use crate::pull::Number;
+use crate::number::Number;
 
 /// Properties of code6.
 pub(super) const CODE: Normsys = Normsys {

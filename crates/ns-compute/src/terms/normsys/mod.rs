@@ -17,7 +17,7 @@ mod tests;
 
 use ns_core::NormsysCode;
 
-use crate::pull::{Jet, Number};
+use crate::number::{Jet, Number};
 use crate::simd::{MulAdd, Vector};
 pub(crate) use polynomial::{second, value_and_slope};
 

@@ -12,8 +12,8 @@ pub use options::ToyLimitOptions;
 pub use result::{ToyLimitPoint, ToyLimitResult};
 
 use super::options::check_number;
-use super::run::of_single_fits;
 use super::{HypotestToysOptions, Summary, ToyTest};
+use crate::analysis::of_single_fits;
 use crate::limit::bracket::{Bracket, End};
 use crate::present::significant;
 use crate::{InferenceError, LimitOptions, upper_limit};

@@ -8,11 +8,11 @@ use ns_core::{
 };
 
 use super::{FitToysOptions, GeneratingPoint};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, of_single_fits};
 use crate::diagnosis;
 use crate::toys::options::{check_number, origin};
 use crate::toys::prepare::free_request;
-use crate::toys::run::{Prepare, of_single_fits};
+use crate::toys::run::Prepare;
 use crate::toys::source_of_expectation;
 use crate::toys::statistic::ended;
 use crate::toys::stream::{Reader, Reading, Toys, worth_repeating};

@@ -33,8 +33,8 @@ impl Space {
 
 /// The events of a channel, with the observables that its densities use.
 struct Events {
-    columns: Vec<Vec<f64>>,
-    weights: Option<Vec<f64>>,
+    columns: Vec<Arc<[f64]>>,
+    weights: Option<Arc<[f64]>>,
     binning: Option<Binning>,
 }
 
@@ -156,10 +156,7 @@ impl<'a> Builder<'a, '_> {
             processes,
             binning: events.binning,
         });
-        self.tables.push(Arc::new(EventTable {
-            columns: events.columns.into_iter().map(Arc::from).collect(),
-            weights: events.weights.map(Arc::from),
-        }));
+        self.tables.push(Arc::new(EventTable { columns: events.columns, weights: events.weights }));
     }
 
     /// Returns the columns of the observables.
@@ -174,11 +171,11 @@ impl<'a> Builder<'a, '_> {
             Data::Unbinned { columns, weights, .. } => {
                 let used =
                     axes.iter().zip(columns).filter(|(axis, _)| space.observable(&axis.name).is_some());
-                let columns = used.map(|(_, column)| column.clone()).collect();
+                let columns = used.map(|(_, column)| Arc::clone(column)).collect();
                 Some(Events { columns, weights: weights.clone(), binning: None })
             }
             Data::Point { value, .. } if axes.len() == 1 => {
-                Some(Events { columns: vec![vec![*value]], weights: None, binning: None })
+                Some(Events { columns: vec![Arc::from([*value])], weights: None, binning: None })
             }
             Data::Binned { contents, .. } => {
                 if space.observables.len() != axes.len() {
@@ -199,7 +196,7 @@ impl<'a> Builder<'a, '_> {
                 let columns = centres(&edges, contents.len());
                 Some(Events {
                     columns,
-                    weights: Some(contents.clone()),
+                    weights: Some(Arc::from(contents.as_slice())),
                     binning: Some(Binning { edges, rule }),
                 })
             }
@@ -319,9 +316,9 @@ impl<'a> Builder<'a, '_> {
 }
 
 /// Returns the coordinates of bin centres, column by column; the last axis runs fastest.
-fn centres(edges: &[Vec<f64>], bins: usize) -> Vec<Vec<f64>> {
+fn centres(edges: &[Vec<f64>], bins: usize) -> Vec<Arc<[f64]>> {
     let mut repeat = 1;
-    let mut columns: Vec<Vec<f64>> = Vec::with_capacity(edges.len());
+    let mut columns: Vec<Arc<[f64]>> = Vec::with_capacity(edges.len());
     for edges in edges.iter().rev() {
         let middles: Vec<f64> = edges.windows(2).map(|pair| 0.5 * pair.iter().sum::<f64>()).collect();
         let middle = |bin: usize| middles.get(bin / repeat % middles.len()).copied().unwrap_or(f64::NAN);
@@ -334,13 +331,13 @@ fn centres(edges: &[Vec<f64>], bins: usize) -> Vec<Vec<f64>> {
 
 /// Keeps the events within the fit ranges.
 fn inside(events: Events, ranges: &[Vec<(f64, f64)>]) -> Events {
-    let n = events.columns.first().map_or(0, Vec::len);
+    let n = events.columns.first().map_or(0, |column| column.len());
     let within = |event: usize, region: &Vec<(f64, f64)>| {
         let mut pairs = events.columns.iter().zip(region);
         pairs.all(|(column, &(from, to))| column.get(event).is_some_and(|x| (from..=to).contains(x)))
     };
     let kept: Vec<bool> = (0..n).map(|event| ranges.iter().any(|region| within(event, region))).collect();
-    let select = |column: &Vec<f64>| -> Vec<f64> {
+    let select = |column: &Arc<[f64]>| -> Arc<[f64]> {
         column.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(x, _)| *x).collect()
     };
     Events {

@@ -254,7 +254,7 @@ impl Builder<'_, '_> {
     pub(super) fn counts(&mut self, i: usize, data: &Named<Data>) {
         let numbers: &[f64] = match &data.content {
             Data::Unbinned { columns, weights: None, .. } => match columns.as_slice() {
-                [only] => only,
+                [only] => &only[..],
                 _ => &[],
             },
             Data::Point { value, .. } => std::slice::from_ref(value),

@@ -1,6 +1,8 @@
 //! Checks data, histograms and samples: lengths, axes, events outside their axis.
 
-use crate::hs3::document::{Axis, Data, Distribution, Document, Effect, HistFactory};
+use std::sync::Arc;
+
+use crate::hs3::document::{Axis, Data, Distribution, Document, Effect, HistFactory, Origin};
 use crate::hs3::words::count;
 use crate::pyhf::names::{quoted, show};
 use crate::pyhf::problem::Report;
@@ -12,8 +14,8 @@ pub(super) fn check(document: &Document, report: &mut Report) {
     for data in &document.data {
         let what = format!("data set {}", quoted(&data.name));
         match &data.content {
-            Data::Unbinned { axes, columns, weights } => {
-                events(document, axes, columns, &what, &data.path, report);
+            Data::Unbinned { axes, columns, weights, origin } => {
+                events(document, axes, columns, *origin, &what, &data.path, report);
                 if weights.as_ref().is_some_and(|w| !w.is_empty() && w.iter().all(|w| *w == 0.0)) {
                     let remedy = "Correct the weights.";
                     report.error(
@@ -138,7 +140,8 @@ pub(in crate::hs3) fn range(document: &Document, axis: &Axis) -> Option<(f64, f6
 fn events(
     document: &Document,
     axes: &[Axis],
-    columns: &[Vec<f64>],
+    columns: &[Arc<[f64]>],
+    origin: Origin,
     what: &str,
     path: &str,
     report: &mut Report,
@@ -171,8 +174,18 @@ fn events(
         if let Some(first) = column.iter().position(outside) {
             let n_outside = column.iter().filter(|x| outside(x)).count();
             let value = column.get(first).copied().unwrap_or_default();
+            let (place, remedy) = match origin {
+                Origin::Entries => {
+                    (format!("{path}/entries/{first}"), "Remove these events, or widen the axis.")
+                }
+                Origin::File => (
+                    format!("{path}/nextstat.source"),
+                    "Drop these events with conditions under 'where', or widen the axis.",
+                ),
+                Origin::Given => (path.to_owned(), "Give events within the axis alone, or widen the axis."),
+            };
             report.error(
-                format!("{path}/entries/{first}"),
+                place,
                 format!(
                     "Event {first} of {what} has {name} = {}, outside of its axis from {} to {}; {} outside.",
                     show(value),
@@ -184,7 +197,7 @@ fn events(
                         format!("{n_outside} of {} events are", column.len())
                     }
                 ),
-                "Remove these events, or widen the axis.",
+                remedy,
             );
         }
     }

@@ -1,19 +1,23 @@
 //! Reads data sets and axes.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::fields::Fields;
-use crate::hs3::document::{Axis, Data};
+use super::source;
+use crate::hs3::document::{Axis, Data, Origin};
+use crate::hs3::sources::{EventSources, GivenEvents};
 use crate::hs3::words::count;
 use crate::pyhf::expect;
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
-/// Reads the keys of a data set.
-pub(super) fn read(fields: &Fields<'_>, report: &mut Report) -> Option<Data> {
+/// Reads the keys of a data set. Events that are not in the file come from `sources`.
+pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) -> Option<Data> {
     let kind = fields.text("type", report)?;
     Some(match kind {
-        "unbinned" => unbinned(fields, report)?,
+        "unbinned" => unbinned(fields, sources, report)?,
         "binned" => {
             unused(fields, "uncertainty", report);
             let axes = axes(fields, report);
@@ -82,19 +86,51 @@ pub(super) fn axes(fields: &Fields<'_>, report: &mut Report) -> Vec<Axis> {
     axes
 }
 
-/// Reads events into one column per axis.
-fn unbinned(fields: &Fields<'_>, report: &mut Report) -> Option<Data> {
+/// Reads events into one column per axis: those that the caller gives, those of a file, or those that are written
+/// in the data set.
+fn unbinned(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) -> Option<Data> {
     unused(fields, "entries_uncertainties", report);
     let axes = axes(fields, report);
-    if fields.optional("nextstat.source").is_some() {
+    let name = fields.optional("name").and_then(Value::as_str).unwrap_or_default();
+    let given = sources.given.get(name);
+    let has_source = fields.optional(source::KEY).is_some();
+    if has_source && (fields.has("entries") || fields.has("weights")) {
         report.error(
-            fields.path("nextstat.source"),
-            "Events in files of their own are not read yet.",
-            "Write the events into the key 'entries'.",
+            fields.path(source::KEY),
+            "The data set has both events and a file of events.",
+            "Remove 'entries' and 'weights', or the file.",
         );
-        fields.ignore(&["entries", "weights"]);
-        return None;
     }
+    if has_source || given.is_some() {
+        fields.ignore(&["entries", "weights"]);
+        let origin = if given.is_some() { Origin::Given } else { Origin::File };
+        let events = elsewhere(fields, &axes, given, has_source, sources, report);
+        // Without its events the data set still has its axes, so that no other part is reported for them.
+        let events = events.unwrap_or_default();
+        return Some(Data::Unbinned { axes, columns: events.columns, weights: events.weights, origin });
+    }
+    written(fields, axes, report)
+}
+
+/// Takes events that are not written in the data set; `None` and a problem if there are none.
+fn elsewhere(
+    fields: &Fields<'_>,
+    axes: &[Axis],
+    given: Option<&GivenEvents>,
+    has_source: bool,
+    sources: &EventSources,
+    report: &mut Report,
+) -> Option<source::Events> {
+    let file = if has_source { Some(source::file_source(fields, axes, report)?) } else { None };
+    match (given, &file) {
+        (Some(given), file) => source::from_caller(fields, axes, file.as_ref(), given, report),
+        (None, Some(file)) => source::from_file(fields, axes, file, sources, report),
+        (None, None) => None,
+    }
+}
+
+/// Reads the events that are written in the data set.
+fn written(fields: &Fields<'_>, axes: Vec<Axis>, report: &mut Report) -> Option<Data> {
     let place = fields.location("entries");
     let items = expect::array(fields.required("entries", report)?, &place, "events", report)?;
     let mut columns: Vec<Vec<f64>> = axes.iter().map(|_| Vec::with_capacity(items.len())).collect();
@@ -158,5 +194,6 @@ fn unbinned(fields: &Fields<'_>, report: &mut Report) -> Option<Data> {
             "Write one weight per event.",
         );
     }
-    Some(Data::Unbinned { axes, columns, weights })
+    let columns = columns.into_iter().map(Arc::from).collect();
+    Some(Data::Unbinned { axes, columns, weights: weights.map(Arc::from), origin: Origin::Entries })
 }

@@ -30,6 +30,7 @@ const KNOWN: &[&str] = &[
     "generalized_normal_dist",
     "multivariate_normal_dist",
     "nextstat.breit_wigner_dist",
+    "nextstat.crystalball_dist",
     "nextstat.voigt_dist",
     "nextstat.johnson_su_dist",
     "nextstat.spline_dist",
@@ -65,6 +66,7 @@ pub(super) fn read(fields: &Fields<'_>, from_root: bool, report: &mut Report) ->
         }
         "argus_dist" | "ARGUS_dist" => argus(fields, report),
         "crystalball_dist" | "crystalball_doublesided_dist" => crystal_ball(fields, kind, from_root, report),
+        "nextstat.crystalball_dist" => one_or_two_tails(fields, report),
         "chebychev_dist" => {
             let x = fields.argument("x", report);
             Distribution::Chebychev { x, coefficients: fields.arguments("coefficients", report) }
@@ -211,6 +213,26 @@ fn crystal_ball(fields: &Fields<'_>, kind: &str, from_root: bool, report: &mut R
             format!("A crystalball_dist with one 'alpha' and one 'n' is taken with {meaning}; it would have {other}."),
             "Write crystalball_doublesided_dist with alpha_L, alpha_R, n_L and n_R for two tails.",
         );
+    }
+    Distribution::CrystalBall { x, mean, left, right, tails }
+}
+
+/// Reads a Crystal Ball that has the tails whose `alpha` is given: `alpha_L`, `alpha_R`, or both.
+fn one_or_two_tails(fields: &Fields<'_>, report: &mut Report) -> Distribution {
+    let x = fields.argument("m", report);
+    let mean = fields.argument("m0", report);
+    let (left, right) = (fields.argument("sigma_L", report), fields.argument("sigma_R", report));
+    let tail = |alpha: &'static str, n: &'static str, report: &mut Report| {
+        if fields.has(alpha) || fields.has(n) {
+            return Some((fields.argument(alpha, report), fields.argument(n, report)));
+        }
+        fields.ignore(&[alpha, n]);
+        None
+    };
+    let tails = Tails { left: tail("alpha_L", "n_L", report), right: tail("alpha_R", "n_R", report) };
+    if tails.left.is_none() && tails.right.is_none() {
+        let remedy = "Give 'alpha_L' and 'n_L', or 'alpha_R' and 'n_R'; or write a gaussian_dist.";
+        report.error(fields.here(), "The Crystal Ball has no tail.", remedy);
     }
     Distribution::CrystalBall { x, mean, left, right, tails }
 }

@@ -6,18 +6,21 @@ mod distributions;
 mod fields;
 mod functions;
 mod histfactory;
+mod source;
 
 use serde_json::Value;
 
 use crate::pyhf::expect::{self, ValueLocation};
-use crate::pyhf::names::{LONGEST, quoted};
+use crate::pyhf::names::{LONGEST, list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-use super::document::{Document, Named};
+use super::document::{Data, Document, Named};
+use super::sources::EventSources;
 use fields::Fields;
 
 /// Reads a document. Parts that cannot be read are left out, and reported.
-pub(super) fn read(tree: &Value, report: &mut Report) -> Document {
+/// Events that are not in the file come from `sources`.
+pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) -> Document {
     let place = ValueLocation::new("", "The document");
     let Some(fields) = Fields::of(tree, place, report) else { return Document::default() };
     let writers = metadata(&fields, report);
@@ -37,14 +40,32 @@ pub(super) fn read(tree: &Value, report: &mut Report) -> Document {
         distributions::read(fields, from_root, report)
     });
     document.functions = sections.parts("functions", "Function", functions::read);
-    document.data = sections.parts("data", "Data set", data::read);
+    document.data = sections.parts("data", "Data set", |fields, report| data::read(fields, sources, report));
     document.likelihoods = sections.parts("likelihoods", "Likelihood", analyses::likelihood);
     document.domains = sections.parts("domains", "Domain", analyses::domain);
     document.points = sections.parts("parameter_points", "Parameter point", analyses::point);
     document.analyses = sections.parts("analyses", "Analysis", analyses::analysis);
     document.broken = sections.broken;
     fields.finish(report);
+    unknown_given(&document, sources, report);
     document
+}
+
+/// Reports events that the caller gives for a data set that the file does not have, or that has no events.
+fn unknown_given(document: &Document, sources: &EventSources, report: &mut Report) {
+    let events = |data: &&Named<Data>| matches!(data.content, Data::Unbinned { .. });
+    let known: Vec<&str> = document.data.iter().filter(events).map(|data| data.name.as_str()).collect();
+    for name in sources.given.keys() {
+        if !known.contains(&name.as_str()) && !document.broken.contains(name) {
+            let near = nearest(name, known.iter().copied());
+            let near = near.map_or(String::new(), |near| format!(" Did you mean {}?", quoted(near)));
+            report.error(
+                "/data".to_owned(),
+                format!("Events are given for {}, which is no data set of events.{near}", quoted(name)),
+                list("The data sets of events are", &known),
+            );
+        }
+    }
 }
 
 /// Reads the metadata. Returns the names of the programs that wrote the file, in lower case.

@@ -1,0 +1,152 @@
+"""The densities of the builder. Each has a name, observables, and numbers, parameters or formulas."""
+
+from .. import _native
+from ._expression import Expression, Named, expression
+
+
+class Density(Named):
+    """A density of observables."""
+
+    def __init__(self, name, observables):
+        super().__init__(name)
+        self.observables = list(observables)
+
+
+class Densities:
+    """Methods that add a density to a model. All are normalised over the axes of their observables."""
+
+    def _density(self, name, kind, observables, **keys):
+        self._take(name)
+        for axis in observables:
+            if not hasattr(axis, "low") or not hasattr(axis, "high") or not isinstance(axis, Named):
+                raise TypeError(f"the observable of '{name}' must be what `observable` returns")
+        written = {}
+        for key, value in keys.items():
+            if isinstance(value, (list, tuple)):
+                written[key] = [self._value(part, f"{name}_{key}_{i}") for i, part in enumerate(value)]
+            else:
+                written[key] = self._value(value, f"{name}_{key}")
+        self._distributions.append({"name": name, "type": kind, **written})
+        return Density(name, observables)
+
+    def gaussian(self, name, x, mean, sigma):
+        """exp(-(x - mean)^2 / (2 sigma^2))"""
+        return self._density(name, "gaussian_dist", [x], x=x, mean=mean, sigma=sigma)
+
+    def bifurcated_gaussian(self, name, x, mean, sigma_left, sigma_right):
+        """A Gaussian with another width on either side of the peak."""
+        keys = {"mean": mean, "sigmaL": sigma_left, "sigmaR": sigma_right}
+        return self._density(name, "bifurkated_gaussian_dist", [x], x=x, **keys)
+
+    def exponential(self, name, x, slope):
+        """exp(-slope x)"""
+        return self._density(name, "exponential_dist", [x], x=x, c=slope)
+
+    def crystal_ball(self, name, x, mean, sigma, left=None, right=None, sigma_right=None):
+        """A Gaussian core with power-law tails; `left` and `right` are pairs (alpha, n), or None for no tail."""
+        if left is None and right is None:
+            raise ValueError(f"the Crystal Ball '{name}' needs a tail: left or right, a pair (alpha, n)")
+        keys = {"m": x, "m0": mean, "sigma_L": sigma, "sigma_R": sigma if sigma_right is None else sigma_right}
+        for side, tail in (("L", left), ("R", right)):
+            if tail is not None:
+                keys[f"alpha_{side}"], keys[f"n_{side}"] = tail
+        kind = "nextstat.crystalball_dist" if left is None or right is None else "crystalball_doublesided_dist"
+        return self._density(name, kind, [x], **keys)
+
+    def argus(self, name, x, resonance, slope, power=0.5):
+        """x u^power exp(slope u) with u = 1 - (x / resonance)^2"""
+        keys = {"resonance": resonance, "slope": slope, "power": power}
+        return self._density(name, "argus_dist", [x], mass=x, **keys)
+
+    def breit_wigner(self, name, x, mean, width):
+        """1 / ((x - mean)^2 + width^2 / 4)"""
+        return self._density(name, "nextstat.breit_wigner_dist", [x], x=x, mean=mean, width=width)
+
+    def voigt(self, name, x, mean, width, sigma):
+        """A Breit-Wigner density folded with a Gaussian."""
+        return self._density(name, "nextstat.voigt_dist", [x], x=x, mean=mean, width=width, sigma=sigma)
+
+    def johnson_su(self, name, x, location, scale, gamma, delta):
+        """Johnson's S_U distribution."""
+        keys = {"mu": location, "lambda": scale, "gamma": gamma, "delta": delta}
+        return self._density(name, "nextstat.johnson_su_dist", [x], x=x, **keys)
+
+    def polynomial(self, name, x, coefficients):
+        """sum_i coefficients[i] x^i"""
+        return self._density(name, "polynomial_dist", [x], x=x, coefficients=list(coefficients))
+
+    def chebychev(self, name, x, coefficients):
+        """1 + sum_i coefficients[i] T_(i+1) of the axis mapped to [-1, 1]"""
+        return self._density(name, "chebychev_dist", [x], x=x, coefficients=list(coefficients))
+
+    def bernstein(self, name, x, coefficients):
+        """sum_i coefficients[i] B_(i,n) of the axis mapped to [0, 1]"""
+        return self._density(name, "bernstein_poly_dist", [x], x=x, coefficients=list(coefficients))
+
+    def lognormal(self, name, x, mu, sigma):
+        """exp(-(ln x - mu)^2 / (2 sigma^2)) / x"""
+        return self._density(name, "lognormal_dist", [x], x=x, mu=mu, sigma=sigma)
+
+    def generalized_normal(self, name, x, mean, alpha, beta):
+        """exp(-(|x - mean| / alpha)^beta)"""
+        return self._density(name, "generalized_normal_dist", [x], x=x, mean=mean, alpha=alpha, beta=beta)
+
+    def uniform(self, name, *observables):
+        """The same everywhere."""
+        return self._density(name, "uniform_dist", observables, x=list(observables))
+
+    def histogram(self, name, x, edges, contents):
+        """A histogram of one observable; contents are events per bin."""
+        density = self._density(name, "histogram_dist", [x])
+        edges, contents = [float(e) for e in edges], [float(c) for c in contents]
+        axis = {"name": x.name, "edges": edges}
+        self._distributions[-1]["data"] = {"axes": [axis], "contents": contents}
+        return density
+
+    def spline(self, name, x, knots, values):
+        """A natural cubic spline through the values at the knots."""
+        keys = {"knots": [float(k) for k in knots], "values": [float(v) for v in values], "kind": "natural_cubic"}
+        density = self._density(name, "nextstat.spline_dist", [x], x=x)
+        self._distributions[-1].update(keys)
+        return density
+
+    def kde(self, name, x, sample, weights=None, bandwidth=1.0, reflect=True):
+        """A density from a sample, for example of simulated events: Gaussian kernels whose widths follow the density.
+
+        `bandwidth` multiplies the widths of Scott's and Cranmer's rule. With `reflect` kernels are mirrored at the ends
+        of the axis. The sum of kernels is written as a spline that differs from it by less than 1e-6 of its maximum.
+        """
+        knots, values, _ = _native._kernel_density(sample, weights, x.low, x.high, float(bandwidth), bool(reflect))
+        return self.spline(name, x, knots, values)
+
+    def multivariate_normal(self, name, observables, mean, covariance):
+        """exp(-(x - mean)' C^-1 (x - mean) / 2) with numbers for C"""
+        observables = list(observables)
+        density = self._density(name, "multivariate_normal_dist", observables, x=observables, mean=list(mean))
+        self._distributions[-1]["covariances"] = [[float(c) for c in row] for row in covariance]
+        return density
+
+    def formula(self, name, formula, *observables):
+        """A formula of observables and parameters that is not negative; normalised numerically."""
+        text = expression(formula)._text
+        density = self._density(name, "generic_dist", observables)
+        self._distributions[-1]["expression"] = text
+        return density
+
+    def product(self, name, *factors):
+        """The product of densities, normalised as a whole."""
+        axes = list(dict.fromkeys(axis for factor in factors for axis in factor.observables))
+        return self._density(name, "product_dist", axes, factors=list(factors))
+
+    def mixture(self, name, summands, fractions):
+        """Normalised densities that add up; the fraction of the last one is 1 minus the others."""
+        summands, fractions = list(summands), list(fractions)
+        if len(fractions) + 1 != len(summands):
+            raise ValueError(f"the mixture '{name}' needs one fraction less than densities")
+        axes = list(dict.fromkeys(axis for density in summands for axis in density.observables))
+        density = self._density(name, "mixture_dist", axes, summands=summands, coefficients=fractions)
+        self._distributions[-1]["extended"] = False
+        return density
+
+
+__all__ = ["Densities", "Density", "Expression"]

@@ -1,0 +1,45 @@
+//! sPlot weights in Python.
+
+use ns_core::Data;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::array;
+use crate::datasets::dataset;
+use crate::error::inference_error;
+use crate::load;
+use crate::result::FitResult;
+use crate::work::released;
+
+/// Returns sPlot weights of the events of a channel: for each process an array with a weight per event, in the order
+/// of the events.
+///
+/// A distribution of another observable, weighted so, is that of the process, if the observable is independent of
+/// those in the fit. `result` is a fit of the model; `data` are its data, as for `fit`. `channel` names the channel if
+/// the model has several. The weights of a process add up to its expected number of events if the yields were free and
+/// the shapes fixed in the fit.
+#[pyfunction]
+#[pyo3(signature = (model, result, channel = None, *, data = None))]
+pub(crate) fn splot<'py>(
+    py: Python<'py>,
+    model: &Bound<'py, PyAny>,
+    result: &Bound<'py, FitResult>,
+    channel: Option<&str>,
+    data: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let model = load::model(py, model)?;
+    let model = &model.get().inner;
+    let data = match data {
+        Some(data) => Data::from(dataset(model, data)?),
+        None => Data::observed(),
+    };
+    let fitted = result.get().whole(py)?;
+    let weights = released(py, || ns_inference::splot(model, &data, &fitted.bestfit, channel))?;
+    let weights = weights.map_err(|error| inference_error(&error))?;
+    let dict = PyDict::new(py);
+    for (process, column) in weights.processes.iter().zip(weights.weights) {
+        let n = column.len();
+        dict.set_item(process, array(py, column, &[n])?)?;
+    }
+    Ok(dict)
+}

@@ -1,0 +1,114 @@
+//! Draws the contents of bins, for channels whose data are a histogram.
+//!
+//! The likelihood of such a channel compares the contents with the density at the bin centres. So the expected
+//! contents are proportional to density times volume, and add up to the expected number of events.
+
+use ns_core::random::{Poisson, Stream, open_uniform};
+use ns_core::{DrawEvents, EventColumns, NotDrawn};
+
+use super::draw::Number;
+use super::formula::{Formula, FormulaMemory};
+use super::hat::{NEGATIVE, VANISHES};
+
+/// The distribution of the contents of bins.
+#[derive(Debug, Clone)]
+pub(super) struct BinSampler {
+    /// Bin centres, column by column.
+    centres: Vec<Vec<f64>>,
+    contents: Contents,
+}
+
+#[derive(Debug, Clone)]
+enum Contents {
+    /// Independent contents.
+    Poisson(Vec<Poisson>),
+    /// A fixed number of events; for each bin, the probability of the bins up to it.
+    Multinomial(usize, Vec<f64>),
+}
+
+impl BinSampler {
+    /// Returns the distribution for a density and a total number of expected events.
+    pub(super) fn new(
+        edges: &[Vec<f64>],
+        boxes: &[Vec<(f64, f64)>],
+        density: &Formula,
+        total: f64,
+        number: Number,
+    ) -> Result<Self, &'static str> {
+        let mut memory = FormulaMemory::default();
+        let (mut centres, mut parts) = (vec![Vec::new(); edges.len()], Vec::new());
+        let bins: usize = edges.iter().map(|axis| axis.len() - 1).product();
+        let mut centre = vec![0.0; edges.len()];
+        for index in 0..bins {
+            let (mut rest, mut volume) = (index, 1.0);
+            for (x, axis) in centre.iter_mut().zip(edges).rev() {
+                let bin = rest % (axis.len() - 1);
+                rest /= axis.len() - 1;
+                *x = 0.5 * (axis[bin] + axis[bin + 1]);
+                volume *= axis[bin + 1] - axis[bin];
+            }
+            let inside =
+                |sides: &Vec<(f64, f64)>| sides.iter().zip(&centre).all(|((lo, hi), x)| lo <= x && x <= hi);
+            if !boxes.iter().any(inside) {
+                continue;
+            }
+            let part = volume * density.at(&centre, &mut memory);
+            if !(part >= 0.0) {
+                return Err(NEGATIVE);
+            }
+            parts.push(part);
+            for (column, x) in centres.iter_mut().zip(&centre) {
+                column.push(*x);
+            }
+        }
+        let sum: f64 = parts.iter().sum();
+        if !(sum > 0.0 && sum.is_finite()) {
+            return Err(VANISHES);
+        }
+        let contents = match number {
+            Number::Poisson(_) => {
+                let poisson = |part: &f64| Poisson::new(total * part / sum).map_err(|_| NEGATIVE);
+                Contents::Poisson(parts.iter().map(poisson).collect::<Result<_, _>>()?)
+            }
+            Number::Fixed(count) => {
+                let mut before = 0.0;
+                let end = |part: &f64| {
+                    before += part;
+                    before / sum
+                };
+                Contents::Multinomial(count, parts.iter().map(end).collect())
+            }
+        };
+        Ok(Self { centres, contents })
+    }
+}
+
+impl DrawEvents for BinSampler {
+    fn draw(&self, stream: &Stream, slot: u32, out: &mut EventColumns) -> Result<u32, NotDrawn> {
+        out.clear(self.centres.len());
+        let mut next = slot;
+        match &self.contents {
+            Contents::Poisson(bins) => {
+                for poisson in bins {
+                    out.weights.push(poisson.draw(stream, next));
+                    next = next.wrapping_add(1);
+                }
+            }
+            Contents::Multinomial(count, ends) => {
+                out.weights.resize(ends.len(), 0.0);
+                for _ in 0..*count {
+                    let [low, high, _, _] = stream.block(next, 0);
+                    let u = open_uniform(low, high);
+                    let bin = ends.partition_point(|&end| end <= u).min(ends.len() - 1);
+                    out.weights[bin] += 1.0;
+                    next = next.wrapping_add(1);
+                }
+            }
+        }
+        for (column, centres) in out.columns.iter_mut().zip(&self.centres) {
+            column.extend(centres.iter().zip(&out.weights).filter(|(_, n)| **n > 0.0).map(|(x, _)| *x));
+        }
+        out.weights.retain(|n| *n > 0.0);
+        Ok(next)
+    }
+}

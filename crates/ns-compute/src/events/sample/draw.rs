@@ -1,0 +1,207 @@
+//! Draws events below hats.
+
+use ns_core::random::{Poisson, Stream, open_uniform};
+use ns_core::{DrawEvents, EventColumns, NotDrawn};
+
+use super::formula::{Formula, FormulaMemory};
+use super::hat::Hat;
+use crate::simd::{Level, MulAdd, isa_fn};
+
+/// Number of events of a toy.
+#[derive(Debug, Clone)]
+pub(super) enum Number {
+    Poisson(Poisson),
+    Fixed(usize),
+}
+
+impl Number {
+    /// Returns the number of events, and the first slot behind the one that it takes.
+    pub(super) fn draw(&self, stream: &Stream, slot: u32) -> (usize, u32) {
+        match self {
+            Self::Poisson(poisson) => (poisson.draw(stream, slot) as usize, slot.wrapping_add(1)),
+            Self::Fixed(count) => (*count, slot),
+        }
+    }
+}
+
+/// Observables that are drawn together.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    pub(super) observables: Vec<usize>,
+    /// Their density. Its observables are positions in `observables`.
+    pub(super) formula: Formula,
+    pub(super) hat: Hat,
+}
+
+/// A part of a density: a product of groups.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) groups: Vec<usize>,
+    /// Product of a factor and the areas of the hats.
+    pub(super) weight: f64,
+}
+
+/// The distribution of the events of a channel at one parameter point.
+#[derive(Debug, Clone)]
+pub(super) struct Sampler {
+    level: Level,
+    observables: usize,
+    number: Number,
+    groups: Vec<Group>,
+    parts: Vec<Part>,
+    /// For each part, the fraction of attempts of the parts before it and of itself.
+    ends: Vec<f64>,
+    /// Number of random blocks of an attempt.
+    blocks: u32,
+}
+
+/// Working memory of one call.
+struct Attempt {
+    uniforms: Vec<f64>,
+    event: Vec<f64>,
+    own: Vec<f64>,
+    memories: Vec<FormulaMemory>,
+}
+
+impl Sampler {
+    pub(super) fn new(
+        level: Level,
+        observables: usize,
+        number: Number,
+        groups: Vec<Group>,
+        parts: Vec<Part>,
+    ) -> Self {
+        let total: f64 = parts.iter().map(|part| part.weight).sum();
+        let mut sum = 0.0;
+        let ends: Vec<f64> = parts
+            .iter()
+            .map(|part| {
+                sum += part.weight;
+                sum / total
+            })
+            .collect();
+        // One number decides whether the attempt is accepted, one chooses the part.
+        let uniforms = 1 + observables + usize::from(parts.len() > 1);
+        Self { level, observables, number, groups, parts, ends, blocks: uniforms.div_ceil(2) as u32 }
+    }
+
+    fn memory(&self) -> Attempt {
+        Attempt {
+            uniforms: vec![0.0; 2 * self.blocks as usize],
+            event: vec![0.0; self.observables],
+            own: Vec::with_capacity(self.observables),
+            memories: vec![FormulaMemory::default(); self.groups.len()],
+        }
+    }
+
+    /// Draws the event that belongs to a slot into `memory.event`, by attempts from the first on.
+    fn event(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<(), NotDrawn> {
+        for attempt in 0..Stream::ATTEMPTS / self.blocks {
+            for (block, pair) in (0..).zip(memory.uniforms.chunks_exact_mut(2)) {
+                let [a, b, c, d] = stream.block(slot, attempt * self.blocks + block);
+                pair[0] = open_uniform(a, b);
+                pair[1] = open_uniform(c, d);
+            }
+            if self.attempt(memory)? {
+                return Ok(());
+            }
+        }
+        Err(NotDrawn)
+    }
+
+    /// Makes one attempt, and returns whether it is accepted.
+    fn attempt(&self, memory: &mut Attempt) -> Result<bool, NotDrawn> {
+        let Attempt { uniforms, event, own, memories } = memory;
+        let decision = uniforms[0];
+        let part = match self.parts.as_slice() {
+            [only] => only,
+            parts => {
+                let u = uniforms[1 + self.observables];
+                let index = self.ends.partition_point(|&end| end <= u).min(parts.len().saturating_sub(1));
+                parts.get(index).ok_or(NotDrawn)?
+            }
+        };
+        let (mut height, mut sure, mut next) = (1.0, 1.0, 1);
+        for group in part.groups.iter().map(|&g| &self.groups[g]) {
+            let u = uniforms[next];
+            let at = group.hat.find(u);
+            let cell = &group.hat.cells[at];
+            height *= group.hat.heights[at];
+            sure *= cell.sure;
+            event[group.observables[0]] = (cell.low + (u - cell.begin) * cell.slope).min(cell.last);
+            let others = group.observables.len() - 1;
+            for (k, &x) in group.observables[1..].iter().enumerate() {
+                let (low, length, last) = group.hat.others[at * others + k];
+                event[x] = (low + length * uniforms[next + 1 + k]).min(last);
+            }
+            next += group.observables.len();
+        }
+        if decision < sure {
+            return Ok(true);
+        }
+        let mut density = 1.0;
+        for &g in &part.groups {
+            let group = &self.groups[g];
+            own.clear();
+            own.extend(group.observables.iter().map(|&x| event[x]));
+            let value = group.formula.at(own, &mut memories[g]);
+            // The bounds are proven, so this is a density without a value or below 0.
+            if !(value >= -1e-12 * height) {
+                return Err(NotDrawn);
+            }
+            density *= value.max(0.0);
+        }
+        if density > height {
+            return Err(NotDrawn);
+        }
+        Ok(decision * height < density)
+    }
+}
+
+impl DrawEvents for Sampler {
+    fn draw(&self, stream: &Stream, slot: u32, out: &mut EventColumns) -> Result<u32, NotDrawn> {
+        let (count, first) = self.number.draw(stream, slot);
+        out.clear(self.observables);
+        out.columns.iter_mut().for_each(|column| column.resize(count, 0.0));
+        let mut memory = self.memory();
+        if let ([column], [group]) = (out.columns.as_mut_slice(), self.groups.as_slice()) {
+            let left = draw_column(self.level, &group.hat, stream, first, column);
+            for i in left {
+                self.event(stream, first.wrapping_add(i as u32), &mut memory)?;
+                column[i] = memory.event[0];
+            }
+        } else {
+            for i in 0..count {
+                self.event(stream, first.wrapping_add(i as u32), &mut memory)?;
+                for (column, x) in out.columns.iter_mut().zip(&memory.event) {
+                    column[i] = *x;
+                }
+            }
+        }
+        Ok(first.wrapping_add(count as u32))
+    }
+}
+
+isa_fn! {
+    /// Makes the first attempt of every event of one observable, eight at a time. Returns the events for which
+    /// the bounds of the density do not decide.
+    fn draw_column(hat: &Hat, stream: &Stream, first: u32, column: &mut [f64]) -> Vec<usize> = body
+}
+
+#[inline(always)]
+fn body<M: MulAdd>(hat: &Hat, stream: &Stream, first: u32, column: &mut [f64]) -> Vec<usize> {
+    let mut left = Vec::new();
+    for (eight, events) in column.chunks_mut(8).enumerate() {
+        let words = stream.eight_slots(first.wrapping_add(8 * eight as u32));
+        for (l, x) in events.iter_mut().enumerate() {
+            let (decision, u) =
+                (open_uniform(words[0][l], words[1][l]), open_uniform(words[2][l], words[3][l]));
+            let cell = &hat.cells[hat.find(u)];
+            *x = (cell.low + (u - cell.begin) * cell.slope).min(cell.last);
+            if !(decision < cell.sure) {
+                left.push(8 * eight + l);
+            }
+        }
+    }
+    left
+}

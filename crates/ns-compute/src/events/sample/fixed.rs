@@ -1,0 +1,30 @@
+//! Functions as fixed sequences of correctly rounded operations: the same bits on every CPU.
+//!
+//! Logarithm and exponential are those of [`ns_core::random`]; the others are those of `libm`, which is such
+//! a sequence too, in Rust.
+
+/// Returns the exponential.
+pub(super) fn exp(x: f64) -> f64 {
+    ns_core::random::exp(x)
+}
+
+/// Returns the natural logarithm: minus infinity for 0, NaN for negative numbers.
+pub(super) fn ln(x: f64) -> f64 {
+    if x == 0.0 {
+        f64::NEG_INFINITY
+    } else if x == f64::INFINITY {
+        x
+    } else {
+        ns_core::random::ln(x)
+    }
+}
+
+/// Returns a power.
+pub(super) fn power(x: f64, p: f64) -> f64 {
+    match p {
+        0.5 => x.sqrt(),
+        2.0 => x * x,
+        -0.5 => 1.0 / x.sqrt(),
+        _ => libm::pow(x, p),
+    }
+}

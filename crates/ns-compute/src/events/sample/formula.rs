@@ -1,0 +1,264 @@
+//! A density at one parameter point: the steps of its program that depend on the event, with the numbers that
+//! do not.
+
+use super::fixed;
+use super::interval::Interval;
+use crate::events::program::{Binary, Memory, Program, Slot, Sources, Step, Table, Unary};
+use crate::events::special;
+use crate::simd::Level;
+
+/// The formula of a density of observables, without parameters.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Formula {
+    /// Value of each slot that is the same for all events; 0 for others.
+    numbers: Vec<f64>,
+    /// Slots that depend on the event, in order.
+    steps: Vec<(Slot, Step)>,
+    tables: Vec<Table>,
+    /// Slot of the value.
+    result: Slot,
+}
+
+/// Memory of a formula: values of all slots, and bounds of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FormulaMemory {
+    values: Vec<f64>,
+    bounds: Vec<Interval>,
+}
+
+impl Formula {
+    /// Returns the constant formula.
+    pub(super) fn number(x: f64) -> Self {
+        Self { numbers: vec![x], ..Self::default() }
+    }
+
+    /// Appends a program with these values of its variables, and returns the slot of its value. Constants are
+    /// computed without fused operations, which are the same on every CPU.
+    pub(super) fn append(&mut self, program: &Program, variables: &[f64]) -> Slot {
+        let mut memory = Memory::new(program, 1);
+        program.prepare(Level::Baseline, Sources::of(variables), &mut memory);
+        let (first, first_table) = (self.numbers.len(), self.tables.len());
+        self.tables.extend(program.tables().iter().cloned());
+        for (slot, (step, uniform)) in program.all_steps().enumerate() {
+            self.numbers.push(if uniform { memory.number(program, slot) } else { 0.0 });
+            if !uniform {
+                self.steps.push((first + slot, moved(step, first, first_table)));
+            }
+        }
+        self.result = self.numbers.len() - 1;
+        self.result
+    }
+
+    /// Appends the product of a constant and some slots, added to the slot `sum` if there is one.
+    pub(super) fn add_product(&mut self, sum: Option<Slot>, factor: f64, slots: &[Slot]) -> Slot {
+        let mut product = self.constant(factor);
+        for &slot in slots {
+            product = self.push(Step::Mul(product, slot));
+        }
+        if let Some(sum) = sum {
+            product = self.push(Step::Add(sum, product));
+        }
+        self.result = product;
+        product
+    }
+
+    /// Replaces observables by their positions in `own`.
+    pub(super) fn renumber(&mut self, own: &[usize]) {
+        for table in &mut self.tables {
+            table.renumber(own);
+        }
+        for (_, step) in &mut self.steps {
+            if let Step::Observable(x) = step
+                && let Some(k) = own.iter().position(|o| o == x)
+            {
+                *x = k;
+            }
+        }
+    }
+
+    fn constant(&mut self, x: f64) -> Slot {
+        self.numbers.push(x);
+        self.numbers.len() - 1
+    }
+
+    fn push(&mut self, step: Step) -> Slot {
+        let slot = self.constant(0.0);
+        self.steps.push((slot, step));
+        slot
+    }
+
+    /// Returns where the density may jump or bend along an observable: edges of bins, and knots.
+    pub(super) fn breaks(&self, observable: usize) -> Vec<f64> {
+        let mut breaks = Vec::new();
+        for table in &self.tables {
+            match table {
+                Table::Histogram { observables, edges, .. } => {
+                    let own = observables.iter().zip(edges).filter(|(x, _)| **x == observable);
+                    breaks.extend(own.flat_map(|(_, edges)| edges.iter().copied()));
+                }
+                Table::Spline { observable: x, knots, .. } if *x == observable => breaks.extend(knots),
+                Table::Spline { .. } => {}
+            }
+        }
+        breaks.sort_by(f64::total_cmp);
+        breaks.dedup();
+        breaks
+    }
+
+    /// Returns the density of an event.
+    pub(super) fn at(&self, event: &[f64], memory: &mut FormulaMemory) -> f64 {
+        let values = &mut memory.values;
+        if values.len() != self.numbers.len() {
+            values.clone_from(&self.numbers);
+        }
+        for &(slot, step) in &self.steps {
+            values[slot] = match step {
+                Step::Observable(x) => event[x],
+                Step::Table(table, row) => self.tables[table].at_point(row, event),
+                Step::Add(a, b) => values[a] + values[b],
+                Step::Sub(a, b) => values[a] - values[b],
+                Step::Mul(a, b) => values[a] * values[b],
+                Step::Unary(unary, a) => unary_at(unary, values[a]),
+                Step::Binary(binary, a, b) => binary_at(binary, values[a], values[b]),
+                Step::Less(a, b) => f64::from(u8::from(values[a] < values[b])),
+                Step::LessEqual(a, b) => f64::from(u8::from(values[a] <= values[b])),
+                Step::Equal(a, b) => f64::from(u8::from(values[a] == values[b])),
+                Step::Select(c, a, b) => values[if values[c] == 0.0 { b } else { a }],
+                Step::Number(x) => x,
+                Step::Variable(_) | Step::Input(_) | Step::Datum(_) => f64::NAN,
+            };
+        }
+        values[self.result]
+    }
+
+    /// Returns bounds of the density in a box.
+    pub(super) fn bounds(&self, sides: &[Interval], memory: &mut FormulaMemory) -> Interval {
+        let bounds = &mut memory.bounds;
+        if bounds.len() != self.numbers.len() {
+            bounds.clear();
+            bounds.extend(self.numbers.iter().map(|&x| Interval::new(x, x)));
+        }
+        for &(slot, step) in &self.steps {
+            bounds[slot] = match step {
+                Step::Observable(x) => sides[x],
+                Step::Table(table, row) => {
+                    let (lo, hi) = self.tables[table].bounds(row, &|x| (sides[x].lo, sides[x].hi));
+                    Interval::new(lo, hi)
+                }
+                Step::Add(a, b) => bounds[a].add(bounds[b]),
+                Step::Sub(a, b) => bounds[a].sub(bounds[b]),
+                Step::Mul(a, b) if a == b => bounds[a].square(),
+                Step::Mul(a, b) => bounds[a].mul(bounds[b]),
+                Step::Unary(unary, a) => unary_bounds(unary, bounds[a]),
+                Step::Binary(binary, a, b) => binary_bounds(binary, bounds[a], bounds[b]),
+                Step::Less(a, b) => decided(bounds[a].hi < bounds[b].lo, bounds[a].lo >= bounds[b].hi),
+                Step::LessEqual(a, b) => decided(bounds[a].hi <= bounds[b].lo, bounds[a].lo > bounds[b].hi),
+                Step::Equal(a, b) => {
+                    let apart = bounds[a].hi < bounds[b].lo || bounds[a].lo > bounds[b].hi;
+                    let one = bounds[a].lo == bounds[a].hi && bounds[a] == bounds[b];
+                    decided(one, apart)
+                }
+                Step::Select(c, a, b) => match (bounds[c].lo, bounds[c].hi) {
+                    (0.0, 0.0) => bounds[b],
+                    (lo, hi) if lo > 0.0 || hi < 0.0 => bounds[a],
+                    _ => bounds[a].hull(bounds[b]),
+                },
+                Step::Number(x) => Interval::new(x, x),
+                Step::Variable(_) | Step::Input(_) | Step::Datum(_) => Interval::ALL,
+            };
+        }
+        bounds[self.result]
+    }
+}
+
+/// Returns a step with its operands and table in their new places.
+fn moved(step: Step, by: usize, tables: usize) -> Step {
+    match step {
+        Step::Table(table, row) => Step::Table(table + tables, row),
+        Step::Add(a, b) => Step::Add(a + by, b + by),
+        Step::Sub(a, b) => Step::Sub(a + by, b + by),
+        Step::Mul(a, b) => Step::Mul(a + by, b + by),
+        Step::Unary(unary, a) => Step::Unary(unary, a + by),
+        Step::Binary(binary, a, b) => Step::Binary(binary, a + by, b + by),
+        Step::Less(a, b) => Step::Less(a + by, b + by),
+        Step::LessEqual(a, b) => Step::LessEqual(a + by, b + by),
+        Step::Equal(a, b) => Step::Equal(a + by, b + by),
+        Step::Select(a, b, c) => Step::Select(a + by, b + by, c + by),
+        other => other,
+    }
+}
+
+/// Returns the bounds of a truth value.
+fn decided(always: bool, never: bool) -> Interval {
+    if always {
+        Interval::new(1.0, 1.0)
+    } else if never {
+        Interval::new(0.0, 0.0)
+    } else {
+        Interval::new(0.0, 1.0)
+    }
+}
+
+fn unary_at(unary: Unary, x: f64) -> f64 {
+    match unary {
+        Unary::Neg => -x,
+        Unary::Exp => fixed::exp(x),
+        Unary::Ln => fixed::ln(x),
+        Unary::Sqrt => x.sqrt(),
+        Unary::Abs => x.abs(),
+        Unary::Sin => libm::sin(x),
+        Unary::Cos => libm::cos(x),
+        Unary::Tan => libm::tan(x),
+        Unary::Asin => libm::asin(x),
+        Unary::Acos => libm::acos(x),
+        Unary::Atan => libm::atan(x),
+        Unary::Asinh => libm::asinh(x),
+        Unary::Reciprocal => 1.0 / x,
+        Unary::Power(p) => fixed::power(x, p),
+        // No density of events uses these with an observable.
+        Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => f64::NAN,
+    }
+}
+
+fn unary_bounds(unary: Unary, x: Interval) -> Interval {
+    match unary {
+        Unary::Neg => x.neg(),
+        Unary::Exp => x.rising(fixed::exp),
+        Unary::Ln => x.within(0.0, f64::INFINITY).rising(fixed::ln),
+        Unary::Sqrt => x.within(0.0, f64::INFINITY).rising(f64::sqrt),
+        Unary::Abs => x.abs(),
+        Unary::Sin => x.sin(0.0),
+        Unary::Cos => x.sin(std::f64::consts::FRAC_PI_2),
+        Unary::Tan => x.tan(),
+        Unary::Asin => x.within(-1.0, 1.0).rising(libm::asin),
+        Unary::Acos => x.within(-1.0, 1.0).falling(libm::acos),
+        Unary::Atan => x.rising(libm::atan),
+        Unary::Asinh => x.rising(libm::asinh),
+        Unary::Reciprocal => x.reciprocal(),
+        Unary::Power(p) => x.power(p),
+        Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => Interval::ALL,
+    }
+}
+
+fn binary_at(binary: Binary, a: f64, b: f64) -> f64 {
+    match binary {
+        Binary::Div => a * (1.0 / b),
+        Binary::Pow => fixed::power(a, b),
+        Binary::Voigt => special::voigt(a, b)[0],
+        Binary::NormalIntegral => f64::NAN,
+    }
+}
+
+fn binary_bounds(binary: Binary, a: Interval, b: Interval) -> Interval {
+    match binary {
+        Binary::Div => a.mul(b.reciprocal()),
+        Binary::Pow => a.pow(b),
+        Binary::Voigt if b.lo == b.hi => {
+            // The profile falls with the distance from its peak. It is accurate to 1e-13.
+            let profile = a.abs().falling(|x| special::voigt(x, b.lo)[0]);
+            Interval::new(profile.lo * (1.0 - 1e-12), profile.hi * (1.0 + 1e-12))
+        }
+        Binary::Voigt if b.lo > 0.0 => Interval::new(0.0, special::voigt(0.0, b.lo)[0] * (1.0 + 1e-12)),
+        Binary::Voigt | Binary::NormalIntegral => Interval::ALL,
+    }
+}

@@ -1,0 +1,263 @@
+//! A piecewise constant function above a density, from which events are drawn by rejection.
+//!
+//! The range is divided into cells, in each of which interval arithmetic gives bounds of the density. The cells
+//! with the largest distance between the bounds are halved until little lies between them. So the function is
+//! above the density everywhere, whatever the density, and most events are accepted without evaluating it
+//! (J. H. Ahrens, "A one-table method for sampling from continuous and discrete distributions", Computing 54
+//! (1995) 127, with bounds from interval arithmetic in place of monotonic pieces).
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use super::formula::{Formula, FormulaMemory};
+use super::interval::Interval;
+
+/// The cells are halved until this part of the area of the hat lies between its bounds.
+const LOOSE: f64 = 0.02;
+
+/// Largest numbers of cells for one, two, and three or more observables.
+const MOST_CELLS: [usize; 3] = [2048, 8192, 32_768];
+
+/// Largest part of the area of the hat that may lie between the bounds when the cells are used up. Beyond it
+/// the attempts that an event takes could be very many.
+const TOO_LOOSE: f64 = 0.9999;
+
+/// Number of entries of the guide per cell. With many, most searches end where they begin.
+const FINE: usize = 4;
+
+/// What is wrong with a density that cannot be sampled.
+pub(super) const UNBOUNDED: &str = "has no finite bound, or a far too loose one; shorten the fit range so that it leaves out the place where it diverges";
+
+/// What is wrong with a density that is not positive anywhere.
+pub(super) const VANISHES: &str =
+    "is zero everywhere; check the rates and coefficients at the point where toys are drawn";
+
+/// What is wrong with a density that is negative somewhere.
+pub(super) const NEGATIVE: &str = "is negative somewhere in the fit range; draw toys at a point where rates, coefficients and densities are positive";
+
+/// One cell. The upper end of a side is no part of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cell {
+    /// Part of the hat before this cell.
+    pub(super) begin: f64,
+    pub(super) low: f64,
+    /// Largest first coordinate.
+    pub(super) last: f64,
+    /// First coordinate per part of the hat.
+    pub(super) slope: f64,
+    /// Lower bound of the density, as a part of the upper one.
+    pub(super) sure: f64,
+}
+
+/// The hat of a density.
+#[derive(Debug, Clone)]
+pub(super) struct Hat {
+    /// The cells, and one more behind them.
+    pub(super) cells: Vec<Cell>,
+    /// Upper bound of the density in each cell.
+    pub(super) heights: Vec<f64>,
+    /// Sides of the cells along the observables after the first: lower end, length, largest coordinate.
+    pub(super) others: Vec<(f64, f64, f64)>,
+    /// For each of equally long parts of the hat, the cell with which it begins.
+    guide: Vec<u32>,
+    /// Area below the hat.
+    pub(super) area: f64,
+    /// Whether the density can be negative somewhere.
+    pub(super) negative: bool,
+}
+
+/// A cell that may be halved.
+struct Open {
+    sides: Vec<Interval>,
+    bounds: Interval,
+    /// Volume times distance of the bounds.
+    excess: f64,
+}
+
+impl PartialEq for Open {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Open {}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Open {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.excess.total_cmp(&other.excess)
+    }
+}
+
+impl Open {
+    fn new(sides: Vec<Interval>, formula: &Formula, memory: &mut FormulaMemory) -> Self {
+        let bounds = formula.bounds(&sides, memory);
+        // Where a density is no number, no event can be.
+        let bounds = if bounds.is_empty() { Interval::new(0.0, 0.0) } else { bounds };
+        let volume: f64 = sides.iter().map(|side| side.hi - side.lo).product();
+        let excess = volume * (bounds.hi.max(0.0) - bounds.lo.max(0.0));
+        Self { sides, bounds, excess: if excess.is_nan() { f64::INFINITY } else { excess } }
+    }
+
+    fn volume(&self) -> f64 {
+        self.sides.iter().map(|side| side.hi - side.lo).product()
+    }
+
+    /// Returns the area below the upper bound.
+    fn area(&self) -> f64 {
+        self.volume() * self.bounds.hi.max(0.0)
+    }
+
+    /// Returns both halves along the side for which they have the smallest hat; `None` if a side is too short.
+    fn halves(&self, formula: &Formula, memory: &mut FormulaMemory) -> Option<[Self; 2]> {
+        let mut best: Option<[Self; 2]> = None;
+        for (axis, side) in self.sides.iter().enumerate() {
+            let middle = 0.5 * side.lo + 0.5 * side.hi;
+            if !(side.lo < middle && middle < side.hi) {
+                continue;
+            }
+            let half = |lo: f64, hi: f64, memory: &mut FormulaMemory| {
+                let mut sides = self.sides.clone();
+                sides[axis] = Interval::new(lo, hi);
+                Self::new(sides, formula, memory)
+            };
+            let pair = [half(side.lo, middle, memory), half(middle, side.hi, memory)];
+            let loose = |pair: &[Self; 2]| pair[0].excess + pair[1].excess;
+            let longer = |best: &[Self; 2]| {
+                // Equal halves tell nothing, for example where there is no bound yet: the longer side is cut.
+                let length = |s: &[Interval]| s.iter().map(|side| side.hi - side.lo).fold(0.0, f64::max);
+                loose(&pair) == loose(best) && length(&pair[0].sides) < length(&best[0].sides)
+            };
+            if best.as_ref().is_none_or(|best| loose(&pair) < loose(best) || longer(best)) {
+                best = Some(pair);
+            }
+        }
+        best
+    }
+}
+
+impl Hat {
+    /// Makes the hat of a density over a union of boxes.
+    ///
+    /// # Errors
+    /// If the density has no bound, or is zero everywhere.
+    pub(super) fn new(formula: &Formula, boxes: &[Vec<(f64, f64)>]) -> Result<Self, &'static str> {
+        let mut memory = FormulaMemory::default();
+        let mut open = BinaryHeap::new();
+        for sides in boxes {
+            for sides in pieces(formula, sides) {
+                open.push(Open::new(sides, formula, &mut memory));
+            }
+        }
+        let dimensions = boxes.first().map_or(1, Vec::len);
+        let most = MOST_CELLS[dimensions.clamp(1, MOST_CELLS.len()) - 1].max(4 * open.len());
+        let mut done: Vec<Open> = Vec::new();
+        let sums = |open: &BinaryHeap<Open>, done: &[Open]| {
+            let all = || open.iter().chain(done);
+            (all().map(Open::area).sum::<f64>(), all().map(|cell| cell.excess).sum::<f64>())
+        };
+        let (mut area, mut excess) = sums(&open, &done);
+        let close = |area: f64, excess: f64| area.is_finite() && excess <= LOOSE * area;
+        while open.len() + done.len() < most && !close(area, excess) {
+            let Some(cell) = open.pop() else { break };
+            match cell.halves(formula, &mut memory) {
+                Some(halves) => {
+                    area += halves[0].area() + halves[1].area() - cell.area();
+                    excess += halves[0].excess + halves[1].excess - cell.excess;
+                    open.extend(halves);
+                    // Sums of differences are not exact, and infinities do not go away by themselves.
+                    if open.len() % 64 == 0 {
+                        (area, excess) = sums(&open, &done);
+                    }
+                }
+                None => done.push(cell),
+            }
+        }
+        done.extend(open);
+        Self::of(done)
+    }
+
+    /// Arranges the cells for the search.
+    fn of(mut cells: Vec<Open>) -> Result<Self, &'static str> {
+        // A place where the density has no bound is left out if it has no volume to speak of.
+        let area: f64 = cells.iter().map(Open::area).sum();
+        let excess: f64 = cells.iter().map(|cell| cell.excess).sum();
+        if !area.is_finite() || excess > TOO_LOOSE * area {
+            return Err(UNBOUNDED);
+        }
+        if !(area > 0.0) {
+            return Err(VANISHES);
+        }
+        let highest = cells.iter().map(|cell| cell.bounds.hi).fold(0.0, f64::max);
+        let negative = cells.iter().any(|cell| cell.bounds.hi < -1e-12 * highest);
+        cells.retain(|cell| cell.area() > 0.0);
+        cells.sort_by(|a, b| {
+            let order = |(x, y): (&Interval, &Interval)| x.lo.total_cmp(&y.lo);
+            a.sides.iter().zip(&b.sides).map(order).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+        });
+        let (cells_of, heights, others, guide) = Default::default();
+        let mut hat = Self { cells: cells_of, heights, others, guide, area, negative };
+        let (mut sum, mut begin) = (0.0, 0.0);
+        for cell in &cells {
+            sum += cell.area();
+            let end = (sum / area).clamp(begin, 1.0);
+            let Some((first, rest)) = cell.sides.split_first() else { continue };
+            if end > begin {
+                let height = cell.bounds.hi;
+                hat.heights.push(height);
+                hat.cells.push(Cell {
+                    begin,
+                    low: first.lo,
+                    last: first.hi.next_down(),
+                    slope: (first.hi - first.lo) / (end - begin),
+                    sure: (cell.bounds.lo / height).clamp(0.0, 1.0),
+                });
+                hat.others.extend(rest.iter().map(|side| (side.lo, side.hi - side.lo, side.hi.next_down())));
+            }
+            begin = end;
+        }
+        hat.close();
+        Ok(hat)
+    }
+
+    /// Adds the end, and the guide.
+    fn close(&mut self) {
+        let size = FINE * self.cells.len().next_power_of_two();
+        let mut at = 0;
+        for part in 0..size {
+            let from = part as f64 / size as f64;
+            while self.cells.get(at + 1).is_some_and(|next| next.begin <= from) {
+                at += 1;
+            }
+            self.guide.push(at as u32);
+        }
+        let end = Cell { begin: f64::INFINITY, low: 0.0, last: 0.0, slope: 0.0, sure: 0.0 };
+        self.cells.push(end);
+    }
+
+    /// Returns the index of the cell that belongs to a number in (0, 1).
+    #[inline(always)]
+    pub(super) fn find(&self, u: f64) -> usize {
+        let mut at = self.guide[(u * self.guide.len() as f64) as usize] as usize;
+        while self.cells[at + 1].begin <= u {
+            at += 1;
+        }
+        at
+    }
+}
+
+/// Cuts a box of one observable where its density may jump.
+fn pieces(formula: &Formula, sides: &[(f64, f64)]) -> Vec<Vec<Interval>> {
+    let [(lo, hi)] = sides else {
+        return vec![sides.iter().map(|&(lo, hi)| Interval::new(lo, hi)).collect()];
+    };
+    let mut edges = vec![*lo];
+    edges.extend(formula.breaks(0).into_iter().filter(|x| lo < x && x < hi));
+    edges.push(*hi);
+    edges.windows(2).map(|pair| vec![Interval::new(pair[0], pair[1])]).collect()
+}

@@ -1,0 +1,246 @@
+//! Interval arithmetic: bounds of what an operation can give for all operands between bounds.
+//!
+//! R. E. Moore, R. B. Kearfott, M. J. Cloud, "Introduction to Interval Analysis" (SIAM, 2009). Every result is
+//! widened by more than the rounding errors of the operation, so that it holds what [`super::fixed`] computes.
+
+use super::fixed;
+
+/// Relative error that no operation exceeds: a few units in the last place.
+const ROUNDING: f64 = 1e-15;
+
+/// All numbers from `lo` to `hi`. Both are NaN if the operation gives a number nowhere.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Interval {
+    pub(super) lo: f64,
+    pub(super) hi: f64,
+}
+
+impl Interval {
+    /// Nothing.
+    pub(super) const EMPTY: Self = Self { lo: f64::NAN, hi: f64::NAN };
+
+    /// All numbers.
+    pub(super) const ALL: Self = Self { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
+
+    pub(super) fn new(lo: f64, hi: f64) -> Self {
+        Self { lo, hi }
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.lo.is_nan() || self.hi.is_nan()
+    }
+
+    /// Returns the interval with room for rounding errors.
+    fn widened(self) -> Self {
+        let room = |x: f64| if x.is_finite() { ROUNDING * x.abs() } else { 0.0 };
+        Self { lo: self.lo - room(self.lo), hi: self.hi + room(self.hi) }
+    }
+
+    /// Returns the smallest interval that holds both.
+    pub(super) fn hull(self, other: Self) -> Self {
+        if self.is_empty() {
+            other
+        } else if other.is_empty() {
+            self
+        } else {
+            Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+        }
+    }
+
+    fn of(values: &[f64]) -> Self {
+        let start = Self { lo: f64::INFINITY, hi: f64::NEG_INFINITY };
+        values.iter().fold(start, |all, &x| Self { lo: all.lo.min(x), hi: all.hi.max(x) }).widened()
+    }
+
+    pub(super) fn add(self, other: Self) -> Self {
+        if self.is_empty() || other.is_empty() {
+            return Self::EMPTY;
+        }
+        // Infinities of both signs leave no bound.
+        let or = |x: f64, unbounded: f64| if x.is_nan() { unbounded } else { x };
+        let (lo, hi) = (self.lo + other.lo, self.hi + other.hi);
+        Self { lo: or(lo, f64::NEG_INFINITY), hi: or(hi, f64::INFINITY) }.widened()
+    }
+
+    pub(super) fn sub(self, other: Self) -> Self {
+        self.add(other.neg())
+    }
+
+    pub(super) fn mul(self, other: Self) -> Self {
+        if self.is_empty() || other.is_empty() {
+            return Self::EMPTY;
+        }
+        // An end at infinity stands for numbers without bound, and zero times any of them is zero.
+        let product = |x: f64, y: f64| if x == 0.0 || y == 0.0 { 0.0 } else { x * y };
+        let (a, b) = (self, other);
+        Self::of(&[product(a.lo, b.lo), product(a.lo, b.hi), product(a.hi, b.lo), product(a.hi, b.hi)])
+    }
+
+    /// Returns the square, which is never negative.
+    pub(super) fn square(self) -> Self {
+        let size = self.abs();
+        if size.is_empty() { size } else { Self::of(&[size.lo * size.lo, size.hi * size.hi]) }
+    }
+
+    pub(super) fn reciprocal(self) -> Self {
+        if self.is_empty() {
+            return Self::EMPTY;
+        }
+        match (self.lo, self.hi) {
+            (0.0, 0.0) => Self::ALL,
+            (0.0, hi) => Self { lo: 1.0 / hi, hi: f64::INFINITY }.widened(),
+            (lo, 0.0) => Self { lo: f64::NEG_INFINITY, hi: 1.0 / lo }.widened(),
+            (lo, hi) if lo < 0.0 && hi > 0.0 => Self::ALL,
+            (lo, hi) => Self { lo: 1.0 / hi, hi: 1.0 / lo }.widened(),
+        }
+    }
+
+    pub(super) fn neg(self) -> Self {
+        Self { lo: -self.hi, hi: -self.lo }
+    }
+
+    pub(super) fn abs(self) -> Self {
+        if self.is_empty() || self.lo >= 0.0 {
+            self
+        } else if self.hi <= 0.0 {
+            self.neg()
+        } else {
+            Self { lo: 0.0, hi: self.hi.max(-self.lo) }
+        }
+    }
+
+    /// Applies a function that does not fall.
+    pub(super) fn rising(self, f: impl Fn(f64) -> f64) -> Self {
+        if self.is_empty() { self } else { Self { lo: f(self.lo), hi: f(self.hi) }.widened() }
+    }
+
+    /// Applies a function that does not rise.
+    pub(super) fn falling(self, f: impl Fn(f64) -> f64) -> Self {
+        if self.is_empty() { self } else { Self { lo: f(self.hi), hi: f(self.lo) }.widened() }
+    }
+
+    /// Returns the part between two numbers, where a function is defined.
+    pub(super) fn within(self, lo: f64, hi: f64) -> Self {
+        if self.is_empty() || self.hi < lo || self.lo > hi {
+            return Self::EMPTY;
+        }
+        Self { lo: self.lo.max(lo), hi: self.hi.min(hi) }
+    }
+
+    /// Returns the sine of `self + shift`.
+    pub(super) fn sin(self, shift: f64) -> Self {
+        if self.is_empty() {
+            return self;
+        }
+        use std::f64::consts::{FRAC_PI_2, TAU};
+        let (lo, hi) = (self.lo + shift, self.hi + shift);
+        if !(hi - lo < TAU) || lo.abs().max(hi.abs()) > 1e6 {
+            return Self::new(-1.0, 1.0);
+        }
+        // Whether a top (at pi/2) or a bottom (at -pi/2) lies inside, with room for rounding.
+        let holds = |at: f64| {
+            let room = 1e-9;
+            ((hi - at) / TAU + room).floor() >= ((lo - at) / TAU - room).ceil()
+        };
+        let (a, b) = (libm::sin(lo), libm::sin(hi));
+        let top = if holds(FRAC_PI_2) { 1.0 } else { a.max(b) + 1e-12 };
+        let bottom = if holds(-FRAC_PI_2) { -1.0 } else { a.min(b) - 1e-12 };
+        Self { lo: bottom, hi: top }
+    }
+
+    pub(super) fn tan(self) -> Self {
+        use std::f64::consts::{FRAC_PI_2, PI};
+        if self.is_empty() {
+            return self;
+        }
+        let branch = |x: f64| ((x + FRAC_PI_2) / PI).floor();
+        let inside = branch(self.lo) == branch(self.hi) && self.lo.abs().max(self.hi.abs()) < 1e6;
+        if inside { self.rising(libm::tan) } else { Self::ALL }
+    }
+
+    /// Returns `self` to a constant power.
+    pub(super) fn power(self, p: f64) -> Self {
+        if self.is_empty() {
+            return self;
+        }
+        if p == 0.0 {
+            return Self::new(1.0, 1.0);
+        }
+        if p < 0.0 {
+            return self.power(-p).reciprocal();
+        }
+        let raise = |x: f64| fixed::power(x, p);
+        if p.fract() != 0.0 {
+            self.within(0.0, f64::INFINITY).rising(raise)
+        } else if p % 2.0 == 0.0 {
+            self.abs().rising(raise)
+        } else {
+            self.rising(raise)
+        }
+    }
+
+    /// Returns `self` to the power `other`, where `self` is not negative: the extremes are at corners, because
+    /// a power is monotonic in either argument.
+    pub(super) fn pow(self, other: Self) -> Self {
+        if other.lo == other.hi {
+            return self.power(other.lo);
+        }
+        let base = self.within(0.0, f64::INFINITY);
+        if base.is_empty() || other.is_empty() {
+            return Self::EMPTY;
+        }
+        if self.lo < 0.0 {
+            return Self::ALL;
+        }
+        let corner = |x: f64, p: f64| fixed::power(x, p);
+        let corners = [
+            corner(base.lo, other.lo),
+            corner(base.lo, other.hi),
+            corner(base.hi, other.lo),
+            corner(base.hi, other.hi),
+        ];
+        if corners.iter().any(|x| x.is_nan()) { Self::ALL } else { Self::of(&corners) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every function at points of many intervals lies within the bounds.
+    #[test]
+    fn bounds_hold() {
+        type Case = (&'static str, fn(Interval) -> Interval, fn(f64) -> f64);
+        let cases: [Case; 14] = [
+            ("square", |x| x.square(), |x| x * x),
+            ("abs", |x| x.abs(), f64::abs),
+            ("reciprocal", |x| x.reciprocal(), |x| 1.0 / x),
+            ("exp", |x| x.rising(fixed::exp), fixed::exp),
+            ("ln", |x| x.within(0.0, f64::INFINITY).rising(fixed::ln), fixed::ln),
+            ("sin", |x| x.sin(0.0), libm::sin),
+            ("cos", |x| x.sin(std::f64::consts::FRAC_PI_2), libm::cos),
+            ("tan", |x| x.tan(), libm::tan),
+            ("x^3", |x| x.power(3.0), |x| fixed::power(x, 3.0)),
+            ("x^4", |x| x.power(4.0), |x| fixed::power(x, 4.0)),
+            ("x^0.5", |x| x.power(0.5), |x| fixed::power(x, 0.5)),
+            ("x^-2", |x| x.power(-2.0), |x| fixed::power(x, -2.0)),
+            ("x^x", |x| x.pow(x), |x| fixed::power(x, x)),
+            ("x x", |x| x.mul(x), |x| x * x),
+        ];
+        for (name, bounds, at) in cases {
+            for i in -40..40 {
+                for length in [0.0, 0.03, 0.7, 5.0] {
+                    let lo = 0.17 * f64::from(i);
+                    let all = bounds(Interval::new(lo, lo + length));
+                    for k in 0..=20 {
+                        let y = at(lo + length * f64::from(k) / 20.0);
+                        assert!(
+                            y.is_nan() || (all.lo <= y && y <= all.hi),
+                            "{name} {lo} {length}: {y} {all:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}

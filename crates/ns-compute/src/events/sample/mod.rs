@@ -1,0 +1,234 @@
+//! Draws the events of toys, exactly distributed as the density of their channel.
+//!
+//! Events are drawn by rejection below a [`hat`], which interval arithmetic proves to be above the density. This
+//! holds for every density that has a formula; about one event in a hundred needs it evaluated. Densities
+//! are evaluated by operations that give the same bits on every CPU ([`fixed`]).
+//!
+//! With one observable, the density of the whole channel has one hat. With several, each term of the density
+//! and each fit range has a hat per group of observables that belong together, and an attempt draws the term
+//! and range too. If a term is negative, all observables have one hat together.
+
+mod bins;
+mod draw;
+mod fixed;
+mod formula;
+mod hat;
+mod interval;
+
+use std::sync::Arc;
+
+use ns_core::random::Poisson;
+use ns_core::{EventSource, EventTable, SessionError};
+
+use self::bins::BinSampler;
+use self::draw::{Group, Number, Part, Sampler};
+use self::formula::Formula;
+use self::hat::{Hat, NEGATIVE, VANISHES};
+use super::channel::ChannelPlan;
+use super::expand::connected;
+use super::term::{EventPlan, EventScratch, expected_number, prepare_channels};
+use crate::simd::Level;
+
+/// Largest expected number of events of a channel.
+const MOST_EVENTS: f64 = 1e8;
+
+/// Problem of a channel that expects more events.
+const TOO_MANY: &str = "expects a number of events that is negative, not finite or above 1e8";
+
+/// Returns the distributions from which the events of toys at `theta` are drawn, one per channel. Channels
+/// that are not extended have as many events as there are in `tables`.
+///
+/// # Errors
+/// If a density has no bound, is negative or zero everywhere, or a number of events is not allowed.
+pub(crate) fn event_sources(
+    level: Level,
+    plan: &EventPlan,
+    theta: &[f64],
+    tables: &[Arc<EventTable>],
+    scratch: &mut EventScratch,
+) -> Result<Vec<EventSource>, SessionError> {
+    prepare_channels(level, plan, theta, scratch);
+    let channels = plan.channels.iter().zip(&scratch.channels).zip(tables).enumerate();
+    channels
+        .map(|(index, ((channel, memory), table))| {
+            let total = expected_number(channel, memory, table);
+            let values = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
+            source(level, channel, values, total)
+                .map_err(|problem| SessionError::CannotSample { channel: index, problem })
+        })
+        .collect()
+}
+
+/// Returns the widths of the auxiliary data of Gaussian penalties at `theta`, each with the index of its datum.
+pub(crate) fn auxiliary_widths(
+    level: Level,
+    plan: &EventPlan,
+    theta: &[f64],
+    scratch: &mut EventScratch,
+) -> Vec<(usize, f64)> {
+    plan.functions.evaluate(level, theta, &mut scratch.functions);
+    let gaussian = plan.expected.iter().filter_map(|(datum, _, width)| Some((*datum, width.as_ref()?)));
+    gaussian
+        .map(|(datum, width)| {
+            let mut memory = width.memory();
+            let functions = &mut scratch.functions;
+            let result = plan.functions.penalty(level, width, theta, &[], functions, &mut memory);
+            (datum, result[0])
+        })
+        .collect()
+}
+
+/// Returns the distribution of the events of one channel, given its values and amplitudes.
+fn source(
+    level: Level,
+    plan: &ChannelPlan,
+    values: (&[f64], &[f64]),
+    total: f64,
+) -> Result<EventSource, &'static str> {
+    if !(0.0..=MOST_EVENTS).contains(&total) {
+        return Err(TOO_MANY);
+    }
+    let number = match plan.extended {
+        true => Number::Poisson(Poisson::new(total).map_err(|_| TOO_MANY)?),
+        false => Number::Fixed(total.round() as usize),
+    };
+    if let Some(binning) = &plan.binning {
+        let whole = whole_formula(plan, values);
+        let sampler = BinSampler::new(&binning.edges, &plan.boxes, &whole, total, number)?;
+        return Ok(EventSource(Arc::new(sampler)));
+    }
+    let (groups, parts) = match total {
+        0.0 => (Vec::new(), Vec::new()),
+        _ => match (plan.observables > 1).then(|| factored(plan, values)).transpose()?.flatten() {
+            Some(found) => found,
+            None => joint(plan, values)?,
+        },
+    };
+    Ok(EventSource(Arc::new(Sampler::new(level, plan.observables, number, groups, parts))))
+}
+
+/// Returns the formula of a product of leaves.
+fn product(plan: &ChannelPlan, leaves: &[usize], locals: &[f64]) -> Formula {
+    let mut formula = Formula::default();
+    let slots = append(&mut formula, plan, leaves, locals);
+    formula.add_product(None, 1.0, &slots);
+    formula
+}
+
+/// Returns the formula of the density of a channel.
+fn whole_formula(plan: &ChannelPlan, (locals, amplitudes): (&[f64], &[f64])) -> Formula {
+    let mut formula = Formula::default();
+    let all: Vec<usize> = (0..plan.leaves.len()).collect();
+    let slots = append(&mut formula, plan, &all, locals);
+    let mut sum = None;
+    for (term, &amplitude) in plan.terms.iter().zip(amplitudes) {
+        let own: Vec<usize> = term.leaves.iter().map(|&leaf| slots[leaf]).collect();
+        sum = Some(formula.add_product(sum, amplitude, &own));
+    }
+    formula
+}
+
+/// Appends leaves to a formula, and returns their slots.
+fn append(formula: &mut Formula, plan: &ChannelPlan, leaves: &[usize], locals: &[f64]) -> Vec<usize> {
+    let slot = |&leaf: &usize| {
+        let leaf = &plan.leaves[leaf];
+        let variables: Vec<f64> = leaf.variables.iter().map(|&local| locals[local]).collect();
+        formula.append(leaf.program(), &variables)
+    };
+    leaves.iter().map(slot).collect()
+}
+
+/// What tells a group from others: its leaves, its observables, and the sides of its box.
+type Key = (Vec<usize>, Vec<usize>, Vec<(f64, f64)>);
+
+/// Groups of observables with their hats, and parts that multiply some of them.
+type Parts = (Vec<Group>, Vec<Part>);
+
+/// Returns one hat for all observables together.
+fn joint(plan: &ChannelPlan, values: (&[f64], &[f64])) -> Result<Parts, &'static str> {
+    let formula = whole_formula(plan, values);
+    let hat = Hat::new(&formula, &plan.boxes)?;
+    if hat.negative {
+        return Err(NEGATIVE);
+    }
+    let group = Group { observables: (0..plan.observables).collect(), formula, hat };
+    Ok((vec![group], vec![Part { groups: vec![0], weight: 1.0 }]))
+}
+
+/// Returns a part per term and fit range; `None` if a term or a factor is negative somewhere.
+fn factored(
+    plan: &ChannelPlan,
+    (locals, amplitudes): (&[f64], &[f64]),
+) -> Result<Option<Parts>, &'static str> {
+    let (mut groups, mut parts) = (Vec::new(), Vec::new());
+    let mut known: Vec<(Key, Option<usize>)> = Vec::new();
+    for (term, &amplitude) in plan.terms.iter().zip(amplitudes) {
+        if amplitude < 0.0 {
+            return Ok(None);
+        }
+        let sets = observables_of(plan, &term.leaves);
+        for region in &plan.boxes {
+            let (mut own, mut weight) = (Vec::new(), amplitude);
+            for (leaves, observables) in &sets {
+                let sides: Vec<(f64, f64)> = observables.iter().map(|&x| region[x]).collect();
+                let key = (leaves.clone(), observables.clone(), sides);
+                let found = known.iter().find(|(known, _)| *known == key);
+                let index = match found {
+                    Some((_, index)) => *index,
+                    None => {
+                        let mut formula = if leaves.is_empty() {
+                            Formula::number(1.0)
+                        } else {
+                            product(plan, leaves, locals)
+                        };
+                        formula.renumber(observables);
+                        let made = match Hat::new(&formula, std::slice::from_ref(&key.2)) {
+                            Ok(hat) if hat.negative => return Ok(None),
+                            Ok(hat) => {
+                                groups.push(Group { observables: observables.clone(), formula, hat });
+                                Some(groups.len() - 1)
+                            }
+                            // There are no events of this term in this range.
+                            Err(VANISHES) => None,
+                            Err(problem) => return Err(problem),
+                        };
+                        known.push((key, made));
+                        made
+                    }
+                };
+                match index {
+                    Some(index) => {
+                        weight *= groups[index].hat.area;
+                        own.push(index);
+                    }
+                    None => weight = 0.0,
+                }
+            }
+            if weight > 0.0 {
+                parts.push(Part { groups: own, weight });
+            }
+        }
+    }
+    if parts.is_empty() { Err(VANISHES) } else { Ok(Some((groups, parts))) }
+}
+
+/// Splits leaves into groups that share observables, and returns the observables of each. Observables of no
+/// leaf have groups of their own.
+fn observables_of(plan: &ChannelPlan, leaves: &[usize]) -> Vec<(Vec<usize>, Vec<usize>)> {
+    let of = |leaf: usize| plan.leaves[leaf].density.observables();
+    let mut sets: Vec<(Vec<usize>, Vec<usize>)> = connected(leaves, &of)
+        .into_iter()
+        .map(|group| {
+            let mut own: Vec<usize> = group.iter().flat_map(|&leaf| of(leaf)).collect();
+            own.sort_unstable();
+            own.dedup();
+            (group, own)
+        })
+        .collect();
+    for x in 0..plan.observables {
+        if !sets.iter().any(|(_, own)| own.contains(&x)) {
+            sets.push((Vec::new(), vec![x]));
+        }
+    }
+    sets
+}

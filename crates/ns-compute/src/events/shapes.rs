@@ -1,0 +1,138 @@
+//! The densities of single processes of event channels, for yields, pictures and sPlot weights.
+
+use ns_core::{EventChannel, EventModelError, EventTable, Model, SessionError, Value};
+
+use super::asimov::weighted_grid;
+use super::block::multiply_leaves;
+use super::channel::ChannelPlan;
+use super::channel_sum::{ChannelMemory, prepare_channel};
+use super::sources::{Functions, Local};
+use super::sums::{BLOCK, SumMemory};
+use crate::simd::Level;
+
+/// The processes of all event channels of a model, compiled one by one. Evaluations allocate memory: they are made
+/// for results, not in fits.
+#[derive(Debug, Clone)]
+pub struct EventShapes {
+    level: Level,
+    functions: Functions,
+    /// For each channel, a channel with each of its processes alone.
+    channels: Vec<Vec<ChannelPlan>>,
+}
+
+impl EventShapes {
+    /// Compiles the processes of a model.
+    ///
+    /// # Errors
+    /// If the model is inconsistent, or a density cannot be normalised.
+    pub fn new(model: &Model, level: Level) -> Result<Self, EventModelError> {
+        model.check_events()?;
+        let functions = Functions::new(&model.functions);
+        let dependencies = |value: Value| functions.dependencies(value);
+        let local = |value: Value, parameters: &[usize]| {
+            let own = functions.dependencies(value);
+            let positions = own.iter().filter_map(|p| parameters.iter().position(|q| q == p)).collect();
+            match value {
+                Value::Function(function) => Local { parameter: None, function, positions },
+                Value::Parameter(p) => Local { parameter: Some(p), function: 0, positions },
+                Value::Number(_) => Local { parameter: None, function: 0, positions },
+            }
+        };
+        let alone = |channel: &EventChannel| {
+            let processes = channel.processes.iter().map(|process| {
+                // Extended, so that the rate is at hand.
+                let one =
+                    EventChannel { extended: true, processes: vec![process.clone()], ..channel.clone() };
+                ChannelPlan::new(&one, &local, &dependencies)
+            });
+            processes.collect::<Result<Vec<_>, _>>()
+        };
+        let channels = model.event_channels.iter().map(alone).collect::<Result<_, _>>()?;
+        Ok(Self { level, functions, channels })
+    }
+
+    /// Returns the number of equal panels into which a grid divides each fit range of an observable.
+    #[must_use]
+    pub fn panels(observables: usize) -> usize {
+        super::asimov::panels(observables)
+    }
+
+    /// Returns the rate of each process of a channel: the expected number of events, or the fraction of events if
+    /// the channel is not extended. `parameters` are all parameters of the model.
+    #[must_use]
+    pub fn rates(&self, parameters: &[f64], channel: usize) -> Vec<f64> {
+        let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| rate(plan, &memory);
+        self.prepared(parameters, channel).into_iter().map(of).collect()
+    }
+
+    /// Returns, for each process of a channel, its rate times its density for each event. `columns` are those of the
+    /// channel's observables.
+    #[must_use]
+    pub fn densities(&self, parameters: &[f64], channel: usize, columns: &[&[f64]]) -> Vec<Vec<f64>> {
+        let n = columns.first().map_or(0, |column| column.len());
+        let prepared = self.prepared(parameters, channel);
+        let of = |(plan, own): (&ChannelPlan, ChannelMemory)| {
+            let mut memory = SumMemory::new(plan);
+            memory.prepare(self.level, plan, &own.locals);
+            let mut densities = Vec::with_capacity(n);
+            for start in (0..n).step_by(BLOCK) {
+                let here = BLOCK.min(n - start);
+                for (leaf, own) in plan.leaves.iter().zip(&mut memory.leaves) {
+                    leaf.run(self.level, columns, start, here, own);
+                }
+                multiply_leaves(plan, &mut memory);
+                densities.extend((0..here).map(|i| {
+                    let terms = memory.products.iter().zip(&own.amplitude_values);
+                    terms.map(|(product, a)| a * product[i]).sum::<f64>()
+                }));
+            }
+            densities
+        };
+        prepared.into_iter().map(of).collect()
+    }
+
+    /// Returns, for each process of a channel, a grid over the fit ranges whose weights add up to the rate of the
+    /// process. With one observable the grid has 200 equal panels in each range, with two 10 per observable, with
+    /// three 2, else 1: see [`EventShapes::panels`].
+    ///
+    /// # Errors
+    /// If a density is negative or not finite.
+    pub fn grids(&self, parameters: &[f64], channel: usize) -> Result<Vec<EventTable>, SessionError> {
+        let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| {
+            let total = rate(plan, &memory);
+            // A negative rate, as of a signal that is fitted below 0, has the shape of a positive one.
+            let sign = if total < 0.0 { -1.0 } else { 1.0 };
+            let amplitudes: Vec<f64> = memory.amplitude_values.iter().map(|a| sign * a).collect();
+            // A process without events has no amplitudes, and no shape.
+            if total == 0.0 {
+                return Ok(EventTable {
+                    columns: vec![std::sync::Arc::from([]); plan.observables],
+                    weights: Some(std::sync::Arc::from([])),
+                });
+            }
+            let mut grid = weighted_grid(self.level, plan, (&memory.locals, &amplitudes), sign * total)?;
+            if sign < 0.0 {
+                grid.weights = grid.weights.map(|weights| weights.iter().map(|w| -w).collect());
+            }
+            Ok(grid)
+        };
+        self.prepared(parameters, channel).into_iter().map(of).collect()
+    }
+
+    /// Returns the processes of a channel with their values, integrals and amplitudes.
+    fn prepared(&self, parameters: &[f64], channel: usize) -> Vec<(&ChannelPlan, ChannelMemory)> {
+        let mut functions = self.functions.memory();
+        self.functions.evaluate(self.level, parameters, &mut functions);
+        let plans = self.channels.get(channel).map(Vec::as_slice).unwrap_or_default();
+        let ready = |plan| {
+            let mut memory = ChannelMemory::new(plan);
+            prepare_channel(self.level, (&self.functions, &functions), plan, parameters, &mut memory);
+            (plan, memory)
+        };
+        plans.iter().map(ready).collect()
+    }
+}
+
+fn rate(plan: &ChannelPlan, memory: &ChannelMemory) -> f64 {
+    plan.rates.iter().fold(plan.constant_rate, |sum, &r| sum + memory.locals[r])
+}

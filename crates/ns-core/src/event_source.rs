@@ -1,0 +1,57 @@
+//! What the events of toys are drawn from.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::EventTable;
+use crate::random::Stream;
+
+/// Columns of events that are being drawn. Their memory is used again for the next toy.
+#[derive(Debug, Clone, Default)]
+pub struct EventColumns {
+    /// One column per observable.
+    pub columns: Vec<Vec<f64>>,
+    /// Weights of the rows; empty if each row is one event.
+    pub weights: Vec<f64>,
+}
+
+impl EventColumns {
+    /// Removes all rows, and sets the number of columns.
+    pub fn clear(&mut self, columns: usize) {
+        self.columns.resize_with(columns, Vec::new);
+        self.columns.iter_mut().for_each(Vec::clear);
+        self.weights.clear();
+    }
+
+    /// Returns the rows as a table.
+    #[must_use]
+    pub fn table(&self) -> EventTable {
+        let weights = (!self.weights.is_empty()).then(|| Arc::from(self.weights.as_slice()));
+        EventTable { columns: self.columns.iter().map(|c| Arc::from(c.as_slice())).collect(), weights }
+    }
+}
+
+/// The density of a channel is negative or not a number at a place where an event was to be drawn, so that
+/// the toy has no right data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotDrawn;
+
+/// The distribution of the events of one channel at one parameter point.
+pub trait DrawEvents: Debug + Send + Sync {
+    /// Draws the events of the toy of `stream` into `columns`. Uses slots of the stream from `slot` on, and
+    /// returns the first that is free. The same stream and slot give the same bits.
+    ///
+    /// # Errors
+    /// If the density is negative or not a number where an event is drawn.
+    fn draw(&self, stream: &Stream, slot: u32, columns: &mut EventColumns) -> Result<u32, NotDrawn>;
+}
+
+/// A shared distribution of the events of one channel. Two are equal if they are the same object.
+#[derive(Debug, Clone)]
+pub struct EventSource(pub Arc<dyn DrawEvents>);
+
+impl PartialEq for EventSource {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
+}

@@ -1,0 +1,37 @@
+//! Columns of events that were read from a file.
+
+use std::sync::Arc;
+
+/// Columns of events, one array per column (a structure of arrays), as a reader of Parquet files returns them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ParquetEventData {
+    /// Names of the columns, in the order in which they were asked for.
+    pub names: Vec<String>,
+    /// One array per name, all of the same length: one number per event that the selection keeps.
+    pub columns: Vec<Arc<[f64]>>,
+    /// Number of rows of the file, before the selection.
+    pub rows: u64,
+    /// Number of rows that were never decoded, because statistics of the file show that the selection drops
+    /// them.
+    pub skipped: u64,
+}
+
+impl ParquetEventData {
+    /// Returns the number of events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.len())
+    }
+
+    /// Returns whether there is no event.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the column of this name.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&Arc<[f64]>> {
+        self.names.iter().position(|known| known == name).and_then(|i| self.columns.get(i))
+    }
+}

@@ -1,0 +1,145 @@
+//! Computes the result of a run from the files of its shards.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::{Part, RunInfo};
+use crate::toys::store::{SavedRunError, StoreError, StoredRow, ToySet};
+use crate::toys::{
+    FitToyRow, FitToysResult, FitToysSummary, HypotestToysResult, RowSink, Shard, Summary, ToyOrigin, ToyRow,
+};
+
+/// Options of [`merge_toys`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MergeOptions {
+    /// Whether the result may lack toys of the run. They are then named in its warnings.
+    pub allow_incomplete: bool,
+    /// Whether the values expected under the background hypothesis are computed too. This keeps every toy in
+    /// memory. Ignored for toys of a study.
+    pub expected_set: bool,
+}
+
+/// The result of merged toys.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum MergedResult {
+    /// A test, from toys of [`crate::hypotest_toys`].
+    Test(Box<HypotestToysResult>),
+    /// A study of fits, from toys of [`crate::toys::fit_toys`].
+    Study(Box<FitToysResult>),
+}
+
+/// The result of merged toys and where they come from.
+#[derive(Debug, Clone)]
+pub struct MergedToys {
+    /// The result.
+    pub result: MergedResult,
+    /// What the numbers of the toys depend on. The shard is the whole run.
+    pub origin: ToyOrigin,
+    /// Whether the test has p-values, or at least one fit of the study ended well.
+    pub good: bool,
+}
+
+impl MergedToys {
+    /// Returns the warnings of the result.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        match &self.result {
+            MergedResult::Test(result) => &result.warnings,
+            MergedResult::Study(result) => &result.warnings,
+        }
+    }
+
+    /// Removes the warnings that contain a text, such as the path of a file that the reader of the result does not know.
+    pub fn remove_warnings(&mut self, with: &str) {
+        let warnings = match &mut self.result {
+            MergedResult::Test(result) => &mut result.warnings,
+            MergedResult::Study(result) => &mut result.warnings,
+        };
+        warnings.retain(|warning| !warning.contains(with));
+    }
+
+    /// Returns the tables and sentences that people read.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Part> {
+        let mut parts = match &self.result {
+            MergedResult::Test(result) => result.parts(),
+            MergedResult::Study(result) => result.parts(),
+        };
+        parts.push(Part::Text(format!("interpolation: {}", self.origin.interpolation)));
+        parts
+    }
+
+    /// Returns the information about the run of a merge that began at `started`.
+    #[must_use]
+    pub fn run_info(&self, started: Instant) -> RunInfo {
+        RunInfo {
+            interpolation: Some(self.origin.interpolation.clone()),
+            model_digest: Some(self.origin.model_digest.clone()),
+            ..RunInfo::without_session(started)
+        }
+    }
+}
+
+/// Computes the result of one run from the files of its shards, in any order. A file that its run has not finished is
+/// read from its pieces, in the folder of the same name with `.parts` at its end.
+///
+/// # Errors
+/// If a file cannot be read, is damaged, or belongs to another run than the first file; if two files contain the
+/// same toy; if toys are missing, unless the options allow it.
+pub fn merge_toys(files: &[PathBuf], options: MergeOptions) -> Result<MergedToys, SavedRunError> {
+    match ToySet::<ToyRow>::open(files) {
+        Ok(set) => {
+            let missing = complete(&set, options.allow_incomplete)?;
+            let mut header = set.header().clone();
+            header.origin.shard = Shard::WHOLE;
+            let mut summary = Summary::new(&header).expected_set(options.expected_set);
+            set.rows(|rows| summary.rows(rows).map_err(SavedRunError::from))?;
+            let mut result = summary.finish();
+            mark(&mut result.shard, &mut result.warnings, missing);
+            let good = header.converged && result.clsb.is_some() && result.clb.is_some();
+            Ok(MergedToys { result: MergedResult::Test(Box::new(result)), origin: header.origin, good })
+        }
+        Err(StoreError::OtherKind { found, .. }) if found == FitToyRow::KIND => {
+            let set = ToySet::<FitToyRow>::open(files)?;
+            let missing = complete(&set, options.allow_incomplete)?;
+            let mut header = set.header().clone();
+            header.origin.shard = Shard::WHOLE;
+            let mut summary = FitToysSummary::new(&header);
+            set.rows(|rows| summary.rows(rows).map_err(SavedRunError::from))?;
+            let mut result = summary.finish();
+            mark(&mut result.shard, &mut result.warnings, missing);
+            let good = result.n_failed < result.n_toys;
+            Ok(MergedToys { result: MergedResult::Study(Box::new(result)), origin: header.origin, good })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Adds the warnings `missing` about missing toys to a result. If there are any, the shard of the result
+/// becomes "incomplete".
+fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
+    if !missing.is_empty() {
+        "incomplete".clone_into(shard);
+    }
+    warnings.extend(missing);
+}
+
+/// Returns warnings about missing toys and unfinished runs; an empty list if no toy is missing.
+///
+/// # Errors
+/// If toys are missing and `allowed` is false.
+fn complete<R: StoredRow>(set: &ToySet<R>, allowed: bool) -> Result<Vec<String>, StoreError> {
+    let Some(missing) = set.missing() else { return Ok(Vec::new()) };
+    if !allowed {
+        return Err(StoreError::Incomplete { missing });
+    }
+    let mut warnings = vec![format!("toys are missing: {missing}; these are the numbers of the others")];
+    for path in set.interrupted() {
+        warnings.push(format!("the run of {} was not finished; continue it with --resume", path.display()));
+    }
+    Ok(warnings)
+}

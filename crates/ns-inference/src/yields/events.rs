@@ -1,0 +1,241 @@
+//! Yields of event channels: the events that each process is expected to have, in bins of each observable.
+//!
+//! The bins are those of a picture; sums over them are the rates of the processes. Uncertainties are made from shifts
+//! of single parameters, as those of binned channels.
+
+use std::sync::Arc;
+
+use ns_compute::{EventShapes, Level};
+use ns_core::{Data, EventChannel, EventTable, Model, SessionError, Value};
+
+use super::uncertainty::{Correlations, Spread};
+use super::{ChannelYields, SampleYields};
+use crate::InferenceError;
+
+/// Number of bins of a picture, about.
+const BINS: f64 = 40.0;
+
+/// What is shown of a channel: the bins of one observable.
+struct View<'a> {
+    channel: &'a EventChannel,
+    /// Index of the channel.
+    index: usize,
+    /// Index of the observable.
+    observable: usize,
+    edges: Vec<f64>,
+    /// Factor of the rates: 1, or the number of events if the channel is not extended.
+    scale: f64,
+}
+
+/// Computes the yields of all event channels at a point, one entry per observable.
+pub(super) fn event_channels(
+    model: &Model,
+    data: &Data,
+    point: &[f64],
+    spread: &Spread<'_>,
+) -> Result<Vec<ChannelYields>, InferenceError> {
+    if model.event_channels.is_empty() {
+        return Ok(Vec::new());
+    }
+    let shapes = EventShapes::new(model, Level::detect()).map_err(SessionError::from)?;
+    let given = &data.counts(model).events;
+    let tables = if given.is_empty() { &model.observed.events } else { given };
+    let mut views = Vec::new();
+    for ((index, channel), table) in model.event_channels.iter().enumerate().zip(tables) {
+        let scale = if channel.extended { 1.0 } else { table.sum_of_weights() };
+        for observable in 0..channel.observables.len() {
+            views.push(View { channel, index, observable, edges: edges(channel, observable), scale });
+        }
+    }
+    let middle = predicted(&shapes, &views, point)?;
+    let shifts = shifts(model, &shapes, &views, point, spread)?;
+    let sigma = |target: usize| -> Option<f64> {
+        let shifts = shifts.as_ref()?;
+        let mut variance = 0.0;
+        for (i, by_i) in shifts {
+            for (j, by_j) in shifts {
+                let own = |by: &[f64]| by.get(target).copied().unwrap_or(0.0);
+                let sigma = |p: usize| spread.sigma.get(p).copied().flatten().unwrap_or(0.0);
+                variance += spread.correlation((*i, sigma(*i)), (*j, sigma(*j))) * own(by_i) * own(by_j);
+            }
+        }
+        (variance.is_finite() && variance > -1e-12).then(|| variance.max(0.0).sqrt())
+    };
+    let mut next = 0;
+    let mut all = Vec::with_capacity(views.len());
+    for (view, processes) in views.iter().zip(&middle) {
+        let bins = view.edges.len().saturating_sub(1);
+        // Targets are numbered as `flat` orders them: the bins and the sum of each process, then those of all.
+        let mut targets = |n: usize| -> Vec<Option<f64>> {
+            next += n;
+            (next - n..next).map(sigma).collect()
+        };
+        let mut samples = Vec::new();
+        for (process, counts) in view.channel.processes.iter().zip(processes) {
+            let uncertainty = targets(bins);
+            samples.push(SampleYields {
+                name: process.name.clone(),
+                signal: model.poi.is_some_and(|poi| depends(model, process.rate, poi)),
+                counts: counts.clone(),
+                uncertainty,
+                sum: counts.iter().sum(),
+                sum_uncertainty: targets(1).pop().flatten(),
+            });
+        }
+        let total = summed(processes, bins);
+        let uncertainty = targets(bins);
+        let observed = tables.get(view.index).map(|table| counted(view, table)).unwrap_or_default();
+        let axis = view.channel.observables.get(view.observable).map(|axis| axis.name.clone());
+        let name = match (view.channel.observables.len(), &axis) {
+            (0 | 1, _) | (_, None) => view.channel.name.clone(),
+            (_, Some(axis)) => format!("{}, {axis}", view.channel.name),
+        };
+        all.push(ChannelYields {
+            name,
+            observable: axis,
+            bin_edges: view.edges.clone(),
+            samples,
+            uncertainty,
+            sum: total.iter().sum(),
+            sum_uncertainty: targets(1).pop().flatten(),
+            data_sum: observed.iter().sum(),
+            data: observed,
+            total,
+        });
+    }
+    Ok(all)
+}
+
+/// Returns, for each view, the expected events of each process in each bin.
+fn predicted(
+    shapes: &EventShapes,
+    views: &[View<'_>],
+    point: &[f64],
+) -> Result<Vec<Vec<Vec<f64>>>, InferenceError> {
+    let mut all = Vec::with_capacity(views.len());
+    let mut grids: (usize, Vec<EventTable>) = (usize::MAX, Vec::new());
+    for view in views {
+        if grids.0 != view.index {
+            grids = (view.index, shapes.grids(point, view.index)?);
+        }
+        let of = |grid: &EventTable| {
+            let counts = counted(view, grid);
+            counts.into_iter().map(|count| view.scale * count).collect::<Vec<f64>>()
+        };
+        all.push(grids.1.iter().map(of).collect());
+    }
+    Ok(all)
+}
+
+/// The index of a parameter, and by how much one of its uncertainties shifts each target.
+type Shift = (usize, Vec<f64>);
+
+/// Returns the shifts by all parameters that have an uncertainty; `None` if correlations are not known.
+fn shifts(
+    model: &Model,
+    shapes: &EventShapes,
+    views: &[View<'_>],
+    point: &[f64],
+    spread: &Spread<'_>,
+) -> Result<Option<Vec<Shift>>, InferenceError> {
+    if matches!(spread.correlations, Correlations::Curvature(..)) {
+        return Ok(None);
+    }
+    let mut shifts = Vec::new();
+    for (i, (parameter, sigma)) in model.parameters.iter().zip(&spread.sigma).enumerate() {
+        let (Some(sigma), Some(&x)) = (*sigma, point.get(i)) else { continue };
+        // Nothing is evaluated beyond a bound; the shift within the bounds is extrapolated.
+        let (down, up) = ((x - sigma).max(parameter.bounds.0), (x + sigma).min(parameter.bounds.1));
+        if !(up > down) {
+            continue;
+        }
+        let at = |value: f64| {
+            let mut point = point.to_vec();
+            if let Some(x) = point.get_mut(i) {
+                *x = value;
+            }
+            predicted(shapes, views, &point).map(|all| flat(views, &all))
+        };
+        let scale = sigma / (up - down);
+        let (high, low) = (at(up)?, at(down)?);
+        shifts.push((i, high.iter().zip(&low).map(|(a, b)| scale * (a - b)).collect()));
+    }
+    Ok(Some(shifts))
+}
+
+/// Returns all targets in one list: for each view the bins and the sum of each process, then those of all processes.
+fn flat(views: &[View<'_>], all: &[Vec<Vec<f64>>]) -> Vec<f64> {
+    let mut targets = Vec::new();
+    for (view, processes) in views.iter().zip(all) {
+        let total = summed(processes, view.edges.len().saturating_sub(1));
+        for counts in processes.iter().chain([&total]) {
+            targets.extend_from_slice(counts);
+            targets.push(counts.iter().sum());
+        }
+    }
+    targets
+}
+
+fn summed(processes: &[Vec<f64>], bins: usize) -> Vec<f64> {
+    let mut total = vec![0.0; bins];
+    for counts in processes {
+        total.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+    total
+}
+
+/// Counts the weighted events of a table in the bins of a view.
+fn counted(view: &View<'_>, table: &EventTable) -> Vec<f64> {
+    let mut counts = vec![0.0; view.edges.len().saturating_sub(1)];
+    let empty: Arc<[f64]> = Arc::from([]);
+    let column = table.columns.get(view.observable).unwrap_or(&empty);
+    for (event, x) in column.iter().enumerate() {
+        let weight = table.weights.as_ref().and_then(|w| w.get(event)).copied().unwrap_or(1.0);
+        // The upper end of the last bin belongs to it.
+        let bin = view.edges.partition_point(|edge| edge <= x).clamp(1, counts.len().max(1)) - 1;
+        if let Some(count) = counts.get_mut(bin) {
+            *count += weight;
+        }
+    }
+    counts
+}
+
+/// Returns the edges of the bins of an observable: those of its data if these are binned; otherwise about forty over
+/// the fit ranges, which the panels of a grid fill exactly.
+fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
+    if let Some(edges) = channel.binning.as_ref().and_then(|binning| binning.edges.get(observable)) {
+        return edges.clone();
+    }
+    let mut ranges: Vec<(f64, f64)> =
+        channel.boxes().iter().filter_map(|region| region.get(observable).copied()).collect();
+    ranges.sort_by(|a, b| a.0.total_cmp(&b.0));
+    ranges.dedup();
+    let panels = EventShapes::panels(channel.observables.len());
+    let total: f64 = ranges.iter().map(|(low, high)| high - low).sum();
+    let mut edges: Vec<f64> = Vec::new();
+    for (low, high) in ranges {
+        let wish = BINS * (high - low) / total;
+        let divides = |n: &usize| panels.is_multiple_of(*n);
+        let nearest = |a: &usize, b: &usize| (*a as f64 - wish).abs().total_cmp(&(*b as f64 - wish).abs());
+        let bins = (1..=panels).filter(divides).min_by(nearest).unwrap_or(1);
+        if edges.last() != Some(&low) {
+            edges.push(low);
+        }
+        edges.extend((1..bins).map(|i| low + (high - low) * i as f64 / bins as f64));
+        edges.push(high);
+    }
+    edges
+}
+
+/// Returns whether a value depends on a parameter.
+fn depends(model: &Model, value: Value, parameter: usize) -> bool {
+    match value {
+        Value::Number(_) => false,
+        Value::Parameter(p) => p == parameter,
+        // Functions use earlier ones alone.
+        Value::Function(f) => model
+            .functions
+            .get(f)
+            .is_some_and(|function| function.form.values().into_iter().any(|v| depends(model, v, parameter))),
+    }
+}

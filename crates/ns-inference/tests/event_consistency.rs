@@ -1,0 +1,144 @@
+//! Analyses of random models with events agree with each other and with single fits, as those of binned models
+//! do (`consistency`). `NEXTSTAT_EVENT_MODELS=600` checks more models than the default.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+mod property;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ns_core::{Control, Execution, Model, Session};
+use ns_inference::toys::{FitToysOptions, fit_toys};
+use ns_inference::{
+    FitOptions, HypotestOptions, LimitOptions, ScanAxis, ScanOptions, fit, hypotest, open_session, scan,
+    significance, upper_limit,
+};
+use property::checks::{Depth, check_model};
+use property::events::draw;
+
+/// Number of models that every run of the test checks.
+const MODELS: u64 = 10;
+
+/// Returns the number of models to check.
+fn models() -> u64 {
+    std::env::var("NEXTSTAT_EVENT_MODELS").ok().and_then(|n| n.parse().ok()).unwrap_or(MODELS)
+}
+
+/// Calls `each` for all models, on all CPUs, and fails with the lines that it returns.
+fn for_all(each: &(dyn Fn(u64) -> Vec<String> + Sync)) {
+    let (next, found, count) = (AtomicU64::new(0), Mutex::new(Vec::new()), models());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= count {
+                        return;
+                    }
+                    found.lock().unwrap().extend(each(index).into_iter().map(|line| (index, line)));
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().unwrap();
+    found.sort_by_key(|f| f.0);
+    let lines: Vec<String> = found.iter().map(|(index, line)| format!("model {index}: {line}")).collect();
+    assert!(lines.is_empty(), "{} violations:\n{}", lines.len(), lines.join("\n"));
+}
+
+/// `-ln L` of the fit with the parameter of interest at `mu`, or free.
+fn lowest(model: &Model, session: &dyn Session, mu: Option<f64>) -> Result<f64, String> {
+    let options =
+        mu.into_iter().fold(FitOptions::default().uncertainties(false), |options, mu| options.fix("mu", mu));
+    let result = fit(model, session, &options, Control::default()).map_err(|error| error.to_string())?;
+    if result.converged { Ok(result.nll) } else { Err(format!("mu {mu:?}: {}", result.termination_reason)) }
+}
+
+/// Checks the analyses of a model against single fits; returns what does not agree.
+fn compare(index: u64, model: &Model, session: &dyn Session) -> Result<Vec<String>, String> {
+    let said = |error: ns_inference::InferenceError| error.to_string();
+    let mut found = Vec::new();
+    let mut agree = |what: &str, one: f64, other: f64, tolerance: f64| {
+        if !((one - other).abs() <= tolerance) {
+            found.push(format!("{what}: {one} and {other}"));
+        }
+    };
+    let silent = Control::default();
+    let best = fit(model, session, &FitOptions::default().minos("mu"), silent).map_err(said)?;
+    let free = lowest(model, session, None)?;
+    agree("two fits", best.nll, free, 1e-7);
+    for interval in &best.minos {
+        for end in [interval.lower_crossing, interval.upper_crossing].into_iter().flatten() {
+            agree("MINOS", lowest(model, session, Some(end))? - free, 0.5, 1e-5);
+        }
+    }
+    let discovery = significance(model, session, &FitOptions::default(), silent).map_err(said)?;
+    let rise = 2.0 * (lowest(model, session, Some(0.0))? - free);
+    agree("q0", discovery.q0, rise.max(0.0), 1e-5);
+    let sigma = best.uncertainties[0].unwrap_or(0.5);
+    for mu in [1.0, (best.bestfit[0] + sigma).min(9.0)] {
+        let test = hypotest(model, session, mu, &HypotestOptions::default(), silent).map_err(said)?;
+        agree("the free fit of a test", 0.5 * test.twice_nll_free, free, 1e-7);
+        let rise = 2.0 * (lowest(model, session, Some(mu))? - free);
+        agree("q of a test", test.q_obs, if best.bestfit[0] > mu { 0.0 } else { rise }, 1e-5);
+    }
+    let options = ScanOptions::new(ScanAxis::default().range(0.1, 3.0).points(3));
+    let scanned = scan(model, session, &options, silent).map_err(said)?;
+    for (mu, rise) in scanned.mu_values.iter().zip(&scanned.twice_delta_nll) {
+        let other = 2.0 * (lowest(model, session, Some(*mu))? - free);
+        if !rise.is_some_and(|rise| (rise - other).abs() < 1e-5) {
+            found.push(format!("scan at {mu}: {rise:?} and {other}"));
+        }
+    }
+    // A limit takes hundreds of fits of Asimov data, which have 44 100 nodes for two observables.
+    if !index.is_multiple_of(4) || model.event_channels.iter().any(|channel| channel.observables.len() > 1) {
+        return Ok(found);
+    }
+    let limit = upper_limit(model, session, &LimitOptions::default(), silent).map_err(said)?;
+    // The observed limit and the median one.
+    let limits = [(0, limit.observed), (3, limit.expected.get(2).copied().flatten())];
+    for (i, mu) in limits {
+        let Some(mu) = mu else {
+            found.push(format!("no limit: {:?}", limit.warnings));
+            break;
+        };
+        let test = hypotest(model, session, mu, &HypotestOptions::default(), silent).map_err(said)?;
+        let cls = if i == 0 { test.cls } else { test.expected_set.cls[i - 1] };
+        if !(cls.unwrap_or(f64::NAN) - 0.05).abs().le(&1e-6) {
+            found.push(format!("CLs at limit {i} {mu}: {cls:?}"));
+        }
+    }
+    Ok(found)
+}
+
+/// With `NEXTSTAT_EVENT_DEEP` every analysis is compared with thorough searches too, which takes seconds per
+/// model.
+#[test]
+fn analyses_of_random_models_with_events_are_consistent() {
+    let deep = std::env::var_os("NEXTSTAT_EVENT_DEEP").is_some();
+    for_all(&|index| {
+        let model = draw(index);
+        if deep {
+            let report = check_model(index, &model, Depth::Part);
+            let all = report.violations.iter().chain(&report.refused);
+            return all.map(|f| format!("{}: {}", f.property, f.numbers)).collect();
+        }
+        let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+        compare(index, &model, session.as_ref()).unwrap_or_else(|error| vec![error])
+    });
+}
+
+/// Every model has toys, whose fits converge.
+#[test]
+fn toys_of_random_models_with_events_are_fitted() {
+    for_all(&|index| {
+        let model = draw(index);
+        let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+        let options = FitToysOptions::default().n_toys(10);
+        match fit_toys(&model, session.as_ref(), &options, Control::default()) {
+            Ok(result) if result.n_nonconverged + result.n_error == 0 => Vec::new(),
+            Ok(result) => vec![format!("{} not converged, {} failed", result.n_nonconverged, result.n_error)],
+            Err(error) => vec![error.to_string()],
+        }
+    });
+}

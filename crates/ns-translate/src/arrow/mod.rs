@@ -1,0 +1,3 @@
+//! Tables of events in the columnar formats of Apache Arrow's family.
+
+pub mod parquet;

@@ -1,0 +1,116 @@
+//! Errors of reading events from Parquet files.
+
+use std::path::PathBuf;
+
+use ns_core::plain;
+use thiserror::Error;
+
+use crate::pyhf::names::{list, nearest, quoted};
+
+/// Why events cannot be read from a Parquet file.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ParquetReadError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
+    /// The file is no Parquet file, or is damaged.
+    #[error("{} cannot be read as a Parquet file: {}. Check that it is complete, and write it again.", path.display(), plain(reason))]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A column does not exist.
+    #[error("{} has no column {}.{} {}", path.display(), quoted(column), meant(column, available), list("Its columns are", available))]
+    NoSuchColumn {
+        /// The file.
+        path: PathBuf,
+        /// Name asked for.
+        column: String,
+        /// Names of the columns of the file.
+        available: Vec<String>,
+    },
+    /// A column has a list, a structure or a map per row.
+    #[error(
+        "column {} of {} is nested: it has {what} per row, not a number. Write a column with one number per event, \
+         for example of the leading object.",
+        quoted(column), path.display()
+    )]
+    Nested {
+        /// The file.
+        path: PathBuf,
+        /// Name of the column.
+        column: String,
+        /// What a row has.
+        what: &'static str,
+    },
+    /// A column has no numbers.
+    #[error(
+        "column {} of {} has {found}, not numbers. Write it as float, double, integer or boolean numbers, or leave \
+         it out.",
+        quoted(column), path.display()
+    )]
+    NotNumbers {
+        /// The file.
+        path: PathBuf,
+        /// Name of the column.
+        column: String,
+        /// What the column has.
+        found: String,
+    },
+    /// A compression is not built in.
+    #[error(
+        "column {} of {} is compressed with {compression}, which is not supported. Write the file again with \
+         another compression, for example pyarrow.parquet.write_table(table, path, compression='zstd').",
+        quoted(column), path.display()
+    )]
+    Compression {
+        /// The file.
+        path: PathBuf,
+        /// Name of the column.
+        column: String,
+        /// The compression.
+        compression: &'static str,
+    },
+    /// A row has no number.
+    #[error(
+        "column {} of {} has no number (null) in row {row}. Drop such rows with a condition on the column, or fill \
+         them when the file is written.",
+        quoted(column), path.display()
+    )]
+    Null {
+        /// The file.
+        path: PathBuf,
+        /// Name of the column.
+        column: String,
+        /// The first such row, counted from 0.
+        row: u64,
+    },
+    /// An integer has more digits than a 64-bit floating-point number can hold.
+    #[error(
+        "column {} of {} has an integer above 2^53 in row {row}, which a 64-bit floating-point number cannot hold. \
+         Is it a label rather than an observable? Leave the column out.",
+        quoted(column), path.display()
+    )]
+    Inexact {
+        /// The file.
+        path: PathBuf,
+        /// Name of the column.
+        column: String,
+        /// The first such row, counted from 0.
+        row: u64,
+    },
+}
+
+/// Asks whether the nearest available name was meant; empty if none is near.
+fn meant(name: &str, available: &[String]) -> String {
+    let near = nearest(name, available.iter().map(String::as_str));
+    near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))
+}

@@ -1,0 +1,421 @@
+//! Writes an HS3 file again in the words of the text 0.2.9 and, where it has none, of its next version.
+//!
+//! What is read from the result is what was read from the file, so that models have the same digests. Words of
+//! ROOT alone are replaced, and events of other files are written into the result. Parts of types that are not
+//! known stay as they are written.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value, json};
+
+use super::document::{
+    Arg, Argument, Axis, Data, Distribution, Document, Function, Likelihood, Named, PointValue,
+};
+use super::model::{Hs3, entries};
+use super::restate_histfactory::histfactory;
+
+impl Hs3 {
+    /// Returns the file in the words of the standard, with all its analyses.
+    ///
+    /// # Errors
+    /// If the text cannot be written.
+    pub fn restated(&self) -> Result<Value, serde_json::Error> {
+        let tree: Value = serde_json::from_slice(self.text())?;
+        let document = self.document();
+        let words = Words::of(document);
+        let part = |name: &str, path: &str, value: Option<Value>| match value {
+            Some(Value::Object(mut map)) => {
+                map.insert("name".to_owned(), json!(name));
+                Value::Object(map)
+            }
+            // A type that is not known: as it is written.
+            _ => tree.pointer(path).cloned().unwrap_or_default(),
+        };
+        let distributions =
+            document.distributions.iter().map(|d| part(&d.name, &d.path, words.distribution(&d.content)));
+        let functions = document.functions.iter().map(|f| part(&f.name, &f.path, words.function(&f.content)));
+        let data = document.data.iter().map(|d| part(&d.name, &d.path, data(&d.content)));
+        let likelihoods: Vec<Value> =
+            document.likelihoods.iter().map(|l| part(&l.name, &l.path, Some(words.likelihood(l)))).collect();
+        let mut result = Map::new();
+        let packages = json!([{"name": "NextStat", "version": env!("CARGO_PKG_VERSION")}]);
+        result.insert("metadata".to_owned(), json!({"hs3_version": "0.2.9", "packages": packages}));
+        let mut section = |key: &str, parts: Vec<Value>| {
+            if !parts.is_empty() {
+                result.insert(key.to_owned(), Value::Array(parts));
+            }
+        };
+        section("distributions", distributions.collect());
+        section("functions", functions.collect());
+        section("data", data.collect());
+        section("likelihoods", likelihoods);
+        section("domains", words.domains());
+        section("parameter_points", words.points());
+        section("analyses", analyses(document));
+        // A parameter without a value can be marked as constant in ROOT's way alone.
+        let valued = |name: &String| words.names.contains(name.as_str());
+        let marks: Map<String, Value> = document
+            .constants
+            .iter()
+            .filter(|name| !valued(name))
+            .map(|name| (name.clone(), json!({"tags": ["Constant"]})))
+            .collect();
+        if !marks.is_empty() {
+            result.insert("misc".to_owned(), json!({"ROOT_internal": {"attributes": marks}}));
+        }
+        Ok(Value::Object(result))
+    }
+}
+
+/// Returns the analyses.
+fn analyses(document: &Document) -> Vec<Value> {
+    let written = document.analyses.iter().map(|analysis| {
+        let content = &analysis.content;
+        let names = |names: &[super::document::Placed<String>]| {
+            names.iter().map(|name| name.value.clone()).collect::<Vec<_>>()
+        };
+        let mut map = object(json!({
+            "name": analysis.name,
+            "likelihood": content.likelihood.value,
+            "parameters_of_interest": names(&content.interest),
+        }));
+        match names(&content.domains).as_slice() {
+            [] => {}
+            [only] => drop(map.insert("domain".to_owned(), json!(only))),
+            several => drop(map.insert("domains".to_owned(), json!(several))),
+        }
+        if let Some(init) = &content.init {
+            map.insert("init".to_owned(), json!(init.value));
+        }
+        if !content.auxiliary.is_empty() {
+            map.insert("aux_likelihood_terms".to_owned(), json!(names(&content.auxiliary)));
+        }
+        Value::Object(map)
+    });
+    written.collect()
+}
+
+/// Returns the map of an object.
+pub(super) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// Returns an axis; `binned` says whether its bins belong to it.
+pub(super) fn axis(axis: &Axis, binned: bool) -> Value {
+    let mut map = object(json!({"name": axis.name}));
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            map.insert(key.to_owned(), value);
+        }
+    };
+    let ends = axis.edges.as_ref().filter(|_| !binned);
+    let end = |edge: Option<&f64>, other: Option<f64>| edge.copied().or(other).map(|x| json!(x));
+    set("min", end(ends.and_then(|edges| edges.first()), axis.min));
+    set("max", end(ends.and_then(|edges| edges.last()), axis.max));
+    if binned {
+        set("nbins", axis.bins.map(|n| json!(n)));
+        set("edges", axis.edges.as_ref().map(|edges| json!(edges)));
+    }
+    Value::Object(map)
+}
+
+fn data(data: &Data) -> Option<Value> {
+    let axes = |axes: &[Axis], binned: bool| axes.iter().map(|a| axis(a, binned)).collect::<Vec<_>>();
+    Some(match data {
+        Data::Unbinned { axes: all, columns, weights, .. } => {
+            let mut map =
+                object(json!({"type": "unbinned", "axes": axes(all, false), "entries": entries(columns)}));
+            if let Some(weights) = weights {
+                map.insert("weights".to_owned(), json!(weights[..]));
+            }
+            Value::Object(map)
+        }
+        Data::Binned { axes: all, contents } => {
+            json!({"type": "binned", "axes": axes(all, true), "contents": contents})
+        }
+        Data::Point { axes: all, value } if all.is_empty() => json!({"type": "point", "value": value}),
+        Data::Point { axes: all, value } => {
+            json!({"type": "point", "axes": axes(all, true), "value": value})
+        }
+        Data::Unsupported { .. } => return None,
+    })
+}
+
+/// Lower and upper end of the range of a parameter; `None` where it is open.
+type Range = (Option<f64>, Option<f64>);
+
+/// What decides how names and ranges are written.
+struct Words<'a> {
+    document: &'a Document,
+    /// Names of objects, of axes, and of parameters with a value.
+    names: HashSet<&'a str>,
+    /// Ranges that stand with the values of parameters, and move to the default domain.
+    moved: BTreeMap<&'a str, Range>,
+}
+
+impl<'a> Words<'a> {
+    fn of(document: &'a Document) -> Self {
+        let values = || document.points.iter().flat_map(|point| &point.content);
+        let mut names: HashSet<&str> = document.distributions.iter().map(|d| d.name.as_str()).collect();
+        names.extend(document.functions.iter().map(|f| f.name.as_str()));
+        names.extend(values().map(|value| value.name.as_str()));
+        let axes = document.data.iter().flat_map(|data| match &data.content {
+            Data::Unbinned { axes, .. } | Data::Binned { axes, .. } | Data::Point { axes, .. } => {
+                axes.as_slice()
+            }
+            Data::Unsupported { .. } => &[],
+        });
+        names.extend(axes.map(|axis| axis.name.as_str()));
+        let in_domain: HashSet<&str> = document
+            .domains
+            .iter()
+            .flat_map(|domain| &domain.content)
+            .map(|axis| axis.name.as_str())
+            .collect();
+        let mut ranges: BTreeMap<&str, Vec<Range>> = BTreeMap::new();
+        for value in values().filter(|value| !in_domain.contains(value.name.as_str())) {
+            ranges.entry(&value.name).or_default().push((value.min, value.max));
+        }
+        let one = |(name, ranges): (&'a str, Vec<Range>)| {
+            let first = *ranges.first()?;
+            (first != (None, None) && ranges.iter().all(|range| *range == first)).then_some((name, first))
+        };
+        Self { document, names, moved: ranges.into_iter().filter_map(one).collect() }
+    }
+
+    /// Returns an argument. ROOT writes some numbers as text.
+    fn arg(&self, argument: &Arg) -> Value {
+        match &argument.value {
+            Argument::Number(number) => json!(number),
+            Argument::Name(name) => match name.parse::<f64>() {
+                Ok(number) if number.is_finite() && !self.names.contains(name.as_str()) => json!(number),
+                _ => json!(name),
+            },
+            Argument::Broken => Value::Null,
+        }
+    }
+
+    fn args(&self, arguments: &[Arg]) -> Vec<Value> {
+        arguments.iter().map(|argument| self.arg(argument)).collect()
+    }
+
+    fn distribution(&self, distribution: &Distribution) -> Option<Value> {
+        use Distribution as D;
+        let a = |argument: &Arg| self.arg(argument);
+        Some(match distribution {
+            D::Gaussian { x, mean, sigma } => {
+                json!({"type": "gaussian_dist", "x": a(x), "mean": a(mean), "sigma": a(sigma)})
+            }
+            D::BifurcatedGaussian { x, mean, left, right } => json!({
+                "type": "bifurkated_gaussian_dist", "x": a(x), "mean": a(mean), "sigmaL": a(left), "sigmaR": a(right),
+            }),
+            D::Exponential { x, c } => json!({"type": "exponential_dist", "x": a(x), "c": a(c)}),
+            D::Argus { mass, resonance, slope, power } => json!({
+                "type": "argus_dist", "mass": a(mass), "resonance": a(resonance), "slope": a(slope), "power": a(power),
+            }),
+            D::CrystalBall { x, mean, left, right, tails } => {
+                let both = tails.left.is_some() && tails.right.is_some();
+                let kind = if both { "crystalball_doublesided_dist" } else { "nextstat.crystalball_dist" };
+                let mut map = object(json!({
+                    "type": kind, "m": a(x), "m0": a(mean), "sigma_L": a(left), "sigma_R": a(right),
+                }));
+                for (tail, alpha, n) in [(&tails.left, "alpha_L", "n_L"), (&tails.right, "alpha_R", "n_R")] {
+                    if let Some(tail) = tail {
+                        map.insert(alpha.to_owned(), a(&tail.0));
+                        map.insert(n.to_owned(), a(&tail.1));
+                    }
+                }
+                Value::Object(map)
+            }
+            D::Chebychev { x, coefficients } => {
+                json!({"type": "chebychev_dist", "x": a(x), "coefficients": self.args(coefficients)})
+            }
+            D::Polynomial { x, coefficients } => {
+                json!({"type": "polynomial_dist", "x": a(x), "coefficients": self.args(coefficients)})
+            }
+            D::Bernstein { x, coefficients } => {
+                json!({"type": "bernstein_poly_dist", "x": a(x), "coefficients": self.args(coefficients)})
+            }
+            D::Uniform { x } => match x.as_slice() {
+                [only] => json!({"type": "uniform_dist", "x": a(only)}),
+                several => json!({"type": "uniform_dist", "x": self.args(several)}),
+            },
+            D::Lognormal { x, mu, sigma } => {
+                json!({"type": "lognormal_dist", "x": a(x), "mu": a(mu), "sigma": a(sigma)})
+            }
+            D::Poisson { x, mean } => json!({"type": "poisson_dist", "x": a(x), "mean": a(mean)}),
+            D::Gamma { x, gamma, beta, mu } => {
+                json!({"type": "gamma_dist", "x": a(x), "gamma": a(gamma), "beta": a(beta), "mu": a(mu)})
+            }
+            D::GeneralizedNormal { x, mean, alpha, beta } => json!({
+                "type": "generalized_normal_dist", "x": a(x), "mean": a(mean), "alpha": a(alpha), "beta": a(beta),
+            }),
+            D::MultivariateNormal { x, mean, covariances } => json!({
+                "type": "multivariate_normal_dist", "x": self.args(x), "mean": self.args(mean),
+                "covariances": covariances,
+            }),
+            D::BreitWigner { x, mean, width } => {
+                json!({"type": "nextstat.breit_wigner_dist", "x": a(x), "mean": a(mean), "width": a(width)})
+            }
+            D::Voigt { x, mean, width, sigma } => json!({
+                "type": "nextstat.voigt_dist", "x": a(x), "mean": a(mean), "width": a(width), "sigma": a(sigma),
+            }),
+            D::JohnsonSu { x, mu, lambda, gamma, delta } => json!({
+                "type": "nextstat.johnson_su_dist", "x": a(x), "mu": a(mu), "lambda": a(lambda), "gamma": a(gamma),
+                "delta": a(delta),
+            }),
+            D::Spline { x, knots, values, kind } => json!({
+                "type": "nextstat.spline_dist", "x": a(x), "knots": knots, "values": values, "kind": kind.value,
+            }),
+            D::Histogram { axes, contents } => {
+                let axes: Vec<Value> = axes.iter().map(|a| axis(a, true)).collect();
+                json!({"type": "histogram_dist", "data": {"axes": axes, "contents": contents}})
+            }
+            D::Generic { expression } => json!({"type": "generic_dist", "expression": expression.value}),
+            D::DensityFunction { function, logarithmic } => {
+                let kind = if *logarithmic { "log_density_function_dist" } else { "density_function_dist" };
+                json!({"type": kind, "function": a(function)})
+            }
+            D::EfficiencyProduct { pdf, efficiency } => {
+                json!({"type": "efficiency_product_pdf_dist", "pdf": a(pdf), "eff": a(efficiency)})
+            }
+            D::HistFactory(channel) => histfactory(channel),
+            D::Mixture { summands, coefficients, extended } => {
+                let extended = extended.unwrap_or(summands.len() == coefficients.len());
+                json!({
+                    "type": "mixture_dist", "summands": self.args(summands),
+                    "coefficients": self.args(coefficients), "extended": extended,
+                })
+            }
+            D::Product { factors } => json!({"type": "product_dist", "factors": self.args(factors)}),
+            D::RateExtended { rate, distribution } => {
+                json!({"type": "rate_extended_dist", "rate": a(rate), "dist": a(distribution)})
+            }
+            D::Unsupported { .. } => return None,
+        })
+    }
+
+    fn function(&self, function: &Function) -> Option<Value> {
+        Some(match function {
+            Function::Sum { summands } => json!({"type": "sum", "summands": self.args(summands)}),
+            Function::Product { factors } => json!({"type": "product", "factors": self.args(factors)}),
+            Function::Polynomial { x, coefficients } => {
+                json!({"type": "polynomial", "x": self.arg(x), "coefficients": self.args(coefficients)})
+            }
+            Function::Generic { expression } => {
+                json!({"type": "generic_function", "expression": expression.value})
+            }
+            Function::Interpolation { parameters, nominal, low, high, codes } => json!({
+                "type": "interpolation0d", "vars": self.args(parameters), "nom": nominal, "low": low, "high": high,
+                "interpolationCodes": codes,
+            }),
+            Function::Unsupported { .. } => return None,
+        })
+    }
+
+    fn likelihood(&self, likelihood: &Named<Likelihood>) -> Value {
+        let content = &likelihood.content;
+        let names = |names: &[super::document::Placed<String>]| {
+            names.iter().map(|name| json!(name.value)).collect::<Vec<_>>()
+        };
+        let mut map = object(json!({
+            "distributions": names(&content.distributions),
+            "data": self.args(&content.data),
+        }));
+        if !content.auxiliary.is_empty() {
+            map.insert("aux_distributions".to_owned(), json!(names(&content.auxiliary)));
+        }
+        match &content.bins {
+            Some(rule) => drop(map.insert("nextstat.bins".to_owned(), json!(rule.value))),
+            // Without a word, bins are compared with the density at their centres.
+            None if self.compares_bins(content) => {
+                map.insert("nextstat.bins".to_owned(), json!("center"));
+            }
+            None => {}
+        }
+        if !content.ranges.is_empty() {
+            let ranges: Map<String, Value> =
+                content.ranges.iter().map(|(name, ranges)| (name.clone(), json!(ranges.value))).collect();
+            map.insert("nextstat.ranges".to_owned(), Value::Object(ranges));
+        }
+        Value::Object(map)
+    }
+
+    /// Returns whether a likelihood compares bins with a density.
+    fn compares_bins(&self, likelihood: &Likelihood) -> bool {
+        let find =
+            |name: &str| self.document.distributions.iter().find(|d| d.name == name).map(|d| &d.content);
+        let is_histogram = |name: &str| match find(name) {
+            Some(Distribution::HistFactory(_)) => true,
+            Some(Distribution::Product { factors }) => factors.iter().any(|factor| match &factor.value {
+                Argument::Name(name) => matches!(find(name), Some(Distribution::HistFactory(_))),
+                _ => false,
+            }),
+            _ => false,
+        };
+        likelihood.distributions.iter().zip(&likelihood.data).any(|(name, data)| match &data.value {
+            Argument::Name(of) => {
+                let data = self.document.data.iter().find(|data| data.name == *of);
+                matches!(data.map(|data| &data.content), Some(Data::Binned { .. }))
+                    && !is_histogram(&name.value)
+            }
+            _ => false,
+        })
+    }
+
+    fn domains(&self) -> Vec<Value> {
+        const DEFAULT: &str = "default_domain";
+        let end = |name: &str, min: Option<f64>, max: Option<f64>| {
+            let mut map = object(json!({"name": name}));
+            for (key, value) in [("min", min), ("max", max)] {
+                if let Some(value) = value {
+                    map.insert(key.to_owned(), json!(value));
+                }
+            }
+            Value::Object(map)
+        };
+        let mut domains: Vec<(&str, Vec<Value>)> = self
+            .document
+            .domains
+            .iter()
+            .map(|domain| {
+                let axes = domain.content.iter().map(|axis| end(&axis.name, axis.min, axis.max));
+                (domain.name.as_str(), axes.collect())
+            })
+            .collect();
+        if !self.moved.is_empty() && !domains.iter().any(|(name, _)| *name == DEFAULT) {
+            domains.push((DEFAULT, Vec::new()));
+        }
+        if let Some((_, axes)) = domains.iter_mut().find(|(name, _)| *name == DEFAULT) {
+            axes.extend(self.moved.iter().map(|(name, (min, max))| end(name, *min, *max)));
+        }
+        let domain =
+            |(name, axes): (&str, Vec<Value>)| json!({"name": name, "type": "product_domain", "axes": axes});
+        domains.into_iter().map(domain).collect()
+    }
+
+    fn points(&self) -> Vec<Value> {
+        let value = |value: &PointValue| {
+            let mut map = object(json!({"name": value.name, "value": value.value}));
+            if value.constant || self.document.constants.contains(&value.name) {
+                map.insert("const".to_owned(), json!(true));
+            }
+            if !self.moved.contains_key(value.name.as_str()) {
+                for (key, bound) in [("min", value.min), ("max", value.max)] {
+                    if let Some(bound) = bound {
+                        map.insert(key.to_owned(), json!(bound));
+                    }
+                }
+            }
+            Value::Object(map)
+        };
+        let point = |point: &Named<Vec<PointValue>>| {
+            let values: Vec<Value> = point.content.iter().map(value).collect();
+            json!({"name": point.name, "parameters": values})
+        };
+        self.document.points.iter().map(point).collect()
+    }
+}

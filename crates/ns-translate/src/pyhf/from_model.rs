@@ -1,0 +1,328 @@
+//! Writes a model as a pyhf workspace, if it consists of what workspaces have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ns_core::{Channel, Constraint, Effect, Model, Modifier, Parameter};
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use super::names::quoted;
+
+/// A workspace has no words for parts of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the model cannot be written as a pyhf workspace: {}", reasons.join("; "))]
+pub struct NotPyhf {
+    /// What cannot be written, one phrase each.
+    pub reasons: Vec<String>,
+}
+
+/// The bound that is written for a parameter without one, because workspaces have finite bounds only.
+const FAR: f64 = 1e10;
+
+/// How the parameters of a modifier are declared in a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Declared {
+    /// A free factor: normfactor.
+    Free,
+    /// The luminosity.
+    Lumi,
+    /// A nuisance parameter: normsys and histosys.
+    Alpha,
+    /// Free factors of bins: shapefactor.
+    FreeBins,
+    /// Factors of bins with Poisson constraints: shapesys.
+    Poisson,
+    /// Factors of bins with Gaussian constraints: staterror.
+    Gaussian,
+}
+
+impl Declared {
+    fn per_bin(self) -> bool {
+        matches!(self, Self::FreeBins | Self::Poisson | Self::Gaussian)
+    }
+}
+
+/// A modifier in the workspace: how its parameters are declared, and their name.
+#[derive(Debug, Clone)]
+struct Entry {
+    declared: Declared,
+    name: String,
+    /// Number of parameters.
+    n: usize,
+    /// Channels and samples that use it.
+    users: Vec<(String, String)>,
+}
+
+/// Returns a model as a pyhf workspace with one measurement. Parameters of bins get the names `modifier[i]`.
+///
+/// # Errors
+/// [`NotPyhf`] with everything that a workspace cannot express.
+pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
+    let mut reasons = Vec::new();
+    for channel in &model.event_channels {
+        reasons.push(format!("{} is a channel of events", quoted(&channel.name)));
+    }
+    for penalty in &model.penalties {
+        let name = quoted(&penalty.name);
+        reasons.push(format!("the term {name} is no Gaussian or Poisson constraint of one parameter"));
+    }
+    let entries = entries(model, &mut reasons);
+    let used: BTreeSet<usize> = entries.iter().flat_map(|(first, e)| *first..first + e.n).collect();
+    for (i, parameter) in model.parameters.iter().enumerate() {
+        if !used.contains(&i) && model.event_channels.is_empty() && model.penalties.is_empty() {
+            reasons.push(format!("no modifier uses the parameter {}", quoted(&parameter.name)));
+        }
+    }
+    let channels: Vec<Value> = model
+        .channels
+        .iter()
+        .map(|channel| written_channel(model, channel, &entries, &mut reasons))
+        .collect();
+    let settings: Vec<Value> =
+        entries.iter().filter_map(|(first, entry)| setting(model, *first, entry, &mut reasons)).collect();
+    if !reasons.is_empty() {
+        reasons.dedup();
+        return Err(NotPyhf { reasons });
+    }
+    let counts = |channel: &Channel| {
+        model.observed.main.get(channel.first_bin..channel.first_bin + channel.n_bins).unwrap_or_default()
+    };
+    let observations: Vec<Value> =
+        model.channels.iter().map(|c| json!({"name": c.name, "data": counts(c)})).collect();
+    let poi = model.poi.and_then(|i| entries.get(&i)).map_or("", |entry| entry.name.as_str());
+    Ok(json!({
+        "channels": channels,
+        "observations": observations,
+        "measurements": [{"name": model.measurement, "config": {"poi": poi, "parameters": settings}}],
+        "version": "1.0.0",
+    }))
+}
+
+/// Returns the modifiers by the index of their first parameter.
+fn entries(model: &Model, reasons: &mut Vec<String>) -> BTreeMap<usize, Entry> {
+    let mut entries: BTreeMap<usize, Entry> = BTreeMap::new();
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for channel in &model.channels {
+        for sample in &channel.samples {
+            for modifier in &sample.modifiers {
+                let Some(parameter) = model.parameters.get(modifier.first) else { continue };
+                let n = if modifier.effect.per_bin() { channel.n_bins } else { 1 };
+                let Some(declared) = declared(model, modifier, n, reasons) else { continue };
+                let user = (channel.name.clone(), sample.name.clone());
+                if let Some(known) = entries.get_mut(&modifier.first) {
+                    if known.declared != declared || known.n != n {
+                        let name = quoted(&parameter.name);
+                        reasons.push(format!("the parameter {name} is used by modifiers of different types"));
+                    }
+                    known.users.push(user);
+                    continue;
+                }
+                let wish = match declared {
+                    Declared::Lumi => "lumi",
+                    declared if declared.per_bin() => &modifier.name,
+                    _ => &parameter.name,
+                };
+                let mut name = wish.to_owned();
+                while !names.insert(name.clone()) {
+                    name = format!("{name}_{}", channel.name);
+                }
+                entries.insert(modifier.first, Entry { declared, name, n, users: vec![user] });
+            }
+        }
+    }
+    if entries.values().filter(|entry| entry.declared == Declared::Lumi).count() > 1 {
+        reasons.push(
+            "several factors of samples have Gaussian constraints, and a workspace has one, 'lumi'"
+                .to_owned(),
+        );
+    }
+    for entry in entries.values() {
+        let channels: BTreeSet<&String> = entry.users.iter().map(|(channel, _)| channel).collect();
+        if entry.declared == Declared::Poisson && entry.users.len() > 1 {
+            reasons.push(format!("several samples share the Poisson factors {}", quoted(&entry.name)));
+        }
+        if entry.declared == Declared::Gaussian && channels.len() > 1 {
+            reasons.push(format!("several channels share the Gaussian factors {}", quoted(&entry.name)));
+        }
+    }
+    entries
+}
+
+/// Returns how the parameters of a modifier are declared.
+fn declared(model: &Model, modifier: &Modifier, n: usize, reasons: &mut Vec<String>) -> Option<Declared> {
+    let parameters = model.parameters.get(modifier.first..modifier.first + n)?;
+    let first = parameters.first()?;
+    let name = quoted(&first.name);
+    match (&modifier.effect, first.constraint) {
+        (Effect::NormFactor, Constraint::None) => Some(Declared::Free),
+        (Effect::NormFactor | Effect::Lumi, Constraint::Gaussian { .. }) => Some(Declared::Lumi),
+        (Effect::NormSys { .. } | Effect::HistoSys { .. }, Constraint::Gaussian { sigma: 1.0, .. }) => {
+            Some(Declared::Alpha)
+        }
+        (Effect::NormSys { .. } | Effect::HistoSys { .. }, _) => {
+            reasons.push(format!(
+                "the constraint of {name} is not the Gaussian of width 1 of a normsys or histosys"
+            ));
+            None
+        }
+        (Effect::NormFactor | Effect::Lumi, _) => {
+            reasons.push(format!("the factor {name} has a constraint that is not Gaussian"));
+            None
+        }
+        (Effect::ShapeSys | Effect::StatError | Effect::ShapeFactor, _) => {
+            let count =
+                |which: fn(&Constraint) -> bool| parameters.iter().filter(|p| which(&p.constraint)).count();
+            let gaussian = count(|c| matches!(c, Constraint::Gaussian { .. }));
+            let poisson = count(|c| matches!(c, Constraint::Poisson { .. }));
+            match (gaussian, poisson) {
+                (0, 0) => Some(Declared::FreeBins),
+                (_, 0) => Some(Declared::Gaussian),
+                (0, _) => Some(Declared::Poisson),
+                _ => {
+                    reasons.push(format!(
+                        "the factors of bins that begin with {name} have different constraints"
+                    ));
+                    None
+                }
+            }
+        }
+    }
+}
+
+fn written_channel(
+    model: &Model,
+    channel: &Channel,
+    entries: &BTreeMap<usize, Entry>,
+    reasons: &mut Vec<String>,
+) -> Value {
+    let mut seen: BTreeSet<usize> = BTreeSet::new();
+    let samples: Vec<Value> = channel
+        .samples
+        .iter()
+        .map(|sample| {
+            let modifiers: Vec<Value> = sample
+                .modifiers
+                .iter()
+                .filter_map(|modifier| {
+                    let entry = entries.get(&modifier.first)?;
+                    let first_use = seen.insert(modifier.first);
+                    let (kind, data) = match (&modifier.effect, entry.declared) {
+                        (Effect::NormSys { lo, hi }, _) => ("normsys", json!({"lo": lo, "hi": hi})),
+                        (Effect::HistoSys { lo, hi }, _) => {
+                            ("histosys", json!({"lo_data": lo, "hi_data": hi}))
+                        }
+                        (_, Declared::Lumi) => ("lumi", Value::Null),
+                        (_, Declared::FreeBins) => ("shapefactor", Value::Null),
+                        (_, Declared::Poisson) => {
+                            ("shapesys", json!(absolute(model, modifier, &sample.nominal, reasons)))
+                        }
+                        (_, Declared::Gaussian) => {
+                            // The uncertainties of all samples that share the factors add up in quadrature.
+                            let sums = shared_sums(channel, modifier.first);
+                            let values = match first_use {
+                                true => absolute(model, modifier, &sums, reasons),
+                                false => vec![0.0; channel.n_bins],
+                            };
+                            ("staterror", json!(values))
+                        }
+                        _ => ("normfactor", Value::Null),
+                    };
+                    Some(json!({"name": entry.name, "type": kind, "data": data}))
+                })
+                .collect();
+            json!({"name": sample.name, "data": sample.nominal, "modifiers": modifiers})
+        })
+        .collect();
+    json!({"name": channel.name, "samples": samples})
+}
+
+/// Returns the summed yields of the samples of a channel that share factors of bins.
+fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; channel.n_bins];
+    for sample in &channel.samples {
+        if sample.modifiers.iter().any(|modifier| modifier.first == first && modifier.effect.per_bin()) {
+            for (sum, x) in sums.iter_mut().zip(&sample.nominal) {
+                *sum += x;
+            }
+        }
+    }
+    sums
+}
+
+/// Returns the absolute uncertainties of factors of bins; 0 for a factor that is fixed or has no effect.
+fn absolute(model: &Model, modifier: &Modifier, yields: &[f64], reasons: &mut Vec<String>) -> Vec<f64> {
+    let of = |(bin, yields): (usize, &f64)| {
+        let parameter = model.parameters.get(modifier.first + bin);
+        let relative = match parameter.map(|p| p.constraint) {
+            Some(Constraint::Gaussian { sigma, .. }) => sigma,
+            Some(Constraint::Poisson { tau, .. }) => 1.0 / tau.sqrt(),
+            _ => 0.0,
+        };
+        let value = relative * yields;
+        if let Some(parameter) = parameter.filter(|p| value == 0.0 && !p.fixed && *yields != 0.0) {
+            reasons.push(format!(
+                "the factor {} of a bin has no constraint, but others have",
+                quoted(&parameter.name)
+            ));
+        }
+        value
+    };
+    yields.iter().enumerate().map(of).collect()
+}
+
+/// Returns the settings of the parameters of a modifier.
+fn setting(model: &Model, first: usize, entry: &Entry, reasons: &mut Vec<String>) -> Option<Value> {
+    let parameters = model.parameters.get(first..first + entry.n)?;
+    let inits: Vec<f64> = parameters.iter().map(|p| p.init).collect();
+    let bounds: Vec<[f64; 2]> =
+        parameters.iter().map(|p| [p.bounds.0.max(-FAR), p.bounds.1.min(FAR)]).collect();
+    let mut map: Map<String, Value> = Map::new();
+    map.insert("name".to_owned(), json!(entry.name));
+    map.insert("inits".to_owned(), json!(inits));
+    map.insert("bounds".to_owned(), json!(bounds));
+    // Factors without effect are fixed by pyhf's rules, so only the others decide.
+    let free = |p: &&Parameter| {
+        entry.n == 1 || !matches!(p.constraint, Constraint::None) || entry.declared == Declared::FreeBins
+    };
+    let fixed: Vec<bool> = parameters.iter().filter(free).map(|p| p.fixed).collect();
+    match (fixed.iter().any(|fixed| *fixed), fixed.iter().all(|fixed| *fixed)) {
+        (true, true) => drop(map.insert("fixed".to_owned(), json!(true))),
+        (true, false) => {
+            let name = quoted(&entry.name);
+            reasons.push(format!("some of the factors {name} are fixed and some are not"));
+        }
+        _ => {}
+    }
+    let datum = |p: &Parameter| p.constraint.aux().and_then(|aux| model.observed.aux.get(aux)).copied();
+    match entry.declared {
+        Declared::Lumi => {
+            let sigma = match parameters.first().map(|p| p.constraint) {
+                Some(Constraint::Gaussian { sigma, .. }) => sigma,
+                _ => 0.0,
+            };
+            map.insert("auxdata".to_owned(), json!(parameters.iter().filter_map(datum).collect::<Vec<_>>()));
+            map.insert("sigmas".to_owned(), json!([sigma]));
+        }
+        Declared::Alpha => {
+            let data: Vec<f64> = parameters.iter().filter_map(datum).collect();
+            if data.iter().any(|x| *x != 0.0) {
+                map.insert("auxdata".to_owned(), json!(data));
+            }
+        }
+        Declared::Poisson | Declared::Gaussian => {
+            let expected = |p: &Parameter| match p.constraint {
+                Constraint::Poisson { tau, .. } => tau,
+                _ => 1.0,
+            };
+            let moved =
+                |p: &Parameter| datum(p).is_some_and(|x| (x - expected(p)).abs() > 1e-12 * expected(p));
+            if parameters.iter().any(moved) {
+                let data: Vec<f64> =
+                    parameters.iter().map(|p| datum(p).unwrap_or_else(|| expected(p))).collect();
+                map.insert("auxdata".to_owned(), json!(data));
+            }
+        }
+        Declared::Free | Declared::FreeBins => {}
+    }
+    Some(Value::Object(map))
+}

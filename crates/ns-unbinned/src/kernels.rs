@@ -1,0 +1,337 @@
+//! A density from a sample: a sum of Gaussian kernels whose widths follow the density, as a cubic spline.
+//!
+//! The widths are those of K. Cranmer, "Kernel estimation in high-energy physics", Comput. Phys. Commun. 136 (2001)
+//! 198, hep-ex/0011057: with a pilot estimate `f` of fixed width `h = (4/3)^(1/5) sigma n^(-1/5)`, event `i` has the
+//! width `(4/3)^(1/5) sqrt(sigma / f(x_i)) n^(-1/5)`. For weighted events `n` is `(sum w)^2 / sum w^2`.
+
+use thiserror::Error;
+
+/// How a density is estimated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KernelOptions {
+    /// Range of the density: lower and upper end.
+    pub range: (f64, f64),
+    /// Factor of all widths; 1 by the rule.
+    pub bandwidth: f64,
+    /// Whether kernels are mirrored at the ends of the range, so that the density does not fall there.
+    pub reflect: bool,
+    /// Largest difference between the spline and the sum of kernels, relative to the largest density.
+    pub tolerance: f64,
+}
+
+impl KernelOptions {
+    /// Returns the default options for a range.
+    #[must_use]
+    pub fn new(low: f64, high: f64) -> Self {
+        Self { range: (low, high), bandwidth: 1.0, reflect: true, tolerance: 1e-6 }
+    }
+}
+
+/// A density as a natural cubic spline, not normalised.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelDensity {
+    /// Positions of the points, ascending, from one end of the range to the other.
+    pub knots: Vec<f64>,
+    /// Density at the points; positive.
+    pub values: Vec<f64>,
+    /// Largest difference from the sum of kernels between the points, relative to the largest density.
+    pub error: f64,
+}
+
+/// Why there is no density.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum KernelError {
+    /// The range is empty.
+    #[error("the range from {low} to {high} is empty")]
+    EmptyRange {
+        /// Lower end.
+        low: f64,
+        /// Upper end.
+        high: f64,
+    },
+    /// There are too few events within the range.
+    #[error("{count} events of the sample lie within the range; at least 2 different ones are needed")]
+    TooFew {
+        /// Number of events within the range.
+        count: usize,
+    },
+    /// The weights are not as many as the events.
+    #[error("there are {weights} weights for {events} events")]
+    Weights {
+        /// Number of weights.
+        weights: usize,
+        /// Number of events.
+        events: usize,
+    },
+    /// An event or a weight is not a finite number.
+    #[error("event {index} of the sample, or its weight, is not a finite number")]
+    NotFinite {
+        /// Index of the event.
+        index: usize,
+    },
+    /// The weights add up to nothing, or their density is negative somewhere.
+    #[error("the weighted sample has no positive density near {at}; use larger bandwidths or other weights")]
+    NotPositive {
+        /// Where the density is not positive.
+        at: f64,
+    },
+    /// The bandwidth or the tolerance is not positive.
+    #[error("the bandwidth and the tolerance must be positive")]
+    Options,
+    /// The sum of kernels is too fine for a spline.
+    #[error("the density is too fine for a spline with {most} points; use a larger bandwidth")]
+    TooFine {
+        /// Largest number of points.
+        most: usize,
+    },
+}
+
+/// Number of points with which the search for enough points begins, and at which it ends.
+const POINTS: (usize, usize) = (65, 16_385);
+/// Number of widths beyond which a kernel counts as 0: `exp(-8^2/2)` is `1e-14`.
+const REACH: f64 = 8.0;
+/// Smallest width, as a part of the range.
+const NARROWEST: f64 = 1e-4;
+
+/// Estimates the density of a sample over a range. Events outside of the range do not count.
+///
+/// # Errors
+/// If there are fewer than two different events, or the density is not positive.
+pub fn kernel_density(
+    sample: &[f64],
+    weights: Option<&[f64]>,
+    options: &KernelOptions,
+) -> Result<KernelDensity, KernelError> {
+    let (low, high) = options.range;
+    if !(low < high && (high - low).is_finite()) {
+        return Err(KernelError::EmptyRange { low, high });
+    }
+    if !(options.bandwidth > 0.0 && options.tolerance > 0.0 && options.bandwidth.is_finite()) {
+        return Err(KernelError::Options);
+    }
+    if let Some(weights) = weights.filter(|weights| weights.len() != sample.len()) {
+        return Err(KernelError::Weights { weights: weights.len(), events: sample.len() });
+    }
+    let weight = |i: usize| weights.and_then(|w| w.get(i)).copied().unwrap_or(1.0);
+    let mut events: Vec<(f64, f64)> = Vec::with_capacity(sample.len());
+    for (index, &x) in sample.iter().enumerate() {
+        let w = weight(index);
+        if !x.is_finite() || !w.is_finite() {
+            return Err(KernelError::NotFinite { index });
+        }
+        if (low..=high).contains(&x) {
+            events.push((x, w));
+        }
+    }
+    events.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let few = KernelError::TooFew { count: events.len() };
+    let (first, last) = events.first().zip(events.last()).ok_or_else(|| few.clone())?;
+    if first.0 == last.0 {
+        return Err(few);
+    }
+    let (sum, squares) = events.iter().fold((0.0, 0.0), |(s, q), (_, w)| (s + w, q + w * w));
+    if !(sum > 0.0) {
+        return Err(KernelError::NotPositive { at: 0.5 * (low + high) });
+    }
+    let mean = events.iter().map(|(x, w)| w * x).sum::<f64>() / sum;
+    let variance = events.iter().map(|(x, w)| w * (x - mean).powi(2)).sum::<f64>() / sum;
+    let n = sum * sum / squares;
+    let rule = options.bandwidth * (4.0_f64 / 3.0).powf(0.2) * n.powf(-0.2);
+    let sigma = variance.max(0.0).sqrt();
+    let least = NARROWEST * (high - low);
+    let fixed = Kernels::new(&events, |_| (rule * sigma).max(least), options);
+    // Far from other events the pilot estimate is that of the event alone.
+    let pilot: Vec<f64> = events.iter().map(|(x, _)| fixed.at(*x) / sum).collect();
+    let floor = 1.0 / (n * (2.0 * std::f64::consts::PI).sqrt() * (rule * sigma).max(least));
+    let widths: Vec<f64> =
+        pilot.iter().map(|f| (rule * (sigma / f.max(floor)).sqrt()).clamp(least, high - low)).collect();
+    let width = |i: usize| widths.get(i).copied().unwrap_or(least);
+    splined(&Kernels::new(&events, width, options), options)
+}
+
+/// A sum of kernels.
+struct Kernels {
+    /// Position, height and inverse width of each kernel, ascending by position, mirror images included.
+    kernels: Vec<(f64, f64, f64)>,
+    /// Distance beyond which all kernels count as 0.
+    reach: f64,
+}
+
+impl Kernels {
+    fn new(events: &[(f64, f64)], width: impl Fn(usize) -> f64, options: &KernelOptions) -> Self {
+        let (low, high) = options.range;
+        let (mut kernels, mut reach) = (Vec::with_capacity(events.len()), 0.0_f64);
+        for (i, &(x, w)) in events.iter().enumerate() {
+            let h = width(i);
+            reach = reach.max(REACH * h);
+            let height = w / (h * (2.0 * std::f64::consts::PI).sqrt());
+            let mut add = |x: f64| kernels.push((x, height, 1.0 / h));
+            add(x);
+            if options.reflect {
+                for end in [low, high] {
+                    if (x - end).abs() < REACH * h {
+                        add(2.0 * end - x);
+                    }
+                }
+            }
+        }
+        kernels.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Self { kernels, reach }
+    }
+
+    /// Returns the sum of all kernels at `x`.
+    fn at(&self, x: f64) -> f64 {
+        let from = self.kernels.partition_point(|(position, ..)| *position < x - self.reach);
+        let near = self.kernels.get(from..).unwrap_or_default();
+        near.iter()
+            .take_while(|(position, ..)| *position <= x + self.reach)
+            .map(|(position, height, inverse)| height * (-0.5 * ((x - position) * inverse).powi(2)).exp())
+            .sum()
+    }
+}
+
+/// Returns a sum of kernels as a spline. The number of points is doubled until it is close enough.
+fn splined(kernels: &Kernels, options: &KernelOptions) -> Result<KernelDensity, KernelError> {
+    let (low, high) = options.range;
+    let point = |i: usize, n: usize| low + (high - low) * i as f64 / (n - 1) as f64;
+    let mut n = POINTS.0;
+    let mut values: Vec<f64> = (0..n).map(|i| kernels.at(point(i, n))).collect();
+    loop {
+        // The points between are those of the next, finer spline.
+        let between: Vec<f64> = (0..n - 1).map(|i| kernels.at(point(2 * i + 1, 2 * n - 1))).collect();
+        let most = values.iter().chain(&between).copied().fold(0.0, f64::max);
+        let middles = middles(&values);
+        let error = middles.iter().zip(&between).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / most;
+        if error <= options.tolerance {
+            // Where there are no events the spline may fall to 0 or below; it is lifted by what it may be wrong by.
+            let least = values.iter().chain(&middles).copied().fold(f64::INFINITY, f64::min) / most;
+            let lift = if least > options.tolerance { 0.0 } else { options.tolerance };
+            if let Some(i) = values.iter().position(|x| !(*x >= -options.tolerance * most)) {
+                return Err(KernelError::NotPositive { at: point(i, n) });
+            }
+            let lifted = |x: &f64| x.max(0.0) + 2.0 * lift * most;
+            return Ok(KernelDensity {
+                knots: (0..n).map(|i| point(i, n)).collect(),
+                values: values.iter().map(lifted).collect(),
+                error: error + 2.0 * lift,
+            });
+        }
+        if n >= POINTS.1 {
+            return Err(KernelError::TooFine { most: POINTS.1 });
+        }
+        let mut finer = Vec::with_capacity(2 * n - 1);
+        for (i, value) in values.iter().enumerate() {
+            finer.push(*value);
+            finer.extend(between.get(i));
+        }
+        values = finer;
+        n = 2 * n - 1;
+    }
+}
+
+/// Returns the natural cubic spline through equidistant values, halfway between them.
+fn middles(values: &[f64]) -> Vec<f64> {
+    let n = values.len();
+    // Second derivatives times the squared distance: a tridiagonal system with 1, 4, 1.
+    let mut bends = vec![0.0; n];
+    let mut ratio = vec![0.0; n];
+    for i in 1..n.saturating_sub(1) {
+        let right = 6.0 * (values[i + 1] - 2.0 * values[i] + values[i - 1]);
+        let pivot = 4.0 - ratio[i - 1];
+        ratio[i] = 1.0 / pivot;
+        bends[i] = (right - bends[i - 1]) / pivot;
+    }
+    for i in (1..n.saturating_sub(1)).rev() {
+        bends[i] -= ratio[i] * bends[i + 1];
+    }
+    let middle = |(values, bends): (&[f64], &[f64])| match (values, bends) {
+        ([a, b], [p, q]) => 0.5 * (a + b) - (p + q) / 16.0,
+        _ => f64::NAN,
+    };
+    values.windows(2).zip(bends.windows(2)).map(middle).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Quantiles of a normal distribution around 5 with width 1, by bisection of the error function's series.
+    fn normal(n: usize) -> Vec<f64> {
+        let cumulative = |x: f64| {
+            let steps = 400;
+            let h = (x + 8.0) / f64::from(steps);
+            let f = |t: f64| (-0.5 * t * t).exp() / (2.0 * std::f64::consts::PI).sqrt();
+            (0..steps).map(|i| h * f(-8.0 + h * (f64::from(i) + 0.5))).sum::<f64>()
+        };
+        let quantile = |p: f64| {
+            let (mut low, mut high) = (-7.0, 7.0);
+            for _ in 0..50 {
+                let middle = 0.5 * (low + high);
+                if cumulative(middle) < p { low = middle } else { high = middle }
+            }
+            5.0 + 0.5 * (low + high)
+        };
+        (0..n).map(|i| quantile((i as f64 + 0.5) / n as f64)).collect()
+    }
+
+    #[test]
+    fn the_spline_is_as_close_to_the_kernels_as_it_says() {
+        let sample = normal(300);
+        let options = KernelOptions::new(0.0, 10.0);
+        let density = kernel_density(&sample, None, &options).unwrap();
+        assert!(density.error <= 3e-6, "{}", density.error);
+        assert!(density.values.iter().all(|x| *x > 0.0));
+        // The shape is that of the normal distribution, within what 300 events and the widening by kernels leave.
+        let step = density.knots[1] - density.knots[0];
+        let total: f64 = density.values.iter().sum::<f64>() * step;
+        for (x, value) in density.knots.iter().zip(&density.values) {
+            let right = (-0.5 * (x - 5.0).powi(2)).exp() / (2.0 * std::f64::consts::PI).sqrt();
+            assert!((value / total - right).abs() < 0.04, "{x}: {} {right}", value / total);
+        }
+    }
+
+    #[test]
+    fn equal_weights_change_the_height_alone() {
+        let sample = normal(50);
+        let options = KernelOptions::new(0.0, 10.0);
+        let plain = kernel_density(&sample, None, &options).unwrap();
+        let weighted = kernel_density(&sample, Some(&[2.5; 50]), &options).unwrap();
+        assert_eq!(weighted.knots, plain.knots);
+        for (a, b) in weighted.values.iter().zip(&plain.values) {
+            assert!((a - 2.5 * b).abs() <= 1e-12 * b, "{a} {b}");
+        }
+        // An event of weight 0 changes nothing.
+        let more: Vec<f64> = sample.iter().copied().chain([9.0]).collect();
+        let weights: Vec<f64> = std::iter::repeat_n(1.0, 50).chain([0.0]).collect();
+        let same = kernel_density(&more, Some(&weights), &options).unwrap();
+        for (a, b) in same.values.iter().zip(&plain.values) {
+            assert!((a - b).abs() <= 1e-9 * b, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn reflection_keeps_a_flat_density_flat() {
+        let sample: Vec<f64> = (0..2000).map(|i| (f64::from(i) + 0.5) / 200.0).collect();
+        let options = KernelOptions::new(0.0, 10.0);
+        let flat = kernel_density(&sample, None, &options).unwrap();
+        let open = kernel_density(&sample, None, &KernelOptions { reflect: false, ..options }).unwrap();
+        let middle = flat.values[flat.values.len() / 2];
+        assert!(flat.values.iter().all(|x| (x / middle - 1.0).abs() < 1e-3));
+        assert!(open.values[0] < 0.6 * middle);
+    }
+
+    #[test]
+    fn bad_samples_are_errors() {
+        let options = KernelOptions::new(0.0, 10.0);
+        let error =
+            |sample: &[f64], weights: Option<&[f64]>| kernel_density(sample, weights, &options).unwrap_err();
+        assert_eq!(error(&[1.0, f64::NAN], None), KernelError::NotFinite { index: 1 });
+        assert_eq!(error(&[1.0, 11.0], None), KernelError::TooFew { count: 1 });
+        assert_eq!(error(&[1.0, 1.0], None), KernelError::TooFew { count: 2 });
+        assert_eq!(error(&[1.0, 2.0], Some(&[1.0])), KernelError::Weights { weights: 1, events: 2 });
+        assert!(matches!(error(&[1.0, 2.0], Some(&[1.0, -1.0])), KernelError::NotPositive { .. }));
+        let empty = KernelOptions::new(1.0, 1.0);
+        assert!(matches!(kernel_density(&[1.0], None, &empty), Err(KernelError::EmptyRange { .. })));
+    }
+}
