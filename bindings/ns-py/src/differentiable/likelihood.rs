@@ -36,11 +36,11 @@ pub(super) fn opened(model: &Model, object: &Bound<'_, PyAny>, poi: Option<&str>
     Ok(opened)
 }
 
-/// Returns the inputs as tuples of texts, with the place of each in a row.
-pub(super) fn listed<'py>(
-    py: Python<'py>,
-    inner: &Inner,
-) -> PyResult<Vec<(Bound<'py, PyAny>, (usize, usize))>> {
+/// The inputs as tuples of texts, with the place of each in a row: its first number and the one after its last.
+pub(super) type Listed<'py> = Vec<(Bound<'py, PyAny>, (usize, usize))>;
+
+/// Returns the inputs of a session.
+pub(super) fn listed<'py>(py: Python<'py>, inner: &Inner) -> PyResult<Listed<'py>> {
     let table = inner.inputs();
     let both = table.inputs.iter().zip(&table.ranges);
     both.map(|(&input, range)| {
@@ -74,7 +74,7 @@ impl DifferentiableSession {
 
     /// The inputs, in order: a tuple of names, and the first and the end of its numbers in a row of yields.
     #[getter]
-    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, (usize, usize))>> {
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Listed<'py>> {
         listed(py, &self.inner)
     }
 

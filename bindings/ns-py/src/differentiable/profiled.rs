@@ -9,7 +9,7 @@ use numpy::PyArrayDyn;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::likelihood::{Array, listed, opened};
+use super::likelihood::{Array, Listed, listed, opened};
 use super::rows;
 use crate::arrays::{Rows, array};
 use crate::model::Model;
@@ -112,7 +112,7 @@ impl ProfiledDifferentiableSession {
 
     /// The inputs, in order: a tuple of names, and the first and the end of its numbers in a row of yields.
     #[getter]
-    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, (usize, usize))>> {
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Listed<'py>> {
         listed(py, self.inner.likelihood())
     }
 

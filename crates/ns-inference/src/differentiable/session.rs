@@ -203,7 +203,7 @@ impl DifferentiableSession {
             }
         };
         let mut all: Vec<(usize, Result<T, InferenceError>)> = std::thread::scope(|scope| {
-            let handles: Vec<_> = (1..threads).map(|_| scope.spawn(&one)).collect();
+            let handles: Vec<_> = (1..threads).map(|_| scope.spawn(one)).collect();
             let mut all = one();
             for handle in handles {
                 match handle.join() {

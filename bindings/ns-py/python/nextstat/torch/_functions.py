@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import typing as t
 import warnings
-import weakref
 
 import numpy as np
 import torch  # type: ignore
@@ -22,14 +21,15 @@ class OneSidedWarning(UserWarning):
     """Derivatives hold on one side alone: a parameter is at a bound or a kink, or a statistic is 0."""
 
 
-_warned: weakref.WeakSet[ProfiledDifferentiableSession] = weakref.WeakSet()
+# Identities of sessions that have warned: sessions have no weak references.
+_warned: set[int] = set()
 
 
 def warn_once(session: ProfiledDifferentiableSession, one_sided: np.ndarray) -> None:
     """Say once per session that derivatives hold on one side alone."""
-    if not one_sided.any() or session in _warned:
+    if not one_sided.any() or id(session) in _warned:
         return
-    _warned.add(session)
+    _warned.add(id(session))
     warnings.warn(
         "derivatives hold on one side alone: a statistic is 0, or a parameter is at a bound or a kink and would leave it "
         "after a small change; this is said once per session",
