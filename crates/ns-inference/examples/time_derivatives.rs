@@ -2,6 +2,7 @@
 //! gradient, cold and from the last step's start.
 //!
 //! `cargo run --release -p ns-inference --example time_derivatives -- WORKSPACE SAMPLE`
+#![allow(clippy::print_stdout)]
 
 use std::time::Instant;
 
