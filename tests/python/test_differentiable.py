@@ -13,7 +13,7 @@ RELATIVE = 1e-6
 
 
 def richardson(function, yields):
-    """Return the Jacobian from central differences, extrapolated: for each number that of the steps that agree best.
+    """Return the Jacobian from central differences, extrapolated: for each element that of the steps that agree best.
 
     Large steps meet the edges of interpolation codes, small ones the tolerance of the fits behind an Asimov set.
     """
@@ -21,15 +21,16 @@ def richardson(function, yields):
     for i, x in enumerate(yields):
         scale = 1.0 if x == 0 else min(1.0, max(abs(x), 0.05))
         found = []
-        for h in (0.2 * scale, 0.05 * scale, 0.02 * scale):
+        for h in (0.2 * scale, 0.05 * scale, 0.02 * scale, 0.005 * scale):
             steps = [h, h / 2, h / 4]
             rows = np.tile(yields, (6, 1))
             rows[:, i] += [sign * step for step in steps for sign in (1, -1)]
             values = np.asarray(function(rows))
             a, b, c = ((values[2 * k] - values[2 * k + 1]) / (2 * step) for k, step in enumerate(steps))
             ab, bc = (4 * b - a) / 3, (4 * c - b) / 3
-            found.append((np.max(np.abs(bc - ab) / (np.max(np.abs(bc)) + 1e-30)), (16 * bc - ab) / 15))
-        columns.append(min(found, key=lambda pair: pair[0])[1])
+            found.append((np.abs(bc - ab), (16 * bc - ab) / 15))
+        distances, slopes = (np.array(each) for each in zip(*found))
+        columns.append(np.take_along_axis(slopes, np.argmin(distances, axis=0)[None], axis=0)[0])
     return np.stack(columns, axis=-1)
 
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 /// One array of numbers of a model that data may replace. Channels, samples, modifiers and parameter sets are
-/// given by their indices in the [`Model`].
+/// given by their indices in the [`Model`](crate::Model).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Input {
     /// Nominal yields of a sample in a channel, one number per bin. The histosys templates of the sample do
@@ -58,13 +58,13 @@ pub enum Input {
     /// Widths of the Gaussian constraints of a parameter set (of a staterror: relative uncertainties), one
     /// positive number per parameter. The number of a parameter without such a constraint is not used.
     StatError {
-        /// Index in [`Model::parameter_sets`].
+        /// Index in [`Model::parameter_sets`](crate::Model::parameter_sets).
         set: usize,
     },
     /// Relative uncertainties `1/sqrt(tau)` of the Poisson constraints of a parameter set (of a shapesys), one
     /// positive number per parameter. The number of a parameter without such a constraint is not used.
     ShapeSys {
-        /// Index in [`Model::parameter_sets`].
+        /// Index in [`Model::parameter_sets`](crate::Model::parameter_sets).
         set: usize,
     },
 }
