@@ -179,7 +179,7 @@ def test_training_lowers_the_loss_and_two_runs_are_the_same():
     def train():
         session = opened(two_bins, warm=True)
         nominal = torch.tensor(session.nominal)
-        scale = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+        scale = torch.zeros(len(nominal), dtype=torch.float64, requires_grad=True)
         optimiser = torch.optim.Adam([scale], lr=0.05)
         losses = []
         for _ in range(30):
