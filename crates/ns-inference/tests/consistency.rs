@@ -10,7 +10,7 @@ use ns_inference::{HypotestOptions, hypotest, open_session};
 use property::checks::{Depth, Report, check};
 use property::workspace::draw;
 
-/// Number of models that every run of the test checks, in about seven minutes on two CPUs. The example
+/// Number of models that every run of the test checks, in about eight minutes on two CPUs. The example
 /// `check_consistency` can check more.
 const MODELS: u64 = 2000;
 

@@ -103,7 +103,7 @@ pub enum Depth {
     Whole,
     /// A part that depends on the index of the model: a test of one of two values, two of the six limits, and
     /// one other analysis. Of models with more free parameters than [`QUICK_MODEL`], every second gets its
-    /// test and every fourth its limits; of those with kinks, whose fits take seconds, every fourth gets its ranking.
+    /// limits; of those with kinks, whose fits take seconds, every fourth gets its limits and its ranking.
     Part,
 }
 
@@ -207,13 +207,11 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     if turn(2) && (!kinks || of_large(4)) {
         intervals::ranking(&mut subject);
     }
-    if of_large(2) {
-        tests::hypotest(&mut subject, turns);
-    }
+    tests::hypotest(&mut subject, turns);
     if turn(3) {
         tests::significance(&mut subject);
     }
-    if of_large(4) {
+    if of_large(if kinks { 4 } else { 2 }) {
         tests::limit(&mut subject, turns);
     }
     let Subject { mut report, reference, .. } = subject;
