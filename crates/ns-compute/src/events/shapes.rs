@@ -6,7 +6,7 @@ use super::asimov::weighted_grid;
 use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
 use super::channel_sum::{ChannelMemory, prepare_channel};
-use super::sources::{Functions, Local};
+use super::sources::Functions;
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
 
@@ -29,15 +29,7 @@ impl EventShapes {
         model.check_events()?;
         let functions = Functions::new(&model.functions);
         let dependencies = |value: Value| functions.dependencies(value);
-        let local = |value: Value, parameters: &[usize]| {
-            let own = functions.dependencies(value);
-            let positions = own.iter().filter_map(|p| parameters.iter().position(|q| q == p)).collect();
-            match value {
-                Value::Function(function) => Local { parameter: None, function, positions },
-                Value::Parameter(p) => Local { parameter: Some(p), function: 0, positions },
-                Value::Number(_) => Local { parameter: None, function: 0, positions },
-            }
-        };
+        let local = |value: Value, parameters: &[usize]| functions.local(value, parameters);
         let alone = |channel: &EventChannel| {
             let processes = channel.processes.iter().map(|process| {
                 // Extended, so that the rate is at hand.

@@ -146,6 +146,17 @@ impl FormulaPlan {
 }
 
 impl Functions {
+    /// Returns a value of a channel whose parameters are `parameters`.
+    pub(super) fn local(&self, value: Value, parameters: &[usize]) -> Local {
+        let own = self.dependencies(value);
+        let positions = own.iter().filter_map(|p| parameters.iter().position(|q| q == p)).collect();
+        match value {
+            Value::Function(function) => Local { parameter: None, function, positions },
+            Value::Parameter(p) => Local { parameter: Some(p), function: 0, positions },
+            Value::Number(_) => Local { parameter: None, function: 0, positions },
+        }
+    }
+
     /// Compiles the functions of a model.
     pub(super) fn new(functions: &[Function]) -> Self {
         let mut plans = Vec::with_capacity(functions.len());

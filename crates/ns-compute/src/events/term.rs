@@ -10,7 +10,7 @@ use super::channel::ChannelPlan;
 use super::channel_sum::{ChannelMemory, differentiate, prepare_channel, sum_channel};
 use super::crew::Crew;
 use super::program::Memory;
-use super::sources::{FormulaPlan, FunctionMemory, Functions, Local};
+use super::sources::{FormulaPlan, FunctionMemory, Functions};
 use super::sums::triangle;
 use crate::simd::Level;
 
@@ -34,15 +34,7 @@ impl EventPlan {
         model.check_events()?;
         let functions = Functions::new(&model.functions);
         let dependencies = |value: Value| functions.dependencies(value);
-        let local = |value: Value, parameters: &[usize]| {
-            let own = functions.dependencies(value);
-            let positions = own.iter().filter_map(|p| parameters.iter().position(|q| q == p)).collect();
-            match value {
-                Value::Function(function) => Local { parameter: None, function, positions },
-                Value::Parameter(p) => Local { parameter: Some(p), function: 0, positions },
-                Value::Number(_) => Local { parameter: None, function: 0, positions },
-            }
-        };
+        let local = |value: Value, parameters: &[usize]| functions.local(value, parameters);
         let channels = model
             .event_channels
             .iter()
