@@ -177,7 +177,7 @@ def test_histograms_have_gradients_for_events_and_edges():
 
 def test_training_lowers_the_loss_and_two_runs_are_the_same():
     def train():
-        session = opened(two_bins, warm=True)
+        session = opened(two_bins)
         nominal = torch.tensor(session.nominal)
         scale = torch.zeros(len(nominal), dtype=torch.float64, requires_grad=True)
         optimiser = torch.optim.Adam([scale], lr=0.05)

@@ -18,6 +18,7 @@ NS_DEVICE int threads() { return blockDim.x; }
 NS_DEVICE void barrier() { __syncthreads(); }
 NS_DEVICE void trap() { __trap(); }
 NS_DEVICE double infinity() { return __longlong_as_double(0x7ff0000000000000ll); }
+NS_DEVICE double not_a_number() { return __longlong_as_double(0x7ff8000000000000ll); }
 NS_DEVICE uint64_t bits(double x) { return (uint64_t)__double_as_longlong(x); }
 NS_DEVICE double from_bits(uint64_t x) { return __longlong_as_double((long long)x); }
 
@@ -98,7 +99,10 @@ struct alignas(16) Pair {
 // Sums over the thread block. Every sum has one barrier, between writing and reading the partial sums of the
 // warps. Successive sums use two areas in turn. An area is written again only after the barrier of the sum in
 // between, and at that barrier all threads have read the area.
-struct Sums {
+//
+// WARPS is the largest number of warps of the block.
+template <int WARPS>
+struct SumsOf {
     double* room;
     int turn;
 
@@ -111,6 +115,9 @@ struct Sums {
     }
     NS_DEVICE double least(double x);
 };
+
+// Sums of blocks that fit or evaluate.
+using Sums = SumsOf<MOST_WARPS>;
 
 #ifdef NS_MANY_THREADS
 // Returns the sum of `x` over all threads of the block. `here` is the area for the partial sums. The function
@@ -126,10 +133,11 @@ NS_CALL double sum_of_warps(double x, double* here) {
 }
 #endif
 
+template <int WARPS>
 template <int N>
-NS_DEVICE void Sums::all(double (&x)[N]) {
+NS_DEVICE void SumsOf<WARPS>::all(double (&x)[N]) {
 #ifdef NS_MANY_THREADS
-    double* here = room + turn * (MOST_WARPS * MOST_SUMS);
+    double* here = room + turn * (WARPS * MOST_SUMS);
     turn ^= 1;
     if constexpr (N == 1) {
         x[0] = sum_of_warps(x[0], here);
@@ -148,10 +156,11 @@ NS_DEVICE void Sums::all(double (&x)[N]) {
 #endif
 }
 
-NS_DEVICE double Sums::least(double x) {
+template <int WARPS>
+NS_DEVICE double SumsOf<WARPS>::least(double x) {
 #ifdef NS_MANY_THREADS
     x = warp_min(x);
-    double* here = room + turn * (MOST_WARPS * MOST_SUMS);
+    double* here = room + turn * (WARPS * MOST_SUMS);
     turn ^= 1;
     if (lane() == 0) here[warp() * MOST_SUMS] = x;
     barrier();

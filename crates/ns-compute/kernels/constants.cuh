@@ -91,6 +91,9 @@ constexpr int MOST_DIRECTIONS = 2;
 constexpr int PLACES = 2;
 // Largest number of threads in a thread block that fits or evaluates.
 constexpr int MOST_THREADS = 128;
+// Largest number of threads in a thread block that differentiates by inputs: there are few rows, so that a
+// row gets more threads.
+constexpr int MOST_DIFFERENTIATING = 512;
 // Largest number of threads in a thread block that inverts matrices.
 constexpr int MOST_INVERTING = 512;
 // Number of threads in a warp. The templates of this number of cells (one bin of one sample) are stored
@@ -151,6 +154,16 @@ constexpr int CONVERGED = 0;
 constexpr int LEFT = 1;
 // Value of `Outcome::status` for a fit whose condition was not met, so that it was skipped.
 constexpr int NOT_NEEDED = 2;
+// Status of a differentiated row: all numbers are as they should be.
+constexpr int FINE = 0;
+// Status of a differentiated row with an input or a parameter that is not finite, or a factor or width that is not
+// positive. All its results are NaN.
+constexpr int BAD_INPUT = 1;
+// Status of a differentiated row at whose point the likelihood is not finite.
+constexpr int NO_LIKELIHOOD = 2;
+// Status of a differentiated row in which a product of normsys factors is zero, so that derivatives by these factors and
+// by their parameters are not finite.
+constexpr int ZERO_FACTOR = 3;
 // State of a parameter at a minimum: free to move.
 constexpr int MOVES_FREELY = 0;
 // State of a parameter at a minimum: fixed, or on a kink.

@@ -45,6 +45,7 @@ NS_DEVICE void pause() { sched_yield(); }
 namespace ns {
 NS_DEVICE void trap() { __builtin_trap(); }
 NS_DEVICE double infinity() { return HUGE_VAL; }
+NS_DEVICE double not_a_number() { return NAN; }
 NS_DEVICE uint64_t bits(double x) {
     uint64_t u;
     memcpy(&u, &x, 8);

@@ -324,8 +324,10 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
 
 // Evaluates `-ln L` and its gradient at `theta` (in any memory) for the data in MAIN and AUX. Fills GRADIENT,
 // LAMBDA, BIN_SLOPE, WEIGHT and REACTION; with KINKS also JUMP.
-template <bool SHARED, bool KINKS>
-NS_DEVICE Value evaluate(const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, Sums& sums) {
+template <bool SHARED, bool KINKS, int WARPS>
+NS_DEVICE Value evaluate(
+    const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, SumsOf<WARPS>& sums
+) {
     double* curved = state[CURVED];
     NS_EACH(p, plan.n_params) curved[p] = histosys(codes.histosys, theta[p]).f;
     terms(plan, codes.normsys, state, theta);

@@ -56,6 +56,15 @@ void NS_NAMED(covariance)(const ns::CovarianceLaunch* launch, int threads, int n
         ns::run_block(threads, [=] { ns::covariance_block(*launch, block, blocks); });
     }
 }
+void NS_NAMED(differentiate)(const ns::DifferentiateLaunch* launch, int threads, int numbers, int blocks, int in_shared) {
+    std::vector<double> shared(numbers, NAN);
+    ns_shared = shared.data();
+    for (int block = 0; block < blocks; block++) {
+        ns::run_block(threads, [=] {
+            in_shared ? ns::differentiate_block<true>(*launch, block, blocks) : ns::differentiate_block<false>(*launch, block, blocks);
+        });
+    }
+}
 void NS_NAMED(draw)(const ns::DrawLaunch* launch, int threads, int blocks) {
     for (int block = 0; block < blocks; block++) {
         ns::run_block(threads, [=] { ns::draw_block(*launch, block, blocks); });

@@ -1,6 +1,7 @@
 // All kernels in one translation unit: fits of the items of a queue; values, gradients, Hessians and
-// covariances at many points; drawing of toys.
+// covariances at many points; derivatives by inputs; drawing of toys.
 #include "covariance.cuh"
+#include "differentiate.cuh"
 #include "item.cuh"
 
 namespace ns {
@@ -97,5 +98,11 @@ extern "C" __global__ void __launch_bounds__(ns::MOST_INVERTING) ns_covariance(c
 }
 extern "C" __global__ void __launch_bounds__(ns::MOST_THREADS) ns_draw(const __grid_constant__ ns::DrawLaunch launch) {
     ns::draw_block(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::MOST_DIFFERENTIATING, 1) ns_differentiate(const __grid_constant__ ns::DifferentiateLaunch launch) {
+    ns::differentiate_block<true>(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::MOST_DIFFERENTIATING, 1) ns_differentiate_global(const __grid_constant__ ns::DifferentiateLaunch launch) {
+    ns::differentiate_block<false>(launch, blockIdx.x, gridDim.x);
 }
 #endif

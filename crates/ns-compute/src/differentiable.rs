@@ -1,12 +1,17 @@
 //! A compiled model as a differentiable function of its parameters, of the inputs that it opened and of the
 //! data. The sessions of `ns_inference::differentiable` are written on top of it.
 //!
-//! It computes on the CPU.
+//! It computes on the CPU; [`DeviceNll`] computes `-ln L` and its derivatives on a GPU, for callers who have their arrays
+//! there.
 
+#[cfg(feature = "cuda")]
+use ns_core::Device;
 use ns_core::{Data, Evaluation, EvaluationRequest, Execution, InputTable, Model, Session, SessionError};
 
 pub use crate::cpu::Derivatives;
 use crate::cpu::{CpuSession, Order};
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub use crate::device::{DeviceNll, DeviceRows, RowStatus};
 
 /// A compiled model with its derivatives of first order by everything, of second order along any direction, and of
 /// third order along directions of the parameters.
@@ -25,6 +30,24 @@ impl DifferentiableAccelerator {
             return Err(SessionError::ForeignData { remedy });
         }
         Ok(Self { session: CpuSession::open(model, execution)? })
+    }
+
+    /// Uploads the model to a CUDA device, with `data` that all calls share.
+    ///
+    /// # Errors
+    /// If there is no such device, it has too little memory, or the data do not suit the model.
+    #[cfg(feature = "cuda")]
+    pub fn on_cuda(&self, index: usize, data: &Data) -> Result<DeviceNll, SessionError> {
+        DeviceNll::new(&self.session, crate::device::cuda::backend(index)?, Device::Cuda(index), data)
+    }
+
+    /// Prepares the kernels compiled for the CPU, for tests. Addresses are those of the process.
+    ///
+    /// # Errors
+    /// If the data do not suit the model.
+    #[cfg(feature = "cuda-on-host")]
+    pub fn on_host(&self, data: &Data) -> Result<DeviceNll, SessionError> {
+        DeviceNll::new(&self.session, crate::device::host::backend(), ns_core::Device::Cuda(0), data)
     }
 
     /// Returns the session of the compiled model, for fits.

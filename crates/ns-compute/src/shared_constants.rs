@@ -107,6 +107,9 @@ constants! {
 
     /// Largest number of threads in a thread block that fits or evaluates.
     MOST_THREADS: usize = 128;
+    /// Largest number of threads in a thread block that differentiates by inputs: there are few rows, so that a
+    /// row gets more threads.
+    MOST_DIFFERENTIATING: usize = 512;
     /// Largest number of threads in a thread block that inverts matrices.
     MOST_INVERTING: usize = 512;
     /// Number of threads in a warp. The templates of this number of cells (one bin of one sample) are stored
@@ -169,6 +172,16 @@ constants! {
     LEFT: i32 = 1;
     /// Value of `Outcome::status` for a fit whose condition was not met, so that it was skipped.
     NOT_NEEDED: i32 = 2;
+    /// Status of a differentiated row: all numbers are as they should be.
+    FINE: i32 = 0;
+    /// Status of a differentiated row with an input or a parameter that is not finite, or a factor or width that is not
+    /// positive. All its results are NaN.
+    BAD_INPUT: i32 = 1;
+    /// Status of a differentiated row at whose point the likelihood is not finite.
+    NO_LIKELIHOOD: i32 = 2;
+    /// Status of a differentiated row in which a product of normsys factors is zero, so that derivatives by these factors and
+    /// by their parameters are not finite.
+    ZERO_FACTOR: i32 = 3;
     /// State of a parameter at a minimum: free to move.
     MOVES_FREELY: u8 = 0;
     /// State of a parameter at a minimum: fixed, or on a kink.

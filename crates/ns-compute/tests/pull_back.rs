@@ -3,6 +3,8 @@
 //! interpolation codes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
+#[path = "oracle/inputs.rs"]
+mod inputs;
 #[path = "oracle/likelihood.rs"]
 mod likelihood;
 #[allow(dead_code)]
@@ -14,6 +16,7 @@ mod number;
 
 use std::sync::Arc;
 
+use inputs::all_inputs;
 use likelihood::{expected, nll};
 use models::{Random, random_model, random_point};
 use ns_compute::CpuSession;
@@ -23,37 +26,6 @@ use ns_core::{
     Input, Interpolation, Model, NormsysCode, Observations, OutcomeParts, Session, SessionError, TaskOutcome,
 };
 use number::Hyper;
-
-/// Returns everything that the model can open.
-fn all_inputs(model: &Model) -> Vec<Input> {
-    let mut inputs = Vec::new();
-    for (channel, c) in model.channels.iter().enumerate() {
-        for (sample, s) in c.samples.iter().enumerate() {
-            inputs.push(Input::Nominal { channel, sample });
-            for (modifier, m) in s.modifiers.iter().enumerate() {
-                match m.effect {
-                    Effect::HistoSys { .. } => {
-                        inputs.push(Input::HistoHi { channel, sample, modifier });
-                        inputs.push(Input::HistoLo { channel, sample, modifier });
-                    }
-                    Effect::NormSys { .. } => {
-                        inputs.push(Input::NormHi { channel, sample, modifier });
-                        inputs.push(Input::NormLo { channel, sample, modifier });
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-    for (set, s) in model.parameter_sets.iter().enumerate() {
-        match model.parameters[s.range.start].constraint {
-            Constraint::Gaussian { .. } => inputs.push(Input::StatError { set }),
-            Constraint::Poisson { .. } => inputs.push(Input::ShapeSys { set }),
-            Constraint::None => {}
-        }
-    }
-    inputs
-}
 
 /// Returns the model with the numbers `values` in place of those of its inputs.
 fn with_numbers(model: &Model, values: &[f64]) -> Model {

@@ -132,6 +132,16 @@ pub enum SessionError {
         /// What the user can do.
         remedy: String,
     },
+    /// An array that should be in memory of a device is elsewhere.
+    #[error("{what} is not in memory of {device}: {problem}. Move it there first")]
+    NotOnDevice {
+        /// Name of the array.
+        what: &'static str,
+        /// The device.
+        device: Device,
+        /// Where the array is.
+        problem: String,
+    },
     /// A device and the CPU compute different values at the same point.
     #[error(
         "device {device} and the CPU disagree: {what} of fit {index} differs by {difference:e}, where {tolerance:e} is \

@@ -39,9 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     session.nll(&nominal, &point)?;
     println!("nll with gradient: {:.1} us", median(1001, |i| session.nll(&moved(i), &point)));
     for (name, warm) in [("cold", false), ("warm", true)] {
-        let options = ProfiledOptions { warm, ..ProfiledOptions::default() };
-        let session = ProfiledDifferentiableSession::open(&model, &options, &execution)?;
-        let q0 = |i: usize| session.statistic(TestStatistic::Q0, 0.0, &moved(i), 0);
+        let session = ProfiledDifferentiableSession::open(&model, &ProfiledOptions::default(), &execution)?;
+        let q0 = |i: usize| session.statistic(TestStatistic::Q0, 0.0, &moved(i), warm.then_some(0));
         println!("q0 {:.6} with gradient, {name}: {:.0} us", q0(0)?.value, median(51, q0));
         if !warm {
             println!(

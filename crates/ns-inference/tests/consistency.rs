@@ -10,9 +10,9 @@ use ns_inference::{HypotestOptions, hypotest, open_session};
 use property::checks::{Depth, Report, check};
 use property::workspace::draw;
 
-/// Number of models that every run of the test checks, in about eight minutes on two CPUs. The example
+/// Number of models that every run of the test checks, in about five minutes on two CPUs. The example
 /// `check_consistency` can check more.
-const MODELS: u64 = 2000;
+const MODELS: u64 = 1250;
 
 #[test]
 fn analyses_of_random_models_are_consistent() {

@@ -481,8 +481,11 @@ class DifferentiableSession:
         follow: Sequence[str] = ...,
         data: ArrayLike | None = None,
         asimov: bool | float | None = None,
+        device: str = "cpu",
         threads: int = 0,
     ) -> DifferentiableSession: ...
+    @property
+    def device(self) -> str: ...
     @property
     def inputs(self) -> list[tuple[tuple[str, ...], tuple[int, int]]]: ...
     @property
@@ -492,6 +495,28 @@ class DifferentiableSession:
     def nll(
         self, yields: ArrayLike, params: ArrayLike, *, check: bool = False
     ) -> tuple[Floats, Floats, Floats]: ...
+    def enqueue_nll(
+        self,
+        yields: Any,
+        params: Any,
+        *,
+        value: Any,
+        by_yields: Any,
+        by_params: Any,
+        status: Any,
+        stream: int = 0,
+    ) -> None: ...
+    def _enqueue(
+        self,
+        n_rows: int,
+        yields: int,
+        params: int,
+        values: int,
+        by_yields: int,
+        by_params: int,
+        status: int,
+        stream: int,
+    ) -> None: ...
     def nll_along(
         self, yields: ArrayLike, params: ArrayLike, along_yields: ArrayLike, along_params: ArrayLike
     ) -> tuple[Floats, Floats]: ...
@@ -510,7 +535,7 @@ class ProfiledDifferentiableSession:
         data: ArrayLike | None = None,
         asimov: bool | float | None = None,
         search: Search = "standard",
-        warm: bool = False,
+        warm: bool | None = None,
         threads: int = 0,
     ) -> ProfiledDifferentiableSession: ...
     @property
@@ -518,8 +543,16 @@ class ProfiledDifferentiableSession:
     @property
     def nominal(self) -> Floats: ...
     def parameter_names(self) -> list[str]: ...
+    @property
+    def warm(self) -> bool | None: ...
     def statistic(
-        self, test_stat: Statistic, mu: float, yields: ArrayLike, *, check: bool = False
+        self,
+        test_stat: Statistic,
+        mu: float,
+        yields: ArrayLike,
+        *,
+        check: bool = False,
+        warm: bool | None = None,
     ) -> DifferentiableResult: ...
     def cls(
         self, mu: float, yields: ArrayLike, *, test_stat: Literal["qtilde", "q"] = "qtilde", check: bool = False

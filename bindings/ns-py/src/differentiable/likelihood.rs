@@ -7,6 +7,7 @@ use numpy::PyArrayDyn;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::on_device::{self, Addresses, CudaArray};
 use super::{inputs, rows};
 use crate::arrays::{Rows, array};
 use crate::model::Model;
@@ -22,7 +23,10 @@ pub(super) type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 /// and widths. `yields` of a call are the numbers of all inputs, one after another, in one row or a batch of rows.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct DifferentiableSession {
-    inner: Inner,
+    pub(super) inner: Inner,
+    /// The model on a GPU, for arrays there.
+    #[cfg(feature = "cuda")]
+    pub(super) on_device: Option<ns_inference::differentiable::DeviceNll>,
 }
 
 /// Opens the inputs of a model; with `poi`, makes this parameter the one of interest.
@@ -53,7 +57,8 @@ pub(super) fn listed<'py>(py: Python<'py>, inner: &Inner) -> PyResult<Listed<'py
 #[pymethods]
 impl DifferentiableSession {
     #[new]
-    #[pyo3(signature = (model, inputs, *, follow=Vec::new(), data=None, asimov=None, threads=0))]
+    #[pyo3(signature = (model, inputs, *, follow=Vec::new(), data=None, asimov=None, device="cpu", threads=0))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         model: &Model,
@@ -61,6 +66,7 @@ impl DifferentiableSession {
         follow: Vec<String>,
         data: Option<&Bound<'_, PyAny>>,
         asimov: Option<&Bound<'_, PyAny>>,
+        device: &str,
         threads: usize,
     ) -> PyResult<Self> {
         let opened = opened(model, inputs, None)?;
@@ -69,7 +75,13 @@ impl DifferentiableSession {
         let follow = super::inputs::follow(&follow)?;
         let inner = released(py, || Inner::open(&opened, follow, &options.data, &execution))?;
         let inner = inner.map_err(rows::failed)?;
-        Ok(Self { inner })
+        on_device::open(py, inner, device)
+    }
+
+    /// The device on which arrays are read in place: "cpu", or a GPU such as "cuda:0".
+    #[getter]
+    fn device(&self) -> String {
+        on_device::name(self)
     }
 
     /// The inputs, in order: a tuple of names, and the first and the end of its numbers in a row of yields.
@@ -130,6 +142,60 @@ impl DifferentiableSession {
             rows::results(py, by_yields, batch, &[n])?,
             rows::results(py, by_params, batch, &[m])?,
         ))
+    }
+
+    /// Starts the computation of `nll` for arrays on the session's GPU, on the stream with the handle `stream`, and returns before
+    /// it ends. Nothing is copied: numbers are read and results written in place. Arrays are those with
+    /// `__cuda_array_interface__`, float64 without gaps; `status` has 32-bit integers, which become 0 for rows without a
+    /// problem, 1 for numbers that are not allowed (all results are NaN), 2 where the likelihood is not finite, 3 where a
+    /// normsys factor is zero. All arrays must be kept until the work is done.
+    #[pyo3(signature = (yields, params, *, value, by_yields, by_params, status, stream=0))]
+    #[allow(clippy::too_many_arguments)]
+    fn enqueue_nll(
+        &self,
+        yields: &Bound<'_, PyAny>,
+        params: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        by_yields: &Bound<'_, PyAny>,
+        by_params: &Bound<'_, PyAny>,
+        status: &Bound<'_, PyAny>,
+        stream: u64,
+    ) -> PyResult<()> {
+        let (n, m) = (self.inner.inputs().len(), self.inner.model().parameters.len());
+        let (yields, y_rows) = CudaArray::read("yields", yields, "<f8", false)?.rows("yields", n)?;
+        let (params, p_rows) = CudaArray::read("params", params, "<f8", false)?.rows("params", m)?;
+        let n_rows = common(y_rows, p_rows)?.unwrap_or(1);
+        let result = |what: &str, object: &Bound<'_, PyAny>, kind: &str, shape: &[usize]| {
+            CudaArray::read(what, object, kind, true)?.of_shape(what, shape)
+        };
+        let arrays = Addresses {
+            n_rows,
+            yields: (yields, y_rows.is_none()),
+            params: (params, p_rows.is_none()),
+            values: result("value", value, "<f8", &[n_rows])?,
+            by_yields: result("by_yields", by_yields, "<f8", &[n_rows, n])?,
+            by_params: result("by_params", by_params, "<f8", &[n_rows, m])?,
+            status: result("status", status, "<i4", &[n_rows])?,
+        };
+        on_device::enqueue(self, &arrays, stream)
+    }
+
+    /// As `enqueue_nll`, with the addresses of arrays that the caller has checked.
+    #[allow(clippy::too_many_arguments)]
+    fn _enqueue(
+        &self,
+        n_rows: usize,
+        yields: u64,
+        params: u64,
+        values: u64,
+        by_yields: u64,
+        by_params: u64,
+        status: u64,
+        stream: u64,
+    ) -> PyResult<()> {
+        let (yields, params) = ((yields, false), (params, false));
+        let arrays = Addresses { n_rows, yields, params, values, by_yields, by_params, status };
+        on_device::enqueue(self, &arrays, stream)
     }
 
     /// Returns the derivatives of what `nll` returns along a direction of the yields and the parameters: the product

@@ -3,6 +3,7 @@
 
 mod inputs;
 mod likelihood;
+mod on_device;
 mod profiled;
 mod rows;
 

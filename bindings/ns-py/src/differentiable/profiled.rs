@@ -24,6 +24,7 @@ use crate::work::released;
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct ProfiledDifferentiableSession {
     inner: Inner,
+    warm: Option<bool>,
 }
 
 /// Values, derivatives, and whether the derivatives hold on one side alone.
@@ -84,7 +85,7 @@ fn statistic(name: &str) -> PyResult<TestStatistic> {
 #[pymethods]
 impl ProfiledDifferentiableSession {
     #[new]
-    #[pyo3(signature = (model, inputs, *, poi=None, follow=Vec::new(), data=None, asimov=None, search="standard", warm=false, threads=0))]
+    #[pyo3(signature = (model, inputs, *, poi=None, follow=Vec::new(), data=None, asimov=None, search="standard", warm=None, threads=0))]
     fn new(
         py: Python<'_>,
         model: &Model,
@@ -94,7 +95,7 @@ impl ProfiledDifferentiableSession {
         data: Option<&Bound<'_, PyAny>>,
         asimov: Option<&Bound<'_, PyAny>>,
         search: &str,
-        warm: bool,
+        warm: Option<bool>,
         threads: usize,
     ) -> PyResult<Self> {
         let opened = opened(model, inputs, poi)?;
@@ -103,11 +104,16 @@ impl ProfiledDifferentiableSession {
             follow: super::inputs::follow(&follow)?,
             data,
             search: options::search(search)?,
-            warm,
         };
         let execution = Execution { threads, ..Execution::default() };
         let inner = released(py, || Inner::open(&opened, &options, &execution))?.map_err(rows::failed)?;
-        Ok(Self { inner })
+        Ok(Self { inner, warm })
+    }
+
+    /// Whether fits of `statistic` start where the last ones ended; None leaves it to each call.
+    #[getter]
+    fn warm(&self) -> Option<bool> {
+        self.warm
     }
 
     /// The inputs, in order: a tuple of names, and the first and the end of its numbers in a row of yields.
@@ -130,7 +136,9 @@ impl ProfiledDifferentiableSession {
     }
 
     /// Returns the one-sided test statistic "q0" (of the value 0), "q" or "qtilde" of the value `mu`.
-    #[pyo3(signature = (test_stat, mu, yields, *, check=false))]
+    /// With `warm`, fits start where the last warm ones in the same row ended; the default is the session's `warm`, and False
+    /// if that is None.
+    #[pyo3(signature = (test_stat, mu, yields, *, check=false, warm=None))]
     fn statistic<'py>(
         &self,
         py: Python<'py>,
@@ -138,9 +146,13 @@ impl ProfiledDifferentiableSession {
         mu: f64,
         yields: &Bound<'_, PyAny>,
         check: bool,
+        warm: Option<bool>,
     ) -> PyResult<Results<'py>> {
         let test_stat = statistic(test_stat)?;
-        self.rows(py, yields, check, None, |i, row| Ok(vec![self.inner.statistic(test_stat, mu, row, i)?]))
+        let warm = warm.or(self.warm).unwrap_or(false);
+        self.rows(py, yields, check, None, |i, row| {
+            Ok(vec![self.inner.statistic(test_stat, mu, row, warm.then_some(i))?])
+        })
     }
 
     /// Returns CLs of the value `mu`: observed, then expected at -2, -1, 0, 1 and 2 standard deviations.

@@ -42,6 +42,13 @@ impl Arena {
         self.put(&values)
     }
 
+    /// Returns the first `n` floating-point numbers of an array that was added.
+    pub(super) fn doubles<T>(&self, from: Offset<T>, n: usize) -> Vec<f64> {
+        let bytes = from.within_arena().and_then(|at| self.bytes.get(at..at + n * size_of::<f64>()));
+        let number = |chunk: &[u8]| bytemuck::pod_read_unaligned(chunk);
+        bytes.unwrap_or_default().chunks_exact(size_of::<f64>()).map(number).collect()
+    }
+
     /// Returns the size of all arrays in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.len()

@@ -27,6 +27,10 @@ pub(crate) enum Kernel {
     Covariance,
     /// Draws toys without fitting them.
     Draw,
+    /// Computes `-ln L` with its derivatives by parameters and inputs, with working arrays in shared memory.
+    Differentiate,
+    /// The same for models that are too large for shared memory.
+    DifferentiateGlobal,
 }
 
 /// Properties of a device on which launches depend.
@@ -85,6 +89,32 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Creates a lane. Its work runs in parallel with the work of the methods above.
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
+
+    /// Prepares for launches on streams of the caller.
+    fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError>;
+}
+
+/// Launches kernels on streams of the caller. Launches of one guest are done one after the other, also on different
+/// streams, so that they can share working memory. Dropping a guest waits for its last launch.
+pub(crate) trait Guest: Send {
+    /// Starts a kernel on a stream, and returns before the kernel ends. `stream` is the handle of the device's
+    /// driver, 0 for its default stream.
+    ///
+    /// # Safety
+    /// The handle must be that of a stream of the device in this process.
+    unsafe fn launch(
+        &mut self,
+        stream: u64,
+        kernel: Kernel,
+        shape: Shape,
+        parameter: &[u8],
+    ) -> Result<(), SessionError>;
+
+    /// Waits for the end of the last launch.
+    fn wait(&mut self) -> Result<(), SessionError>;
+
+    /// Returns an error unless `address` is in memory of the device. `what` names the array in the error.
+    fn check_address(&self, what: &'static str, address: u64) -> Result<(), SessionError>;
 }
 
 /// A stream of work on a device, in parallel with other lanes: copies to the device, kernels, copies to the

@@ -1,4 +1,4 @@
-//! Generates `kernels/constants.cuh` and `kernels/structures.cuh` from Rust declarations. These headers are
+//! Generates `kernels/constants.cuh`, `kernels/structures.cuh` and `kernels/inputs.cuh` from Rust declarations. These headers are
 //! the C++ declarations of the constants and structures that kernels and host share.
 //!
 //! A test fails if the committed headers differ from the generated ones. `NEXTSTAT_WRITE_HEADER=1 cargo test
@@ -9,7 +9,8 @@ use std::fmt::Write;
 
 use ns_core::{HistosysCode, NormsysCode};
 
-use super::{arrays, layout};
+use super::declare::Declaration;
+use super::{arrays, differentiate, layout};
 use crate::shared_constants::{self, Literal};
 
 /// Returns the C++ declarations of the constants for drawing random numbers, which `ns-core` defines.
@@ -100,8 +101,21 @@ fn structures() -> String {
         }
         let _ = writeln!(text, "{}", number.declare(name));
     }
-    for of in layout::structures() {
-        text.push('\n');
+    text.push('\n');
+    text += &declared(&layout::structures());
+    file("src/device/{arrays,layout}.rs", "#include \"block.cuh\"\n", &text)
+}
+
+/// Returns the text of `inputs.cuh`.
+fn inputs() -> String {
+    let text = declared(&differentiate::structures());
+    file("src/device/differentiate/layout.rs", "#include \"plan.cuh\"\n", &text)
+}
+
+/// Returns structures as C++.
+fn declared(structures: &[Declaration]) -> String {
+    let declare = |of: &Declaration| {
+        let mut text = String::new();
         comment(&mut text, "", of.docs);
         let _ = writeln!(text, "struct {} {{", of.name);
         for (docs, field) in &of.parts {
@@ -109,8 +123,10 @@ fn structures() -> String {
             let _ = writeln!(text, "{INDENT}{field};");
         }
         let _ = writeln!(text, "}};\nstatic_assert(sizeof({}) == {}, \"as on the host\");", of.name, of.size);
-    }
-    file("src/device/{arrays,layout}.rs", "#include \"block.cuh\"\n", &text)
+        text
+    };
+    let all: Vec<String> = structures.iter().map(declare).collect();
+    all.join("\n")
 }
 
 const INDENT: &str = "    ";
@@ -130,7 +146,9 @@ fn in_capitals(name: &str) -> String {
 #[test]
 #[allow(clippy::unwrap_used)]
 fn the_committed_headers_are_those_of_the_declarations() {
-    for (name, made) in [("constants.cuh", constants()), ("structures.cuh", structures())] {
+    let headers =
+        [("constants.cuh", constants()), ("structures.cuh", structures()), ("inputs.cuh", inputs())];
+    for (name, made) in headers {
         let path = format!("{}/kernels/{name}", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("NEXTSTAT_WRITE_HEADER").is_some() {
             std::fs::write(&path, &made).unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ns_core::{Device, SessionError};
 
-use super::backend::{Backend, Kernel, Lane, Properties, Shape};
+use super::backend::{Backend, Guest, Kernel, Lane, Properties, Shape};
 use super::offset::Memory;
 
 /// A backend with a memory limit. The properties report the limit as the memory of the device, unless the
@@ -75,5 +75,9 @@ impl Backend for Limited {
 
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
         Arc::clone(&self.backend).lane()
+    }
+
+    fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {
+        Arc::clone(&self.backend).guest()
     }
 }

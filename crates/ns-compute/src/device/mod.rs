@@ -14,6 +14,7 @@ mod covariance;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod declare;
+mod differentiate;
 mod draws;
 mod evaluate;
 mod fit_kind;
@@ -39,5 +40,6 @@ mod test_support;
 mod toys;
 mod upload;
 
+pub use differentiate::{DeviceNll, DeviceRows, RowStatus};
 pub use multi_gpu::MultiGpuSession;
 pub use session::GpuSession;

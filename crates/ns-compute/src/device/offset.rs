@@ -42,6 +42,11 @@ impl<T, const WRITTEN: bool> Offset<T, WRITTEN> {
         Self(IN_ARENA | bytes as u64, PhantomData)
     }
 
+    /// Returns the position in bytes in the arena; `None` for an offset in device memory.
+    pub(super) const fn within_arena(self) -> Option<usize> {
+        if self.0 & IN_ARENA == 0 { None } else { Some((self.0 & !IN_ARENA) as usize) }
+    }
+
     /// Converts an offset in an arena to one in device memory, where the arena begins at `base`. Other
     /// offsets stay as they are.
     pub(super) const fn moved(self, base: Memory) -> Self {

@@ -94,7 +94,7 @@ impl GpuSession {
         }
         let backend = Limited::around(backend, device, cpu.memory_limit);
         let mut arena = Arena::default();
-        let plan = upload::plan(&cpu.plan, &mut arena);
+        let (plan, _) = upload::plan(&cpu.plan, &mut arena);
         let memory = arena.upload(&backend)?;
         let plan = moved(plan, memory.start());
         let threads = shape::threads(&plan);

@@ -37,8 +37,40 @@ struct Ranges {
     bin: usize,
 }
 
-/// Adds the arrays of `plan` to `arena` and returns the structure that refers to them.
-pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
+/// Where the numbers of a plan are in the arrays on the device.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Places {
+    /// First cell of each model block, by the order of the plan.
+    pub(super) first_cell: Vec<usize>,
+    /// Position in `slice_template` of the first template of the first cell of each slice.
+    pub(super) slices: Vec<usize>,
+    /// Number of entries of `slice_template`.
+    pub(super) slice_entries: usize,
+    /// For each parameter, the range of its templates in `hist_template`.
+    pub(super) lists: Vec<(usize, usize)>,
+    /// Cell of each entry of `hist_template`, in ascending order for each parameter.
+    pub(super) list_cells: Vec<usize>,
+    /// Index in the plan of each normsys term of the device.
+    pub(super) terms: Vec<usize>,
+}
+
+impl Places {
+    /// Returns the position in `slice_template` of template `i` of a cell.
+    pub(super) fn in_slice(&self, cell: usize, i: usize) -> Option<usize> {
+        Some(self.slices.get(cell / WARP)? + i * WARP + cell % WARP)
+    }
+
+    /// Returns the position in `hist_template` of the template of a parameter in a cell.
+    pub(super) fn in_list(&self, param: usize, cell: usize) -> Option<usize> {
+        let &(first, end) = self.lists.get(param)?;
+        let place = self.list_cells.get(first..end)?.binary_search(&cell).ok()?;
+        Some(first + place)
+    }
+}
+
+/// Adds the arrays of `plan` to `arena`. Returns the structure that refers to them, and where its numbers are.
+pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> (layout::Plan, Places) {
+    let mut places = Places::default();
     let mut reactions = vec![Reactions::default(); plan.n_parameters()];
     let mut out = layout::Plan {
         n_params: plan.n_parameters() as i32,
@@ -53,13 +85,13 @@ pub(super) fn plan(plan: &Plan, arena: &mut Arena) -> layout::Plan {
     order.sort_by_key(|&b| {
         std::cmp::Reverse(plan.structure.blocks[b].hist.1 - plan.structure.blocks[b].hist.0)
     });
-    let mut ranges = cells(plan, arena, &order, &mut reactions, &mut out);
-    norms(plan, arena, &order, &mut ranges, &mut reactions, &mut out);
+    let mut ranges = cells(plan, arena, &order, &mut reactions, &mut out, &mut places);
+    norms(plan, arena, &order, &mut ranges, &mut reactions, &mut out, &mut places);
     let vectors: Vec<[[i32; 4]; 3]> = ranges.iter().map(Ranges::vectors).collect();
     out.block = arena.put(vectors.as_flattened());
     parameters(plan, arena, &mut out);
-    react(arena, &reactions, &mut out);
-    out
+    react(arena, &reactions, &mut out, &mut places);
+    (out, places)
 }
 
 impl Ranges {
@@ -79,14 +111,22 @@ fn cells(
     order: &[usize],
     reactions: &mut [Reactions],
     out: &mut layout::Plan,
+    places: &mut Places,
 ) -> Vec<Ranges> {
     let mut all = Vec::with_capacity(order.len());
+    places.first_cell.resize(order.len(), 0);
+    let mut has_inputs = vec![false; order.len()];
+    for open in &plan.open.blocks {
+        has_inputs[open.block] = true;
+    }
     let (mut cell_block, mut cell_factor, mut nominal) = (Vec::new(), Vec::new(), Vec::new());
     let mut templates: Vec<Vec<Template>> = Vec::new();
     let mut bins: Vec<Vec<[i32; 2]>> = vec![Vec::new(); plan.n_bins()];
     let (mut factor_param, mut binwise_first) = (Vec::new(), Vec::new());
-    for (index, block) in order.iter().map(|&b| &plan.structure.blocks[b]).enumerate() {
+    for (index, &of_plan) in order.iter().enumerate() {
+        let block = &plan.structure.blocks[of_plan];
         let first = cell_block.len();
+        places.first_cell[of_plan] = first;
         let scaling = plan.per_bin_factors(block);
         for b in 0..block.n_bins {
             let cell = cell_block.len();
@@ -103,8 +143,9 @@ fn cells(
                 let at = [cell as i32, index as i32, (block.bin + b) as i32, place];
                 reactions[first as usize + b].binwise.push(at);
             }
-            // Templates that are zero are left out.
-            let of_cell = plan.templates_in(block, b).filter(|t| t.slope != 0.0 || t.curve != 0.0);
+            // Templates that are zero are left out, unless inputs may change them.
+            let kept = |t: &Template| has_inputs[of_plan] || t.slope != 0.0 || t.curve != 0.0;
+            let of_cell = plan.templates_in(block, b).filter(kept);
             let of_cell: Vec<Template> = of_cell.collect();
             for template in &of_cell {
                 reactions[template.param].hist.push((cell, template.slope, template.curve));
@@ -134,17 +175,18 @@ fn cells(
     out.nominal = arena.put(&nominal);
     out.bin = ranges_of(arena, &bins);
     out.bin_cell = arena.put(&bins.concat());
-    slices(arena, &templates, out);
+    slices(arena, &templates, out, places);
     all
 }
 
 /// Adds the templates in slices of `WARP` cells: the first template of every cell, then the second one of
 /// every cell, and so on.
-fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan) {
+fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan, places: &mut Places) {
     let (mut starts, mut params, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
     for slice in templates.chunks(WARP) {
         let longest = slice.iter().map(Vec::len).max().unwrap_or(0).next_multiple_of(AT_A_TIME);
         let start = params.len() as i32;
+        places.slices.push(params.len());
         for i in 0..longest {
             for lane in 0..WARP {
                 // Cells with fewer templates are padded with zeros.
@@ -157,6 +199,7 @@ fn slices(arena: &mut Arena, templates: &[Vec<Template>], out: &mut layout::Plan
         starts.push([start, params.len() as i32]);
     }
     out.n_slices = starts.len() as i32;
+    places.slice_entries = params.len();
     out.slice = arena.put(&starts);
     out.slice_param = arena.put_indices(params);
     out.slice_template = arena.put(&shapes);
@@ -170,6 +213,7 @@ fn norms(
     ranges: &mut [Ranges],
     reactions: &mut [Reactions],
     out: &mut layout::Plan,
+    place_of: &mut Places,
 ) {
     let mut place_of_block = vec![0; order.len()];
     for (place, &block) in order.iter().enumerate() {
@@ -209,6 +253,7 @@ fn norms(
     out.norm_rate = arena.put(&pairs(&plan.numbers.norm_rate_hi, &plan.numbers.norm_rate_lo));
     out.norm_block = arena.put_indices(blocks);
     out.norm_place = arena.put_indices(places);
+    place_of.terms = terms;
 }
 
 /// Adds constraint and bounds of each parameter.
@@ -243,24 +288,27 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
 
 /// Adds the effects of each parameter. Parameters with the longest lists of effects come first, so that no
 /// team of threads begins a long list when the other teams are done.
-fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan) {
+fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan, of: &mut Places) {
     let work = |r: &Reactions| r.hist.len() + (r.norm.1 - r.norm.0) + r.factor.len();
     let mut order: Vec<usize> = (0..reactions.len()).filter(|&p| work(&reactions[p]) > 0).collect();
     order.sort_by_key(|&p| std::cmp::Reverse(work(&reactions[p])));
     let (mut vectors, mut cells, mut shapes, mut places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut lists = vec![(0, 0); reactions.len()];
     for &p in &order {
-        let of = &reactions[p];
+        let own = &reactions[p];
         let (hist, factor) = (cells.len() as i32, places.len() as i32);
-        cells.extend(of.hist.iter().map(|entry| entry.0));
-        shapes.extend(of.hist.iter().map(|&(_, slope, curve)| [slope, curve]));
-        places.extend(&of.factor);
-        let norm = [of.norm.0 as i32, of.norm.1 as i32];
+        cells.extend(own.hist.iter().map(|entry| entry.0));
+        shapes.extend(own.hist.iter().map(|&(_, slope, curve)| [slope, curve]));
+        places.extend(&own.factor);
+        let norm = [own.norm.0 as i32, own.norm.1 as i32];
+        lists[p] = (hist as usize, cells.len());
         let ends = [cells.len() as i32, places.len() as i32];
         vectors.push([hist, ends[0], norm[0], norm[1]]);
         vectors.push([factor, ends[1], p as i32, 0]);
     }
     out.n_reacting = order.len() as i32;
     out.reacting = arena.put(&vectors);
+    (of.lists, of.list_cells) = (lists, cells.clone());
     out.hist_cell = arena.put_indices(cells);
     out.hist_template = arena.put(&shapes);
     out.factor_place = arena.put_indices(places);

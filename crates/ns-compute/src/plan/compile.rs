@@ -6,12 +6,12 @@ use std::sync::Arc;
 use ns_core::{Channel, Constraint, Device, Effect, Execution, Input, Model, ParameterTable, SessionError};
 
 use super::incidence::Incidence;
-use super::numbers::template;
 use super::open::{OpenBlock, OpenNorm, OpenTemplate, OpenTerms, Places, Source};
 use super::policy::edm_tolerance;
 use super::structure::Constraints;
 use super::{Block, LANES, Layout, NormRun, Numbers, Plan, SearchPolicy, Structure, TERM_LANES};
 use crate::events::EventPlan;
+use crate::terms::histosys::template;
 use crate::terms::normsys::normsys;
 
 /// One normsys modifier of one block, before the terms are sorted by parameter.
@@ -149,7 +149,7 @@ impl Draft {
                 Effect::HistoSys { lo, hi } => {
                     let parts = lo.iter().zip(&sample.nominal).zip(hi);
                     let (slopes, curves): (Vec<f64>, Vec<f64>) =
-                        parts.map(|((lo, nominal), hi)| template(*lo, *nominal, *hi)).unzip();
+                        parts.map(|((lo, nominal), hi)| template::parts(*lo, *nominal, *hi)).unzip();
                     let hi_input = Input::HistoHi { channel: c, sample: s, modifier: m };
                     let lo_input = Input::HistoLo { channel: c, sample: s, modifier: m };
                     // The asymmetric part of a template that may be replaced is zero at most by chance.

@@ -22,6 +22,8 @@ pub(crate) use layout::{Component, CurvatureSlot, Layout};
 pub(crate) use nonlinearity::Nonlinearity;
 pub(crate) use numbers::Numbers;
 pub(crate) use open::OpenTerms;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use open::{OpenBlock, OpenNorm, OpenWidth, Source};
 pub(crate) use policy::{EDM_TOLERANCE, SearchPolicy};
 pub(crate) use structure::{Block, NormRun, Structure};
 

@@ -32,11 +32,6 @@ pub(crate) struct Numbers {
     pub(crate) tau: Vec<f64>,
 }
 
-/// Returns the parts `S` and `A` of a template with the yields `lo`, `nominal` and `hi` in a bin.
-pub(super) fn template(lo: f64, nominal: f64, hi: f64) -> (f64, f64) {
-    (0.5 * (hi - lo), 0.5 * ((hi - nominal) + (lo - nominal)))
-}
-
 impl Numbers {
     /// Sets the number of normsys terms. New terms, such as the padding, are factors 1 without an effect.
     pub(super) fn resize_normsys(&mut self, n: usize) {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use ns_core::{Input, InputTable, Model, SessionError};
 
-use super::numbers::template;
 use super::{LANES, Numbers, Structure};
+use crate::terms::histosys::template;
 
 /// Where a number comes from: an input, or the model.
 #[derive(Debug, Clone)]
@@ -218,7 +218,7 @@ impl OpenTerms {
                 let (slope, curve) = (block.slope + t.index * stride, block.curve + t.index * stride);
                 for b in 0..block.n_bins {
                     let nominal = numbers.nominal[block.cell + b];
-                    let (s, a) = template(get(&t.lo, b), nominal, get(&t.hi, b));
+                    let (s, a) = template::parts(get(&t.lo, b), nominal, get(&t.hi, b));
                     (numbers.hist_slope[slope + b], numbers.hist_curve[curve + b]) = (s, a);
                 }
             }

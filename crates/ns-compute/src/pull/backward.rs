@@ -8,7 +8,7 @@ use super::forward::{Ray, Sweep};
 use crate::number::{Jet, Number};
 use crate::plan::{Block, LANES, Plan};
 use crate::terms::poisson::{deviance_derivatives, log_factorial_slope};
-use crate::terms::{gaussian, per_bin, scale};
+use crate::terms::{gaussian, histosys, per_bin, scale};
 
 /// Sets the slopes to those of the Poisson terms of the counts `main`, and computes the derivatives by them.
 pub(super) fn poisson_slopes<T: Number>(main: &[f64], sweep: &mut Sweep<T>) {
@@ -58,7 +58,6 @@ fn total<T: Number>(block: &Block, sweep: &Sweep<T>) -> T {
 
 /// Adds the derivatives by the yields, templates and normsys factors among the inputs.
 pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
-    let half = T::splat(0.5);
     for open in &plan.open.blocks {
         let block = &plan.structure.blocks[open.block];
         let scale = sweep.scale[open.block];
@@ -72,9 +71,9 @@ pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>)
             let p = params[t.index] as usize;
             let (alpha, curved) = (sweep.theta[p], sweep.curved[p]);
             by_nominal = by_nominal.sub(curved);
-            let ways = [(&t.hi, half.mul(curved.add(alpha))), (&t.lo, half.mul(curved.sub(alpha)))];
-            for (place, factor) in ways.map(|(source, factor)| (source.place(), factor)) {
-                let Some(place) = place else { continue };
+            let (by_lo, by_hi) = histosys::template::by_yields(alpha, curved);
+            for (source, factor) in [(&t.hi, by_hi), (&t.lo, by_lo)] {
+                let Some(place) = source.place() else { continue };
                 for b in 0..block.n_bins {
                     sweep.by_inputs[place + b] = weight(sweep, b).mul_add(factor, sweep.by_inputs[place + b]);
                 }

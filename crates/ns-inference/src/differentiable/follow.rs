@@ -114,6 +114,12 @@ impl Followers {
         !self.data.is_empty()
     }
 
+    /// Returns whether templates or widths follow the inputs.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(super) fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
     /// Returns whether something follows that is not linear in the inputs.
     pub(super) fn is_curved(&self) -> bool {
         self.has_data() || self.rules.iter().any(|rule| matches!(rule, Rule::Width { .. }))

@@ -5,6 +5,8 @@
 //! the envelope theorem; best fits, uncertainties, CLs and limits by the implicit function theorem, with the exact
 //! Hessian over the parameters that are not at a bound.
 
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+mod device;
 mod estimate;
 mod follow;
 mod hypotheses;
@@ -15,6 +17,8 @@ mod session;
 pub use estimate::BestFit;
 pub use follow::Follow;
 pub use hypotheses::Band;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub use ns_compute::differentiable::{DeviceNll, DeviceRows, RowStatus};
 pub use profiled::{ProfiledDifferentiableSession, ProfiledOptions};
 pub use session::{DifferentiableSession, NllGradient, SecondOrder};
 

@@ -29,9 +29,6 @@ pub struct ProfiledOptions {
     pub data: FitData,
     /// Effort of the search for the global minimum.
     pub search: Search,
-    /// Whether the fits of a test statistic start where the last ones in the same row of a batch, with the same
-    /// tested value, ended, and make a single descent. Values then depend on the values before, within the tolerance of a fit.
-    pub warm: bool,
 }
 
 /// The minima of the last fits of one test statistic.
@@ -121,9 +118,10 @@ impl ProfiledDifferentiableSession {
         fits.into_iter().map(|fit| fit.map_err(named)).collect()
     }
 
-    /// Returns the one-sided statistic in the row `row` of a batch, which only chooses the start points of warm
-    /// fits: q0 (of the value 0, whatever `mu` is), q or qtilde of the value `mu`, with its
-    /// derivatives.
+    /// Returns a one-sided statistic with its derivatives: q0 (of the value 0, whatever `mu` is), q or qtilde of the value `mu`.
+    ///
+    /// With `warm`, the row of a batch, fits start where the last warm ones of this row with the same tested value ended,
+    /// and make a single descent. A value then depends on the values before, within the tolerance of a fit.
     ///
     /// # Errors
     /// If the numbers do not suit the inputs, or a fit has no finite likelihood.
@@ -132,7 +130,7 @@ impl ProfiledDifferentiableSession {
         statistic: TestStatistic,
         mu: f64,
         yields: &[f64],
-        row: usize,
+        warm: Option<usize>,
     ) -> Result<Differentiated, InferenceError> {
         let poi = self.poi()?;
         let mu = if statistic == TestStatistic::Q0 { 0.0 } else { mu };
@@ -141,7 +139,7 @@ impl ProfiledDifferentiableSession {
             return Err(InferenceError::NotFinite { what: "the tested value", name: name(), value: mu });
         }
         let data = self.inner.data(yields)?;
-        let (free, conditional) = self.both_fits(&data, (poi, mu), row)?;
+        let (free, conditional) = self.both_fits(&data, (poi, mu), warm)?;
         let best = free.parameters.get(poi).copied().unwrap_or(f64::NAN);
         let zero = match statistic {
             TestStatistic::Q0 => best <= mu,
@@ -167,16 +165,16 @@ impl ProfiledDifferentiableSession {
         &self,
         data: &Data,
         (poi, mu): (usize, f64),
-        row: usize,
+        row: Option<usize>,
     ) -> Result<(FitOutcome, FitOutcome), InferenceError> {
-        let warm = {
+        let last = row.and_then(|row| {
             let kept = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
-            let usable = kept.get(&(row, mu.to_bits())).filter(|_| self.options.warm);
-            usable.map(|warm| (Arc::clone(&warm.free), Arc::clone(&warm.conditional)))
-        };
+            let last = kept.get(&(row, mu.to_bits()));
+            last.map(|last| (Arc::clone(&last.free), Arc::clone(&last.conditional)))
+        });
         let base = self.fit_options().request(&self.inner.model)?;
         let held = vec![(poi, mu)];
-        let requests = match warm {
+        let requests = match last {
             Some((free, conditional)) => vec![
                 FitRequest { start: Start::At(free), search: Search::Local, ..base.clone() },
                 FitRequest { start: Start::At(conditional), search: Search::Local, fixed: held, ..base },
@@ -199,7 +197,7 @@ impl ProfiledDifferentiableSession {
                 free = lower;
             }
         }
-        if self.options.warm {
+        if let Some(row) = row {
             let (free, conditional) =
                 (Arc::from(&free.parameters[..]), Arc::from(&conditional.parameters[..]));
             let mut kept = self.warm.lock().unwrap_or_else(PoisonError::into_inner);

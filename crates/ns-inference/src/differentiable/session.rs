@@ -36,10 +36,10 @@ pub struct SecondOrder {
 pub struct DifferentiableSession {
     pub(super) model: Arc<Model>,
     pub(super) accelerator: DifferentiableAccelerator,
-    data: FitData,
+    pub(super) data: FitData,
     /// The point at which Asimov data are generated.
     asimov_point: Vec<f64>,
-    followers: Followers,
+    pub(super) followers: Followers,
     threads: usize,
 }
 

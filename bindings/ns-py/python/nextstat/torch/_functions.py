@@ -12,6 +12,7 @@ import numpy as np
 import torch  # type: ignore
 
 from .. import BestFits, DifferentiableSession, ProfiledDifferentiableSession
+from . import _device
 from ._tensors import Tensors, joined, numbers, same_kind, tensor
 
 Compute = t.Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -152,6 +153,8 @@ class _Nll(torch.autograd.Function):
 
     @staticmethod
     def forward(yields: t.Any, params: t.Any, session: DifferentiableSession, check: bool) -> t.Any:
+        if _device.is_there(session, yields):
+            return _device.nll(session, yields, params, check)
         value, by_yields, by_params = session.nll(numbers(yields), numbers(params), check=check)
         return tensor(value, yields), tensor(by_yields, yields), tensor(by_params, params)
 
@@ -250,21 +253,38 @@ def _profiled(
     return value.reshape((*y.shape[:-1], *size))
 
 
+def _statistic(
+    session: ProfiledDifferentiableSession,
+    yields: Tensors,
+    name: str,
+    what: tuple[t.Literal["q0", "q", "qtilde"], float],
+    check: bool,
+) -> torch.Tensor:
+    y = joined("yields", yields, session.nominal.shape[0])
+    # Steps of a training loop start where the last one ended.
+    warm = session.warm if session.warm is not None else torch.is_grad_enabled() and y.requires_grad
+
+    def compute(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return session.statistic(*what, rows, check=check, warm=warm)
+
+    return _profiled(session, y, name, (), compute)
+
+
 def q0(session: ProfiledDifferentiableSession, yields: Tensors, *, check: bool = False) -> torch.Tensor:
     """Return the statistic of a discovery, q0."""
-    return _profiled(session, yields, "q0", (), lambda rows: session.statistic("q0", 0.0, rows, check=check))
+    return _statistic(session, yields, "q0", ("q0", 0.0), check)
 
 
 def q_mu(session: ProfiledDifferentiableSession, mu: float, yields: Tensors, *, check: bool = False) -> torch.Tensor:
     """Return the statistic q of the value ``mu`` of the parameter of interest."""
-    return _profiled(session, yields, "q_mu", (), lambda rows: session.statistic("q", mu, rows, check=check))
+    return _statistic(session, yields, "q_mu", ("q", mu), check)
 
 
 def qtilde_mu(
     session: ProfiledDifferentiableSession, mu: float, yields: Tensors, *, check: bool = False
 ) -> torch.Tensor:
     """Return the statistic qtilde of the value ``mu`` of the parameter of interest."""
-    return _profiled(session, yields, "qtilde_mu", (), lambda rows: session.statistic("qtilde", mu, rows, check=check))
+    return _statistic(session, yields, "qtilde_mu", ("qtilde", mu), check)
 
 
 def cls(

@@ -13,10 +13,11 @@ use cudarc::driver::result::{self, DriverError, stream::StreamKind};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use ns_core::{Device, SessionError};
 
-use super::super::backend::{Backend, Kernel, Lane, Properties, Shape};
+use super::super::backend::{Backend, Guest, Kernel, Lane, Properties, Shape};
 use super::super::offset::{Memory, Offset};
 use super::failure::{DriverCall, explain};
 use super::functions::Functions;
+use super::guest::CudaGuest;
 use super::images;
 use super::lane::CudaLane;
 use super::loading::{self, attribute, guarded};
@@ -352,6 +353,10 @@ impl Backend for CudaDriver {
 
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
         Ok(Box::new(CudaLane::new(self)?))
+    }
+
+    fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {
+        Ok(Box::new(CudaGuest::new(self)?))
     }
 }
 

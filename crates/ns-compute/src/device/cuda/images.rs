@@ -23,8 +23,16 @@ pub(super) struct Image {
 
 impl Kernel {
     /// All kernels.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Fit, Self::FitGlobal, Self::Evaluate, Self::EvaluateGlobal, Self::Covariance, Self::Draw];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Fit,
+        Self::FitGlobal,
+        Self::Evaluate,
+        Self::EvaluateGlobal,
+        Self::Covariance,
+        Self::Draw,
+        Self::Differentiate,
+        Self::DifferentiateGlobal,
+    ];
 
     /// Returns the name of the kernel's function in the images.
     pub(super) const fn symbol(self) -> &'static str {
@@ -35,6 +43,8 @@ impl Kernel {
             Self::EvaluateGlobal => "ns_evaluate_global",
             Self::Covariance => "ns_covariance",
             Self::Draw => "ns_draw",
+            Self::Differentiate => "ns_differentiate",
+            Self::DifferentiateGlobal => "ns_differentiate_global",
         }
     }
 }

@@ -4,6 +4,7 @@
 mod driver;
 mod failure;
 mod functions;
+mod guest;
 mod images;
 mod lane;
 mod loading;
@@ -20,5 +21,4 @@ pub use open::open;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-#[cfg(test)]
-pub(super) use open::backend;
+pub(crate) use open::backend;

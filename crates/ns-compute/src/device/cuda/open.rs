@@ -14,7 +14,7 @@ use super::loading::{CudaDevice, found};
 ///
 /// # Errors
 /// As [`driver::open`].
-pub(in super::super) fn backend(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
+pub(crate) fn backend(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
     Ok(driver::open(index)?)
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use ns_core::{Device, Execution, Model, SessionError};
 
-use super::backend::{Backend, Kernel, Lane, Properties, Shape};
+use super::backend::{Backend, Guest, Kernel, Lane, Properties, Shape};
 use super::multi_gpu::MultiGpuSession;
 use super::offset::{Memory, Offset};
 use super::session::GpuSession;
@@ -17,10 +17,12 @@ unsafe extern "C" {
     fn ns_host_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_host_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_host_draw(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_host_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
 }
 
 /// Entry points of the kernels, compiled for one or for many threads per block.
@@ -30,6 +32,7 @@ struct Kernels {
     evaluate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
     covariance: unsafe extern "C" fn(*const u8, i32, i32, i32),
     draw: unsafe extern "C" fn(*const u8, i32, i32),
+    differentiate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
 }
 
 const OF_ONE_THREAD: Kernels = Kernels {
@@ -37,6 +40,7 @@ const OF_ONE_THREAD: Kernels = Kernels {
     evaluate: ns_host_evaluate,
     covariance: ns_host_covariance,
     draw: ns_host_draw,
+    differentiate: ns_host_differentiate,
 };
 
 const OF_MANY: Kernels = Kernels {
@@ -44,6 +48,7 @@ const OF_MANY: Kernels = Kernels {
     evaluate: ns_many_evaluate,
     covariance: ns_many_covariance,
     draw: ns_many_draw,
+    differentiate: ns_many_differentiate,
 };
 
 /// A device that is the CPU. Its device memory is the heap.
@@ -61,6 +66,11 @@ pub(super) struct Host {
 /// As [`GpuSession::open`].
 pub fn open(model: &Model, execution: &Execution) -> Result<GpuSession, SessionError> {
     GpuSession::open(model, execution, Device::Cuda(0), Arc::new(Host::new()))
+}
+
+/// Returns a device that runs the kernels compiled for the CPU.
+pub(crate) fn backend() -> Arc<dyn Backend> {
+    Arc::new(Host::new())
 }
 
 /// Opens a session with `n` devices, each of which runs the kernels compiled for the CPU.
@@ -152,7 +162,7 @@ impl Backend for Host {
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
         let _one = self.running.lock();
-        let Kernels { fit, evaluate, covariance, draw } = self.kernels;
+        let Kernels { fit, evaluate, covariance, draw, differentiate } = self.kernels;
         let (blocks, threads) = (shape.blocks as i32, shape.threads as i32);
         let (launch, numbers) = (parameter.as_ptr(), shape.shared as i32 / 8 + 1);
         // SAFETY: the parameter is the kernel's structure, and its addresses refer to buffers of this
@@ -166,12 +176,18 @@ impl Backend for Host {
                 Kernel::EvaluateGlobal => evaluate(launch, threads, numbers, blocks, 0),
                 Kernel::Covariance => covariance(launch, threads, numbers, blocks),
                 Kernel::Draw => draw(launch, threads, blocks),
+                Kernel::Differentiate => differentiate(launch, threads, numbers, blocks, 1),
+                Kernel::DifferentiateGlobal => differentiate(launch, threads, numbers, blocks, 0),
             }
         }
         Ok(())
     }
 
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
+        Ok(Box::new(AtOnce::new(self)))
+    }
+
+    fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {
         Ok(Box::new(AtOnce::new(self)))
     }
 }
@@ -187,6 +203,27 @@ pub(super) struct AtOnce {
 impl AtOnce {
     pub(super) fn new(backend: Arc<dyn Backend>) -> Self {
         Self { backend, fetched: Vec::new(), bytes: 0 }
+    }
+}
+
+impl Guest for AtOnce {
+    unsafe fn launch(
+        &mut self,
+        _stream: u64,
+        kernel: Kernel,
+        shape: Shape,
+        parameter: &[u8],
+    ) -> Result<(), SessionError> {
+        self.backend.launch(kernel, shape, parameter)
+    }
+
+    fn wait(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    fn check_address(&self, _what: &'static str, _address: u64) -> Result<(), SessionError> {
+        // All addresses are those of the process.
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use ns_core::{
     Drawn, FitFailure, FitRequest, Interpolation, Observations, Observer, Search, Start, TaskOutcome,
 };
 
-use super::super::backend::{Kernel, Lane, Properties, Shape};
+use super::super::backend::{Guest, Kernel, Lane, Properties, Shape};
 use super::super::host::{self, Host};
 use super::super::offset::Memory;
 use super::super::partition::fits_of;
@@ -367,6 +367,10 @@ impl Backend for Failing {
     }
 
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
+        Ok(Box::new(host::AtOnce::new(self)))
+    }
+
+    fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {
         Ok(Box::new(host::AtOnce::new(self)))
     }
 

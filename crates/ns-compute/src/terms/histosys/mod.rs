@@ -9,6 +9,7 @@
 mod code0;
 mod code2;
 mod code4p;
+pub(crate) mod template;
 #[cfg(test)]
 mod tests;
 

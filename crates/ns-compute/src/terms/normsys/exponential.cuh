@@ -19,4 +19,7 @@ NS_DEVICE double exponential(double x) {
     return from_bits(bits(value) + (bits(shifted) << 52));
 }
 
+// Returns the rate for which the factor at distance 1 is `factor`.
+NS_DEVICE double exponential_rate(double factor) { return log(factor); }
+
 }  // namespace ns

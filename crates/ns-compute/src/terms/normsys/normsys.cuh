@@ -63,6 +63,44 @@ NS_DEVICE double normsys_second_derivative(const Plan& plan, int code, int i, do
     return fma(-ratio, ratio, second * reciprocal(factor));
 }
 
+// Computes the coefficients of alpha to alpha^6, given the factors at -1 and 1, for any number type.
+template <class T>
+NS_DEVICE void normsys_coefficients(int code, T lo, T hi, T (&c)[6]) {
+    switch ((NormsysCode)code) {
+        case NormsysCode::CODE0: return NormsysCode0::coefficients(lo, hi, c);
+        case NormsysCode::CODE1: return NormsysCode1::coefficients(lo, hi, c);
+        case NormsysCode::CODE4: return NormsysCode4::coefficients(lo, hi, c);
+        case NormsysCode::CODE6: return NormsysCode6::coefficients(lo, hi, c);
+    }
+    trap();
+}
+
+// Returns the rate of the factor beyond the polynomial, on the side where the factor at distance 1 is `factor`.
+NS_DEVICE double normsys_rate(int code, double factor) {
+    bool grows = normsys_piece(code, infinity()) == Piece::EXPONENTIAL;
+    return grows ? exponential_rate(factor) : linear_rate(factor);
+}
+
+// Returns the derivatives of the factor `value` at `alpha` by the factors `lo` at -1 and `hi` at 1.
+NS_DEVICE Pair normsys_by_factors(int code, double alpha, double lo, double hi, double value) {
+    double size = fabs(alpha);
+    Piece piece = normsys_piece(code, size);
+    if (piece == Piece::POLYNOMIAL) {
+        Dual by_lo[6], by_hi[6];
+        normsys_coefficients(code, Dual{lo, 1.0}, Dual{hi, 0.0}, by_lo);
+        normsys_coefficients(code, Dual{lo, 0.0}, Dual{hi, 1.0}, by_hi);
+        Pair sum = {0.0, 0.0};
+        for (int i = 5; i >= 0; i--) {
+            sum.a = (sum.a + by_lo[i].first) * alpha;
+            sum.b = (sum.b + by_hi[i].first) * alpha;
+        }
+        return sum;
+    }
+    double side = alpha > 0.0 ? hi : lo;
+    double by_side = piece == Piece::EXPONENTIAL ? size * value / side : size;
+    return alpha > 0.0 ? Pair{0.0, by_side} : Pair{by_side, 0.0};
+}
+
 // Returns whether the slope of the code jumps at 0.
 NS_DEVICE bool normsys_has_kink(int code) {
     NS_OF_NORMSYS(KINK);

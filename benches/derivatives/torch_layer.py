@@ -1,0 +1,153 @@
+"""Times of nextstat.torch on a GPU, and on the CPU beside it.
+
+    python benches/derivatives/torch_layer.py WORKSPACE:SAMPLE [WORKSPACE:SAMPLE ...]
+
+For each workspace, with the nominal yields of the sample as inputs:
+
+* enqueued: one `nll` with derivatives by yields and parameters, many enqueued back to back;
+* graph pair: forward and backward through autograd beside those of an empty `autograd.Function`, both with waiting;
+* batch: 1 024 histograms in one call beside 1 024 calls;
+* cpu: the same value and derivatives of one histogram on the CPU.
+
+Needs PyTorch. Without an NVIDIA GPU it says so and prints the row of the CPU alone.
+"""
+
+import statistics
+import sys
+import time
+
+import numpy as np
+import torch
+
+import nextstat
+import nextstat.torch as nt
+
+
+class Empty(torch.autograd.Function):
+    """What a custom function costs at least."""
+
+    @staticmethod
+    def forward(ctx, yields, params):
+        ctx.save_for_backward(yields, params)
+        return yields.sum() + params.sum()
+
+    @staticmethod
+    def backward(ctx, flow):
+        yields, params = ctx.saved_tensors
+        return flow * yields, flow * params
+
+
+def median(repeat, work):
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def microseconds(seconds):
+    return f"{1e6 * seconds:10.1f} us"
+
+
+def measure_cpu(model, sample):
+    session = nextstat.DifferentiableSession(model, [sample], threads=1)
+    yields, params = session.nominal, session.suggested_init()
+    for _ in range(20):
+        session.nll(yields, params)
+    print("  cpu, one histogram     ", microseconds(median(200, lambda: session.nll(yields, params))))
+
+
+def measure_gpu(model, sample):
+    session = nextstat.DifferentiableSession(model, [sample], device="cuda")
+    n, m = len(session.nominal), len(session.parameter_names())
+    rng = np.random.default_rng(1)
+    on_gpu = lambda x: torch.tensor(x, device="cuda")  # noqa: E731
+    y = on_gpu(session.nominal * rng.uniform(0.9, 1.1, (1024, n)))
+    p = on_gpu(session.suggested_init() + rng.uniform(-0.05, 0.05, (1024, m)))
+    made = torch.empty(1024 * (1 + n + m), dtype=torch.float64, device="cuda")
+    status = torch.empty(1024, dtype=torch.int32, device="cuda")
+
+    def enqueue(row, rows):
+        start = made.data_ptr()
+        session._enqueue(
+            rows,
+            y[row].data_ptr(),
+            p[row].data_ptr(),
+            start,
+            start + 8 * rows,
+            start + 8 * rows * (1 + n),
+            status.data_ptr(),
+            torch.cuda.current_stream().cuda_stream,
+        )
+
+    def back_to_back(count):
+        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        first.record()
+        for i in range(count):
+            enqueue(i % 1024, 1)
+        last.record()
+        torch.cuda.synchronize()
+        return 1e-3 * first.elapsed_time(last) / count
+
+    back_to_back(100)
+    print("  enqueued, each         ", microseconds(statistics.median(back_to_back(2000) for _ in range(5))))
+
+    def pair(function):
+        yields, params = y[:1].clone().requires_grad_(), p[:1].clone().requires_grad_()
+
+        def work():
+            yields.grad = params.grad = None
+            function(yields, params).backward()
+            torch.cuda.synchronize()
+
+        for _ in range(50):
+            work()
+        return median(500, work)
+
+    ours = pair(lambda a, b: nt.nll(session, a, b).sum())
+    empty = pair(Empty.apply)
+    print("  graph pair             ", microseconds(ours), " empty function", microseconds(empty))
+
+    def batch():
+        enqueue(0, 1024)
+        torch.cuda.synchronize()
+
+    def calls():
+        for i in range(1024):
+            nt.nll(session, y[i], p[i])
+        torch.cuda.synchronize()
+
+    batch(), calls()
+    together, single = median(20, batch), median(3, calls)
+    print("  1024 in one call       ", microseconds(together), " 1024 calls", microseconds(single), end="")
+    print(f"  ratio {single / together:.0f}")
+    here = nextstat.DifferentiableSession(model, [sample])
+    enqueue(0, 1024)
+    torch.cuda.synchronize()
+    want = here.nll(y.cpu().numpy(), p.cpu().numpy())
+    got = made.cpu().numpy()
+    values, by_yields, by_params = np.split(got, [1024, 1024 * (1 + n)])
+    off = np.max(np.abs(values - want[0]) / np.maximum(1.0, np.abs(want[0])))
+    scale = lambda x: np.maximum(1.0, np.abs(x).max(axis=1, keepdims=True))  # noqa: E731
+    off_y = np.max(np.abs(by_yields.reshape(want[1].shape) - want[1]) / scale(want[1]))
+    off_p = np.max(np.abs(by_params.reshape(want[2].shape) - want[2]) / scale(want[2]))
+    print(f"  largest difference to the CPU: value {off:.1e}, by yields {off_y:.1e}, by parameters {off_p:.1e}")
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    there = torch.cuda.is_available() and nextstat.has_cuda()
+    print(torch.cuda.get_device_name() if there else "there is no NVIDIA GPU: only the CPU is measured")
+    for argument in sys.argv[1:]:
+        path, sample = argument.rsplit(":", 1)
+        model = nextstat.load_workspace(path)
+        print(f"{path}: inputs {sample}, {len(model.parameter_names())} parameters")
+        measure_cpu(model, sample)
+        if there:
+            measure_gpu(model, sample)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Tensors of a GPU that a session reads and writes in place, on PyTorch's current stream."""
+
+from __future__ import annotations
+
+import typing as t
+
+import torch  # type: ignore
+
+from .. import DifferentiableSession
+
+# What the kernel says of a row, for `check=True`.
+_PROBLEMS = {
+    1: "a number is not finite, or a factor or a width is not positive",
+    2: "the likelihood is not finite at this point",
+    3: "a product of normsys factors is zero",
+}
+
+
+def is_there(session: DifferentiableSession, rows: torch.Tensor) -> bool:
+    """Return whether the session computes where the tensor is."""
+    if rows.device.type != "cuda" or session.device == "cpu":
+        return False
+    if session.device != f"cuda:{rows.device.index}":
+        raise ValueError(
+            f"yields and params are on {rows.device}, the session is on {session.device}; "
+            f'move them, or open a session with device="{rows.device}"'
+        )
+    return True
+
+
+def nll(
+    session: DifferentiableSession, yields: torch.Tensor, params: torch.Tensor, check: bool
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return ``-ln L`` of rows with its derivatives, without waiting for the GPU unless errors are wanted."""
+    kind = yields.dtype
+    y = yields.detach().to(torch.float64).contiguous()
+    p = params.detach().to(torch.float64).contiguous()
+    (rows, n), m = y.shape, p.shape[1]
+    # One allocation for all results.
+    made = torch.empty(rows * (1 + n + m), dtype=torch.float64, device=y.device)
+    status = torch.empty(rows, dtype=torch.int32, device=y.device)
+    value = made[:rows]
+    by_yields, by_params = made[rows : rows * (1 + n)], made[rows * (1 + n) :]
+    start = made.data_ptr()
+    session._enqueue(
+        rows,
+        y.data_ptr(),
+        p.data_ptr(),
+        start,
+        start + 8 * rows,
+        start + 8 * rows * (1 + n),
+        status.data_ptr(),
+        torch.cuda.current_stream(y.device).cuda_stream,
+    )
+    if check:
+        _raise(status)
+    results: tuple[t.Any, ...] = (value, by_yields.view(rows, n), by_params.view(rows, m))
+    return results if kind == torch.float64 else tuple(r.to(kind) for r in results)  # type: ignore
+
+
+def _raise(status: torch.Tensor) -> None:
+    """Wait for the GPU, and raise an error for the first row with a problem."""
+    bad = status.nonzero()
+    if len(bad):
+        row = int(bad[0, 0])
+        raise ValueError(f"row {row} has no result: {_PROBLEMS[int(status[row])]}")

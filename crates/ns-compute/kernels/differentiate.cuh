@@ -1,0 +1,176 @@
+// `-ln L` as a function of parameters and inputs (numbers of the model that every call may replace), with its
+// derivatives by both. One thread block computes one row at a time.
+//
+// Inputs and results are in memory of the caller, on the device. A thread block has its own copies of the arrays of
+// the model in which inputs are, and writes the inputs there before it evaluates the model.
+#pragma once
+#include "evaluate.cuh"
+#include "inputs.cuh"
+#include "terms/histosys/template.cuh"
+
+namespace ns {
+
+using WideSums = SumsOf<MOST_DIFFERENTIATING / WARP>;
+
+// Returns number `i` of the inputs of a row, or `own` if `i` is negative.
+NS_DEVICE double input_or(const double* inputs, int i, double own) { return i < 0 ? own : inputs[i]; }
+
+// Returns the model with the copies of this thread block in place of the arrays in which inputs are.
+NS_DEVICE Plan with_copies(const DifferentiateLaunch& launch, int block) {
+    Plan plan = launch.plan;
+    double* copies = launch.copies + (size_t)block * launch.copies_stride;
+    if (launch.n_cells > 0) {
+        plan.nominal = copies + launch.nominal_at;
+        plan.slice_template = (const Pair*)(copies + launch.slice_at);
+        plan.hist_template = (const Pair*)(copies + launch.list_at);
+    }
+    if (launch.n_norms > 0) {
+        plan.norm_coefficient = (const Pair*)(copies + launch.coefficient_at);
+        plan.norm_rate = (const Pair*)(copies + launch.rate_at);
+    }
+    if (launch.n_widths > 0) plan.constraint_scale = copies + launch.scale_at;
+    return plan;
+}
+
+// Writes the inputs of a row to the copies of this thread block. Returns how many numbers this thread has seen that a
+// model cannot have; adds to `constant` by how much the inputs that it has written change the constants of `-ln L`.
+NS_DEVICE double write_inputs(const DifferentiateLaunch& launch, int block, const double* inputs, double& constant) {
+    double* copies = launch.copies + (size_t)block * launch.copies_stride;
+    double* nominal = copies + launch.nominal_at;
+    Pair *slice = (Pair*)(copies + launch.slice_at), *list = (Pair*)(copies + launch.list_at);
+    double bad = 0.0;
+    NS_EACH(i, launch.n_inputs) {
+        if (!isfinite(inputs[i])) bad += 1.0;
+    }
+    NS_EACH(i, launch.n_cells) {
+        const InputCell& cell = launch.cells[i];
+        double yield = input_or(inputs, cell.nominal, cell.own);
+        nominal[cell.cell] = yield;
+        for (int k = cell.first; k < cell.end; k++) {
+            const InputTemplate& t = launch.templates[k];
+            Pair parts = template_parts(input_or(inputs, t.lo, t.own_lo), yield, input_or(inputs, t.hi, t.own_hi));
+            slice[t.in_slice] = parts;
+            list[t.in_list] = parts;
+        }
+    }
+    int code = launch.plan.normsys, n_terms = launch.plan.n_terms;
+    Pair *coefficient = (Pair*)(copies + launch.coefficient_at), *rate = (Pair*)(copies + launch.rate_at);
+    NS_EACH(i, launch.n_norms) {
+        const InputNorm& norm = launch.norms[i];
+        double lo = input_or(inputs, norm.lo, norm.own_lo), hi = input_or(inputs, norm.hi, norm.own_hi);
+        if (!(lo > 0.0 && hi > 0.0)) bad += 1.0;
+        double c[6];
+        normsys_coefficients(code, lo, hi, c);
+        coefficient[norm.term] = Pair{c[5], c[4]};
+        coefficient[n_terms + norm.term] = Pair{c[3], c[2]};
+        coefficient[2 * n_terms + norm.term] = Pair{c[1], c[0]};
+        rate[norm.term] = Pair{normsys_rate(code, hi), normsys_rate(code, lo)};
+    }
+    double* scale = copies + launch.scale_at;
+    NS_EACH(i, launch.n_widths) {
+        const InputWidth& width = launch.widths[i];
+        double x = inputs[width.input];
+        if (!(x > 0.0)) bad += 1.0;
+        bool own = x == width.own;
+        if (width.kind == GAUSSIAN) {
+            scale[width.param] = own ? width.own_scale : 1.0 / x;
+            if (!own) constant += log(x / width.own);
+        } else {
+            scale[width.param] = own ? width.own_scale : 1.0 / (x * x);
+        }
+    }
+    return bad;
+}
+
+// Writes the derivatives of `-ln L` by the inputs of a row to `to`, which is zero before. Reads what `evaluate` and
+// `pull_back` left: the derivatives by the additive part of each cell (BINWISE), by the logarithm of the factor of each
+// block (TOTAL), and the normsys factors (FACTOR).
+template <bool SHARED>
+NS_DEVICE void by_inputs(
+    const DifferentiateLaunch& launch, const Plan& plan, const State<SHARED>& state, const double* inputs, double* to
+) {
+    const double *theta = state[TRIAL], *aux = state[AUX], *weights = state[BINWISE];
+    NS_EACH(i, launch.n_cells) {
+        const InputCell& cell = launch.cells[i];
+        double weight = weights[cell.cell], by_nominal = 1.0;
+        for (int k = cell.first; k < cell.end; k++) {
+            const InputTemplate& t = launch.templates[k];
+            double alpha = theta[t.param], f = histosys(plan.histosys, alpha).f;
+            Pair by = by_template(alpha, f);
+            // The curved part of a template is its difference from the nominal yield.
+            by_nominal -= f;
+            if (t.lo >= 0) to[t.lo] = weight * by.a;
+            if (t.hi >= 0) to[t.hi] = weight * by.b;
+        }
+        if (cell.nominal >= 0) to[cell.nominal] = weight * by_nominal;
+    }
+    NS_EACH(i, launch.n_norms) {
+        const InputNorm& norm = launch.norms[i];
+        double factor = state[FACTOR][plan.norm_place[norm.term]];
+        double rest = state[TOTAL][plan.norm_block[norm.term]] / factor;
+        double lo = input_or(inputs, norm.lo, norm.own_lo), hi = input_or(inputs, norm.hi, norm.own_hi);
+        Pair by = normsys_by_factors(plan.normsys, theta[plan.norm_param[norm.term]], lo, hi, factor);
+        if (norm.lo >= 0) to[norm.lo] = rest * by.a;
+        if (norm.hi >= 0) to[norm.hi] = rest * by.b;
+    }
+    NS_EACH(i, launch.n_widths) {
+        const InputWidth& width = launch.widths[i];
+        double x = theta[width.param], scale = plan.constraint_scale[width.param];
+        double datum = aux[plan.constraint[width.param].y];
+        if (width.kind == GAUSSIAN) {
+            // The term is `pull^2/2 + ln(sigma)` and a constant.
+            double pull = (x - datum) * scale;
+            to[width.input] = scale * (1.0 - pull * pull);
+        } else {
+            // The rate is one over the square of the input.
+            to[width.input] = poisson_slope(x * scale, datum) * x * (-2.0 * scale * sqrt(scale));
+        }
+    }
+}
+
+template <bool SHARED>
+NS_DEVICE void differentiate_block(const DifferentiateLaunch& launch, int block, int blocks) {
+    State<SHARED> state = {launch.offset, launch.slab + (size_t)block * launch.slab_stride};
+    WideSums sums = {ns_shared + launch.sums_at, 0};
+    Plan plan = with_copies(launch, block);
+    for (int row = block; row < launch.n_rows; row += blocks) {
+        const double* inputs = launch.inputs + (size_t)row * launch.inputs_stride;
+        const double* theta = launch.parameters + (size_t)row * launch.parameters_stride;
+        double* to_parameters = launch.by_parameters + (size_t)row * plan.n_params;
+        double* to_inputs = launch.by_inputs + (size_t)row * launch.n_inputs;
+        // Sums of numbers that are not allowed, and of changes of constants.
+        double seen[2] = {0.0, 0.0};
+        barrier();
+        NS_EACH(i, plan.n_bins) state[MAIN][i] = launch.data[i];
+        NS_EACH(i, plan.n_aux) state[AUX][i] = launch.data[plan.n_bins + i];
+        NS_EACH(p, plan.n_params) {
+            state[TRIAL][p] = theta[p];
+            if (!isfinite(theta[p])) seen[0] += 1.0;
+        }
+        seen[0] += write_inputs(launch, block, inputs, seen[1]);
+        NS_EACH(i, launch.n_inputs) to_inputs[i] = 0.0;
+        sums.all(seen);
+        barrier();
+        if (seen[0] > 0.0) {
+            double missing = not_a_number();
+            NS_EACH(p, plan.n_params) to_parameters[p] = missing;
+            NS_EACH(i, launch.n_inputs) to_inputs[i] = missing;
+            if (thread() == 0) {
+                launch.values[row] = missing;
+                launch.status[row] = BAD_INPUT;
+            }
+            continue;
+        }
+        Value value = evaluate<SHARED, false>(plan, codes_of(plan), state, state[TRIAL], sums);
+        if (thread() == 0) {
+            double nll = value.main + value.constraint + (launch.constant + seen[1]);
+            launch.values[row] = nll;
+            // Derivatives by normsys factors are divided by the factors.
+            launch.status[row] = value.least < LEAST_PRODUCT ? ZERO_FACTOR : isfinite(nll) ? FINE : NO_LIKELIHOOD;
+        }
+        NS_EACH(p, plan.n_params) to_parameters[p] = state[GRADIENT][p];
+        by_inputs(launch, plan, state, inputs, to_inputs);
+    }
+}
+
+}  // namespace ns

@@ -1,0 +1,111 @@
+//! Launches of kernels on CUDA streams of the caller.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use cudarc::driver::DriverError;
+use cudarc::driver::result;
+use cudarc::driver::sys::{
+    self, CUevent, CUevent_flags, CUevent_wait_flags, CUpointer_attribute as Attribute,
+};
+use ns_core::{Device, SessionError};
+
+use super::super::backend::{Guest, Kernel, Shape};
+use super::driver::CudaDriver;
+use super::failure::DriverCall;
+
+/// Launches on streams of the caller, in the order of the calls.
+pub(super) struct CudaGuest {
+    driver: Arc<CudaDriver>,
+    /// Event that marks the end of the last launch.
+    done: CUevent,
+    /// Stream of the last launch.
+    last: Option<u64>,
+}
+
+// SAFETY: the driver's handles are valid on any thread.
+unsafe impl Send for CudaGuest {}
+
+impl CudaGuest {
+    pub(super) fn new(driver: Arc<CudaDriver>) -> Result<Self, SessionError> {
+        let done = driver
+            .inside(DriverCall::Opening, || result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING))?;
+        Ok(Self { driver, done, last: None })
+    }
+
+    /// Returns an attribute of a pointer, `None` for addresses that the driver does not know.
+    fn attribute(&self, which: Attribute, address: u64) -> Result<Option<u32>, SessionError> {
+        let mut value = 0_u32;
+        self.driver.inside(DriverCall::Asking, || {
+            let to = (&raw mut value).cast::<c_void>();
+            // SAFETY: both attributes that are asked for are 32-bit integers.
+            match unsafe { sys::cuPointerGetAttribute(to, which, address) }.result() {
+                Ok(()) => Ok(Some(value)),
+                Err(DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+    }
+}
+
+impl Guest for CudaGuest {
+    unsafe fn launch(
+        &mut self,
+        stream: u64,
+        kernel: Kernel,
+        shape: Shape,
+        parameter: &[u8],
+    ) -> Result<(), SessionError> {
+        let handle = stream as sys::CUstream;
+        let (driver, done) = (&self.driver, self.done);
+        if self.last.is_some_and(|last| last != stream) {
+            // SAFETY: the caller guarantees the stream; the event lives as long as the guest.
+            driver.inside(DriverCall::Launching, || unsafe {
+                result::stream::wait_event(handle, done, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)
+            })?;
+        }
+        driver.launch_on(handle, kernel, shape, parameter)?;
+        self.last = Some(stream);
+        // SAFETY: as above.
+        driver.inside(DriverCall::Launching, || unsafe { result::event::record(done, handle) })
+    }
+
+    fn wait(&mut self) -> Result<(), SessionError> {
+        if self.last.take().is_none() {
+            return Ok(());
+        }
+        let done = self.done;
+        // SAFETY: the event lives as long as the guest.
+        self.driver.inside(DriverCall::Waiting, || unsafe { result::event::synchronize(done) })
+    }
+
+    fn check_address(&self, what: &'static str, address: u64) -> Result<(), SessionError> {
+        let Device::Cuda(own) = self.driver.device else { return Ok(()) };
+        let device = self.driver.device;
+        let failed = |problem: &str| {
+            let problem = problem.to_owned();
+            Err(SessionError::NotOnDevice { what, device, problem })
+        };
+        let kind = self.attribute(Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)?;
+        if kind != Some(sys::CUmemorytype::CU_MEMORYTYPE_DEVICE as u32) {
+            return failed("it is in memory of the host");
+        }
+        match self.attribute(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address)? {
+            Some(index) if index as usize == own => Ok(()),
+            Some(index) => failed(&format!("it is on cuda:{index}")),
+            None => failed("the driver does not know its device"),
+        }
+    }
+}
+
+impl Drop for CudaGuest {
+    fn drop(&mut self) {
+        // After the loss of a device, everything is freed with its context.
+        if self.wait().is_err() || self.driver.is_lost() {
+            return;
+        }
+        let done = self.done;
+        // SAFETY: no work is in progress, and nothing uses the event after this.
+        let _ = self.driver.inside(DriverCall::Allocating, || unsafe { result::event::destroy(done) });
+    }
+}

@@ -1,0 +1,120 @@
+//! Structures of the kernel that differentiates by inputs. `kernels/inputs.cuh` is generated from this file
+//! (`header.rs`).
+
+use bytemuck::{Pod, Zeroable};
+
+use super::super::arrays::N_OFFSETS;
+#[cfg(test)]
+use super::super::declare::Declaration;
+use super::super::declare::{Element, Field, structures};
+use super::super::layout::Plan;
+use super::super::offset::{Offset, OffsetMut};
+
+structures! {
+    /// A cell with a nominal yield or templates that are inputs. Indices of inputs are those in a row of
+    /// inputs; -1 stands for the number of the model beside it.
+    InputCell {
+        cell: i32,
+        /// Index of the nominal yield among the inputs.
+        nominal: i32,
+        /// Range of the cell's templates in `DifferentiateLaunch::templates`.
+        first: i32,
+        end: i32,
+        /// Nominal yield of the model.
+        own: f64,
+    }
+
+    /// A histosys template of such a cell.
+    InputTemplate {
+        param: i32,
+        /// Position in `Plan::slice_template`.
+        in_slice: i32,
+        /// Position in `Plan::hist_template`.
+        in_list: i32,
+        padding: i32,
+        /// Index of the yield at alpha = -1 among the inputs.
+        lo: i32,
+        /// Index of the yield at alpha = 1 among the inputs.
+        hi: i32,
+        own_lo: f64,
+        own_hi: f64,
+    }
+
+    /// A normsys term with factors that are inputs.
+    InputNorm {
+        /// Index of the term in the order of the device.
+        term: i32,
+        padding: i32,
+        /// Index of the factor at alpha = -1 among the inputs.
+        lo: i32,
+        /// Index of the factor at alpha = 1 among the inputs.
+        hi: i32,
+        own_lo: f64,
+        own_hi: f64,
+    }
+
+    /// A constraint whose width is an input: sigma of a Gaussian, `1/sqrt(tau)` of a Poisson constraint.
+    InputWidth {
+        param: i32,
+        /// Kind of the constraint (GAUSSIAN or POISSON).
+        kind: i32,
+        /// Index of the width among the inputs.
+        input: i32,
+        padding: i32,
+        /// Width in the model.
+        own: f64,
+        /// Number of the parameter in `Plan::constraint_scale` of the model. One computed from the width would
+        /// differ by rounding.
+        own_scale: f64,
+    }
+
+    /// The parameter of `ns_differentiate` and `ns_differentiate_global`.
+    DifferentiateLaunch {
+        plan: Plan,
+        offset: [u32; N_OFFSETS],
+        n_rows: i32,
+        n_inputs: i32,
+        n_cells: i32,
+        n_norms: i32,
+        n_widths: i32,
+        /// Offset of the partial sums in shared memory, in doubles.
+        sums_at: i32,
+        slab: OffsetMut<f64>,
+        /// Doubles from the slab of one thread block to that of the next.
+        slab_stride: u64,
+        /// Copies, one set per thread block, of those arrays of the plan in which inputs are.
+        copies: OffsetMut<f64>,
+        /// Doubles from the copies of one thread block to those of the next.
+        copies_stride: u64,
+        /// Positions of the copies of `nominal`, `slice_template`, `hist_template`, `norm_coefficient`,
+        /// `norm_rate` and `constraint_scale` in a set, in doubles.
+        nominal_at: u64,
+        slice_at: u64,
+        list_at: u64,
+        coefficient_at: u64,
+        rate_at: u64,
+        scale_at: u64,
+        cells: Offset<InputCell>,
+        templates: Offset<InputTemplate>,
+        norms: Offset<InputNorm>,
+        widths: Offset<InputWidth>,
+        /// Main counts, then auxiliary data, the same for all rows.
+        data: Offset<f64>,
+        /// Constants of `-ln L`: its value in the saturated model.
+        constant: f64,
+        inputs: Offset<f64>,
+        /// Doubles from one row of inputs to the next, 0 if all rows have the same.
+        inputs_stride: u64,
+        parameters: Offset<f64>,
+        /// Doubles from one row of parameters to the next, 0 if all rows have the same.
+        parameters_stride: u64,
+        /// `-ln L` of each row.
+        values: OffsetMut<f64>,
+        /// n_params derivatives per row.
+        by_parameters: OffsetMut<f64>,
+        /// n_inputs derivatives per row.
+        by_inputs: OffsetMut<f64>,
+        /// FINE, BAD_INPUT, NO_LIKELIHOOD or ZERO_FACTOR, per row.
+        status: OffsetMut<i32>,
+    }
+}

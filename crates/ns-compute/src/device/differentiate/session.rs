@@ -1,0 +1,258 @@
+//! A compiled model as a function of its inputs on a device.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ns_core::{Data, Device, SessionError};
+
+use super::super::arena::{Arena, moved};
+use super::super::backend::{Backend, Buffer, Guest, Kernel, Shape};
+use super::super::fit_kind::Size;
+use super::super::limit::Limited;
+use super::super::offset::{Offset, OffsetMut};
+use super::super::shape::{self, ArrayPlacement};
+use super::super::upload;
+use super::copies::place;
+use super::layout::DifferentiateLaunch;
+use crate::cpu::CpuSession;
+use crate::eval::Dataset;
+use crate::shared_constants::{
+    BAD_INPUT, FINE, MOST_DIFFERENTIATING, MOST_SUMS, NO_LIKELIHOOD, WARP, ZERO_FACTOR,
+};
+
+/// Size in doubles of the partial sums of a thread block, in two areas that are used in turn.
+const SUMS: usize = 2 * MOST_SUMS * (MOST_DIFFERENTIATING / WARP);
+
+/// What a call computes, and where its arrays are. Addresses are those of the device's driver; all arrays but `status` have
+/// f64 numbers without gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceRows {
+    /// Number of rows.
+    pub n_rows: usize,
+    /// Numbers of all inputs, a row for each row of the call, or a single one.
+    pub inputs: u64,
+    /// Whether there is a single row of inputs, for all rows of the call.
+    pub one_row_of_inputs: bool,
+    /// Parameters, a row for each row of the call, or a single one.
+    pub parameters: u64,
+    /// Whether there is a single row of parameters, for all rows of the call.
+    pub one_row_of_parameters: bool,
+    /// Receives `-ln L` of each row.
+    pub values: u64,
+    /// Receives the derivatives by the parameters of each row.
+    pub by_parameters: u64,
+    /// Receives the derivatives by the inputs of each row.
+    pub by_inputs: u64,
+    /// Receives the status of each row, a 32-bit integer ([`RowStatus::of`]).
+    pub status: u64,
+}
+
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowStatus {
+    /// All numbers are as they should be.
+    Fine,
+    /// An input or a parameter is not finite, or a factor or a width is not positive. All results are NaN.
+    BadInput,
+    /// The likelihood is not finite at this point.
+    NoLikelihood,
+    /// A product of normsys factors is zero, so that derivatives by them and by their parameters are not finite.
+    ZeroFactor,
+}
+
+impl RowStatus {
+    /// Returns the meaning of a status that a kernel wrote; `None` for a number that none writes.
+    #[must_use]
+    pub fn of(status: i32) -> Option<Self> {
+        match status {
+            FINE => Some(Self::Fine),
+            BAD_INPUT => Some(Self::BadInput),
+            NO_LIKELIHOOD => Some(Self::NoLikelihood),
+            ZERO_FACTOR => Some(Self::ZeroFactor),
+            _ => None,
+        }
+    }
+}
+
+/// `-ln L` of a model with its derivatives by parameters and inputs, on one device, for arrays of the caller there.
+///
+/// Calls return before the work ends: it is part of the caller's stream. Different streams may be used; the calls of
+/// one object are done one after the other.
+pub struct DeviceNll {
+    device: Device,
+    /// Stops all work before the memory below is freed: it is dropped first.
+    work: Mutex<Work>,
+    backend: Arc<dyn Backend>,
+    _lists: Buffer,
+    _data: Buffer,
+    launch: DifferentiateLaunch,
+    placement: ArrayPlacement,
+    kernel: Kernel,
+    threads: u32,
+    /// Largest number of thread blocks of a launch.
+    most_blocks: usize,
+    /// The copies with which a thread block begins.
+    copies: Vec<f64>,
+}
+
+/// Working memory of launches, which grows when a call has more rows.
+struct Work {
+    guest: Box<dyn Guest>,
+    blocks: usize,
+    slab: Option<Buffer>,
+    copies: Option<Buffer>,
+}
+
+impl DeviceNll {
+    /// Uploads the model of a session, whose inputs stay open, and `data`, which all calls share.
+    ///
+    /// # Errors
+    /// If the device has too little memory, or the data do not suit the model.
+    pub(crate) fn new(
+        cpu: &CpuSession,
+        backend: Arc<dyn Backend>,
+        device: Device,
+        data: &Data,
+    ) -> Result<Self, SessionError> {
+        let backend = Limited::around(backend, device, cpu.memory_limit);
+        let own = cpu.dataset(data)?;
+        let Dataset { main, aux, saturated_main, saturated_constraint, .. } =
+            own.as_ref().unwrap_or(&cpu.observed);
+        let mut arena = Arena::default();
+        let (plan, places) = upload::plan(&cpu.plan, &mut arena);
+        let threads = threads(plan.n_terms.max(plan.n_cells) + plan.n_params);
+        let mut launch = DifferentiateLaunch {
+            plan,
+            constant: saturated_main + saturated_constraint,
+            ..DifferentiateLaunch::default()
+        };
+        let copies = place(&cpu.plan, &places, &mut arena, &mut launch).numbers;
+        let lists = arena.upload(&backend)?;
+        let mut launch = moved(launch, lists.start());
+        let data = Buffer::holding(&backend, &[main.as_slice(), aux].concat())?;
+        launch.data = data.at();
+        let placement = shape::place_arrays(&launch.plan, Size::default(), false, backend.properties());
+        let kernel = if placement.in_shared { Kernel::Differentiate } else { Kernel::DifferentiateGlobal };
+        launch.offset = placement.offset;
+        launch.slab_stride = placement.slab as u64;
+        launch.sums_at = (placement.shared / 8) as i32;
+        let shared = placement.shared + 8 * SUMS;
+        let resident = backend.resident(kernel, threads, shared)?;
+        let per_block = placement.slab + copies.len();
+        let most_blocks = resident.min(shape::most_slabs(backend.properties(), per_block, usize::MAX));
+        let guest = Arc::clone(&backend).guest()?;
+        Ok(Self {
+            device,
+            work: Mutex::new(Work { guest, blocks: 0, slab: None, copies: None }),
+            backend,
+            _lists: lists,
+            _data: data,
+            launch,
+            placement,
+            kernel,
+            threads,
+            most_blocks,
+            copies,
+        })
+    }
+
+    /// Returns the device.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Computes rows on a stream of the caller, `stream` (the handle of the driver, 0 for its default stream), and returns
+    /// before they are done. Allocates nothing unless the call has more rows than all before.
+    ///
+    /// # Errors
+    /// [`SessionError::NotOnDevice`] for an address elsewhere, and errors of the device.
+    ///
+    /// # Safety
+    /// Every address must be that of an array of the size that [`DeviceRows`] says, which lives until the work of the
+    /// stream has come that far; `stream` must be a stream of the device in this process.
+    pub unsafe fn enqueue(&self, stream: u64, rows: DeviceRows) -> Result<(), SessionError> {
+        if rows.n_rows == 0 {
+            return Ok(());
+        }
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let addresses = [
+            ("the array of yields", rows.inputs, self.launch.n_inputs),
+            ("the array of parameters", rows.parameters, self.launch.plan.n_params),
+            ("the array of values", rows.values, 1),
+            ("the array of derivatives by parameters", rows.by_parameters, self.launch.plan.n_params),
+            ("the array of derivatives by yields", rows.by_inputs, self.launch.n_inputs),
+            ("the array of states", rows.status, 1),
+        ];
+        for (what, address, per_row) in addresses {
+            if per_row > 0 {
+                work.guest.check_address(what, address)?;
+            }
+        }
+        let blocks = rows.n_rows.min(self.most_blocks).max(1);
+        self.reserve(&mut work, blocks)?;
+        let stride = |one: bool, n: i32| if one { 0 } else { n as u64 };
+        let launch = DifferentiateLaunch {
+            n_rows: i32::try_from(rows.n_rows).map_err(|_| too_many(rows.n_rows))?,
+            slab: work.slab.as_ref().map_or(OffsetMut::NULL, Buffer::at),
+            copies: work.copies.as_ref().map_or(OffsetMut::NULL, Buffer::at),
+            inputs: Offset::new(rows.inputs),
+            inputs_stride: stride(rows.one_row_of_inputs, self.launch.n_inputs),
+            parameters: Offset::new(rows.parameters),
+            parameters_stride: stride(rows.one_row_of_parameters, self.launch.plan.n_params),
+            values: OffsetMut::new(rows.values),
+            by_parameters: OffsetMut::new(rows.by_parameters),
+            by_inputs: OffsetMut::new(rows.by_inputs),
+            status: OffsetMut::new(rows.status),
+            ..self.launch
+        };
+        let shared = (self.placement.shared + 8 * SUMS) as u32;
+        let shape = Shape { blocks: blocks as u32, threads: self.threads, shared };
+        // SAFETY: the caller guarantees stream and arrays; the other arrays live as long as `self`, which waits for the work
+        // when it is dropped.
+        unsafe { work.guest.launch(stream, self.kernel, shape, bytemuck::bytes_of(&launch)) }
+    }
+
+    /// Makes the working memory large enough for this number of thread blocks.
+    fn reserve(&self, work: &mut Work, blocks: usize) -> Result<(), SessionError> {
+        if work.blocks >= blocks {
+            return Ok(());
+        }
+        work.guest.wait()?;
+        (work.blocks, work.slab, work.copies) = (0, None, None);
+        let slab = Buffer::new(&self.backend, 8 * self.placement.slab * blocks)?;
+        let copies = Buffer::new(&self.backend, 8 * self.copies.len() * blocks)?;
+        for block in 0..blocks {
+            let to = copies.at::<f64, true>().plus(block * self.copies.len()).cast();
+            self.backend.write(to, bytemuck::cast_slice(&self.copies))?;
+        }
+        // Copies are on the device's own stream; reading waits for them.
+        let mut last = [0.0_f64; 1];
+        if !self.copies.is_empty() {
+            copies.read_into(0, &mut last)?;
+        } else {
+            self._data
+                .read_into(0, last.get_mut(..usize::from(self._data.bytes() > 0)).unwrap_or_default())?;
+        }
+        (work.blocks, work.slab, work.copies) = (blocks, Some(slab), Some(copies));
+        Ok(())
+    }
+}
+
+/// Returns the number of threads of a block. It determines the order of sums, so it depends on the model alone.
+fn threads(work: i32) -> u32 {
+    match work {
+        ..=32 => 32,
+        33..=160 => 64,
+        161..=640 => 128,
+        641..=2048 => 256,
+        _ => MOST_DIFFERENTIATING as u32,
+    }
+}
+
+fn too_many(rows: usize) -> SessionError {
+    SessionError::TooLarge {
+        what: "the number of rows of one call".to_owned(),
+        needed: rows as u64,
+        limit: i32::MAX as u64,
+    }
+}

@@ -1,0 +1,15 @@
+// The parts `S` and `A` of a histosys template (see template.rs).
+#pragma once
+#include "block.cuh"
+
+namespace ns {
+
+// Returns `S` and `A` of a template with the yields `lo`, `nominal` and `hi` in a bin.
+NS_DEVICE Pair template_parts(double lo, double nominal, double hi) {
+    return {0.5 * (hi - lo), 0.5 * ((hi - nominal) + (lo - nominal))};
+}
+
+// Returns the derivatives of `alpha S + f A` by the yields `lo` and `hi`.
+NS_DEVICE Pair by_template(double alpha, double f) { return {0.5 * (f - alpha), 0.5 * (f + alpha)}; }
+
+}  // namespace ns

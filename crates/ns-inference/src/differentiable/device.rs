@@ -1,0 +1,50 @@
+//! `-ln L` with its derivatives on a GPU, for callers who have their arrays there.
+
+use ns_compute::differentiable::DeviceNll;
+use ns_core::{Data, SessionError};
+
+use super::DifferentiableSession;
+use crate::InferenceError;
+use crate::options::FitData;
+
+impl DifferentiableSession {
+    /// Uploads the model and its data to a CUDA device. What the kernel computes there is what [`Self::nll`] returns,
+    /// within the tolerances of `docs/gpu-contract.md`.
+    ///
+    /// # Errors
+    /// If there is no such device or too little memory on it; [`SessionError::ForeignData`] if data, templates or widths
+    /// follow the inputs, which the CPU alone computes.
+    #[cfg(feature = "cuda")]
+    pub fn on_cuda(&self, index: usize) -> Result<DeviceNll, InferenceError> {
+        Ok(self.accelerator.on_cuda(index, &self.held_data()?)?)
+    }
+
+    /// Prepares the kernels compiled for the CPU, for tests. Addresses are those of the process.
+    ///
+    /// # Errors
+    /// As [`Self::on_cuda`].
+    #[cfg(feature = "cuda-on-host")]
+    pub fn on_host(&self) -> Result<DeviceNll, InferenceError> {
+        Ok(self.accelerator.on_host(&self.held_data()?)?)
+    }
+
+    /// Returns the data, if they and all else but the inputs are the same in every call.
+    fn held_data(&self) -> Result<Data, InferenceError> {
+        let remedy = match &self.data {
+            _ if self.followers.has_rules() => {
+                "on a GPU templates and widths do not follow the inputs; leave out follow, or use \
+                                                the device cpu"
+            }
+            FitData::Asimov { .. } => {
+                "on a GPU data do not follow the inputs; leave out asimov, or use the device cpu"
+            }
+            FitData::Observed if self.followers.has_data() => {
+                "auxiliary data of a shapesys follow its widths, which are inputs, but not on a GPU; give data, or use the \
+                 device cpu"
+            }
+            FitData::Observed => return Ok(Data::observed()),
+            FitData::Given(given) => return Ok(Data::observed().with(std::sync::Arc::clone(given))),
+        };
+        Err(SessionError::ForeignData { remedy }.into())
+    }
+}
