@@ -136,8 +136,8 @@ NS_DEVICE void differentiate_block(const DifferentiateLaunch& launch, int block,
     for (int row = block; row < launch.n_rows; row += blocks) {
         const double* inputs = launch.inputs + (size_t)row * launch.inputs_stride;
         const double* theta = launch.parameters + (size_t)row * launch.parameters_stride;
-        double* to_parameters = launch.by_parameters + (size_t)row * plan.n_params;
-        double* to_inputs = launch.by_inputs + (size_t)row * launch.n_inputs;
+        double* to_parameters = launch.by_parameters + (size_t)row * launch.by_parameters_stride;
+        double* to_inputs = launch.by_inputs + (size_t)row * launch.by_inputs_stride;
         // Sums of numbers that are not allowed, and of changes of constants.
         double seen[2] = {0.0, 0.0};
         barrier();

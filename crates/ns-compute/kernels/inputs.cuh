@@ -109,11 +109,15 @@ struct DifferentiateLaunch {
     double* values;
     // n_params derivatives per row.
     double* by_parameters;
+    // Doubles from the derivatives by parameters of one row to those of the next.
+    uint64_t by_parameters_stride;
     // n_inputs derivatives per row.
     double* by_inputs;
+    // Doubles from the derivatives by inputs of one row to those of the next.
+    uint64_t by_inputs_stride;
     // FINE, BAD_INPUT, NO_LIKELIHOOD or ZERO_FACTOR, per row.
     int* status;
 };
-static_assert(sizeof(DifferentiateLaunch) == 712, "as on the host");
+static_assert(sizeof(DifferentiateLaunch) == 728, "as on the host");
 
 }  // namespace ns

@@ -31,6 +31,10 @@ pub(crate) enum Kernel {
     Differentiate,
     /// The same for models that are too large for shared memory.
     DifferentiateGlobal,
+    /// Sums over the events of a channel, one sum per thread block.
+    EventSums,
+    /// Adds the sums of the thread blocks of [`Self::EventSums`].
+    EventTotals,
 }
 
 /// Properties of a device on which launches depend.

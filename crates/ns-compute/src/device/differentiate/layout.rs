@@ -112,8 +112,12 @@ structures! {
         values: OffsetMut<f64>,
         /// n_params derivatives per row.
         by_parameters: OffsetMut<f64>,
+        /// Doubles from the derivatives by parameters of one row to those of the next.
+        by_parameters_stride: u64,
         /// n_inputs derivatives per row.
         by_inputs: OffsetMut<f64>,
+        /// Doubles from the derivatives by inputs of one row to those of the next.
+        by_inputs_stride: u64,
         /// FINE, BAD_INPUT, NO_LIKELIHOOD or ZERO_FACTOR, per row.
         status: OffsetMut<i32>,
     }

@@ -23,7 +23,7 @@ use crate::shared_constants::{
 const SUMS: usize = 2 * MOST_SUMS * (MOST_DIFFERENTIATING / WARP);
 
 /// What a call computes, and where its arrays are. Addresses are those of the device's driver; all arrays but `status` have
-/// f64 numbers without gaps.
+/// f64 numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceRows {
     /// Number of rows.
@@ -42,6 +42,9 @@ pub struct DeviceRows {
     pub by_parameters: u64,
     /// Receives the derivatives by the inputs of each row.
     pub by_inputs: u64,
+    /// Numbers from the derivatives of one row to those of the next, by parameters and by inputs; `None` if each array has
+    /// nothing else.
+    pub strides: Option<(usize, usize)>,
     /// Receives the status of each row, a 32-bit integer ([`RowStatus::of`]).
     pub status: u64,
 }
@@ -161,20 +164,12 @@ impl DeviceNll {
         self.device
     }
 
-    /// Computes rows on a stream of the caller, `stream` (the handle of the driver, 0 for its default stream), and returns
-    /// before they are done. Allocates nothing unless the call has more rows than all before.
+    /// Returns an error unless all arrays are in memory of the device.
     ///
     /// # Errors
-    /// [`SessionError::NotOnDevice`] for an address elsewhere, and errors of the device.
-    ///
-    /// # Safety
-    /// Every address must be that of an array of the size that [`DeviceRows`] says, which lives until the work of the
-    /// stream has come that far; `stream` must be a stream of the device in this process.
-    pub unsafe fn enqueue(&self, stream: u64, rows: DeviceRows) -> Result<(), SessionError> {
-        if rows.n_rows == 0 {
-            return Ok(());
-        }
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+    /// [`SessionError::NotOnDevice`], with the name of the array.
+    pub fn check_addresses(&self, rows: &DeviceRows) -> Result<(), SessionError> {
+        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let addresses = [
             ("the array of yields", rows.inputs, self.launch.n_inputs),
             ("the array of parameters", rows.parameters, self.launch.plan.n_params),
@@ -184,13 +179,32 @@ impl DeviceNll {
             ("the array of states", rows.status, 1),
         ];
         for (what, address, per_row) in addresses {
-            if per_row > 0 {
+            if per_row > 0 && rows.n_rows > 0 {
                 work.guest.check_address(what, address)?;
             }
         }
+        Ok(())
+    }
+
+    /// Computes rows on a stream of the caller, `stream` (the handle of the driver, 0 for its default stream), and returns
+    /// before they are done. Allocates nothing unless the call has more rows than all before.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    ///
+    /// # Safety
+    /// Every address must be that of an array on the device ([`Self::check_addresses`]) of the size that [`DeviceRows`] says, which lives until the work of the
+    /// stream has come that far; `stream` must be a stream of the device in this process.
+    pub unsafe fn enqueue(&self, stream: u64, rows: DeviceRows) -> Result<(), SessionError> {
+        if rows.n_rows == 0 {
+            return Ok(());
+        }
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let blocks = rows.n_rows.min(self.most_blocks).max(1);
         self.reserve(&mut work, blocks)?;
         let stride = |one: bool, n: i32| if one { 0 } else { n as u64 };
+        let dense = (self.launch.plan.n_params as usize, self.launch.n_inputs as usize);
+        let (by_parameters_stride, by_inputs_stride) = rows.strides.unwrap_or(dense);
         let launch = DifferentiateLaunch {
             n_rows: i32::try_from(rows.n_rows).map_err(|_| too_many(rows.n_rows))?,
             slab: work.slab.as_ref().map_or(OffsetMut::NULL, Buffer::at),
@@ -201,7 +215,9 @@ impl DeviceNll {
             parameters_stride: stride(rows.one_row_of_parameters, self.launch.plan.n_params),
             values: OffsetMut::new(rows.values),
             by_parameters: OffsetMut::new(rows.by_parameters),
+            by_parameters_stride: by_parameters_stride as u64,
             by_inputs: OffsetMut::new(rows.by_inputs),
+            by_inputs_stride: by_inputs_stride as u64,
             status: OffsetMut::new(rows.status),
             ..self.launch
         };
@@ -244,7 +260,8 @@ fn threads(work: i32) -> u32 {
         ..=32 => 32,
         33..=160 => 64,
         161..=640 => 128,
-        641..=2048 => 256,
+        641..=1280 => 256,
+        1281..=1600 => 512,
         _ => MOST_DIFFERENTIATING as u32,
     }
 }
