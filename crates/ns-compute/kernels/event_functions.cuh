@@ -106,15 +106,16 @@ NS_DEVICE double table_at(const EventLaunch& launch, const EventTable& table, in
     auto observable = [&](int2 axis) { return launch.columns[axis.x * launch.n_events + event]; };
     const double* edges = table.edges;
     if (!table.is_spline) {
-        int index = 0;
+        int index = 0, bins = 1;
         for (int k = 0; k < table.n_axes; k++) {
             int2 axis = table.axes[k];
             int bin = interval_of(edges, axis.y, observable(axis));
             if (bin < 0) return 0.0;
             index = index * (axis.y - 1) + bin;
+            bins *= axis.y - 1;
             edges += axis.y;
         }
-        return table.numbers[index];
+        return table.numbers[row * bins + index];
     }
     int2 axis = table.axes[0];
     int n = axis.y;
