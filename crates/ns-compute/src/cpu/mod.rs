@@ -68,8 +68,7 @@ impl CpuSession {
     pub fn open_at(model: &Model, execution: &Execution, level: Level) -> Result<Self, SessionError> {
         let plan = Plan::compile(model, execution)?;
         let smooth = if plan.structure.has_kinks {
-            let twin = Model { interpolation: model.interpolation.smooth(), ..model.clone() };
-            Some(Arc::new(Plan::compile(&twin, execution)?))
+            Some(Arc::new(Plan::compile(&model.with_smooth_codes(), execution)?))
         } else {
             None
         };
