@@ -48,6 +48,6 @@ pub use parameter::{Constraint, Parameter, ParameterSet};
 pub use plain::{plain, plain_lines};
 pub use session::{
     Condition, Evaluation, EvaluationRequest, FitRequest, FitTask, OutcomeParts, ParameterTable, Search,
-    Session, Sink, Start,
+    Session, Sink, SquaredWeights, Start,
 };
 pub use toys::{AuxiliarySource, ToySource};

@@ -679,6 +679,8 @@ class FitResult:
     @property
     def crossings(self) -> dict[str, Interval]: ...
     @property
+    def weighted_uncertainties(self) -> Literal["sandwich", "sumw2", "hesse"] | None: ...
+    @property
     def device(self) -> str: ...
     @property
     def device_reason(self) -> str | None: ...
@@ -1018,6 +1020,7 @@ def fit(
     search: Search = "standard",
     threads: int = 0,
     strict: bool = False,
+    weighted_uncertainties: Literal["sandwich", "sumw2", "hesse"] | None = None,
 ) -> FitResult: ...
 def hypotest(
     mu: float,

@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
     Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, InputTable, Model,
-    OutcomeParts, ParameterTable, Precision, Pulled, Seen, Session, SessionError, Sink, TaskOutcome,
-    ToySource,
+    OutcomeParts, ParameterTable, Precision, Pulled, Seen, Session, SessionError, Sink, SquaredWeights,
+    TaskOutcome, ToySource,
 };
 
 use crate::eval::Dataset;
@@ -268,6 +268,18 @@ impl Session for CpuSession {
         self.with_numbers(data, Purpose::Evaluation, |session| {
             session.variances_of(data, point, free, combinations)
         })?
+    }
+
+    fn squared_weights(
+        &self,
+        data: &Data,
+        point: &[f64],
+        form: SquaredWeights,
+    ) -> Result<Option<Vec<f64>>, SessionError> {
+        self.with_numbers(data, Purpose::Evaluation, |session| {
+            session.with_squared_weights(data, point, form)
+        })?
+        .map(Some)
     }
 
     fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {

@@ -68,6 +68,11 @@ impl EventPlan {
         &self.kinks
     }
 
+    /// Returns whether the data of a channel are a histogram.
+    pub(super) fn is_binned(&self, channel: usize) -> bool {
+        self.channels.get(channel).is_some_and(|channel| channel.binning.is_some())
+    }
+
     /// Returns the number of event channels.
     pub(crate) fn n_channels(&self) -> usize {
         self.channels.len()
@@ -164,6 +169,13 @@ impl EventScratch {
             last: Last::default(),
         }
     }
+
+    /// Forgets the last evaluation, whose results are not used again.
+    pub(super) fn forget(&mut self) {
+        self.last.theta.clear();
+        self.last.tables.clear();
+        self.jumps.clear();
+    }
 }
 
 /// Sums of the terms.
@@ -200,11 +212,11 @@ pub(crate) fn evaluate(
         for &(p, _) in &scratch.jumps {
             beside[p] = f64::MIN_POSITIVE;
         }
-        evaluate_once(level, plan, &beside, aux, tables, scratch);
+        evaluate_once(level, plan, (&beside, aux), tables, None, scratch);
         scratch.beside = beside;
         add_slopes(plan, scratch, 1.0);
     }
-    let values = evaluate_once(level, plan, theta, aux, tables, scratch);
+    let values = evaluate_once(level, plan, (theta, aux), tables, None, scratch);
     add_slopes(plan, scratch, -1.0);
     let last = &mut scratch.last;
     last.theta.clear();
@@ -229,12 +241,13 @@ fn add_slopes(plan: &EventPlan, scratch: &mut EventScratch, sign: f64) {
     }
 }
 
-fn evaluate_once(
+/// Evaluates all terms. `factors` multiply the rates of each channel; `None` stands for 1.
+pub(super) fn evaluate_once(
     level: Level,
     plan: &EventPlan,
-    theta: &[f64],
-    aux: &[f64],
+    (theta, aux): (&[f64], &[f64]),
     tables: &[Arc<EventTable>],
+    factors: Option<&[f64]>,
     scratch: &mut EventScratch,
 ) -> EventValues {
     let EventScratch { functions, channels, penalties, terms, bad, crew, .. } = scratch;
@@ -252,9 +265,10 @@ fn evaluate_once(
             *bad = bad.or(Some((c, event)));
         }
         let rate = channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r]);
-        values.events += memory.sums.value + rate;
+        let factor = factors.map_or(1.0, |factors| factors[c]);
+        values.events += memory.sums.value + factor * rate;
         values.scale += memory.sums.scale + rate.abs();
-        differentiate((&plan.functions, functions), channel, memory, &mut of_channels[c]);
+        differentiate((&plan.functions, functions), channel, memory, factor, &mut of_channels[c]);
     }
     if bad.is_some() || values.events.is_nan() {
         values.events = f64::INFINITY;
@@ -296,9 +310,8 @@ pub(crate) fn expected_data(
 
 /// Prepares all channels at `theta`, for [`asimov`] and [`super::event_sources`].
 pub(super) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], scratch: &mut EventScratch) {
-    let EventScratch { functions, channels, last, .. } = scratch;
-    last.tables.clear();
-    last.theta.clear();
+    scratch.forget();
+    let EventScratch { functions, channels, .. } = scratch;
     plan.functions.evaluate(level, theta, functions);
     for (channel, memory) in plan.channels.iter().zip(channels) {
         prepare_channel(level, (&plan.functions, functions), channel, theta, memory);
