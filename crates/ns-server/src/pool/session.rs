@@ -180,15 +180,6 @@ impl Session for PooledSession {
         self.inner.squared_weights(data, point, form)
     }
 
-    fn squared_weights(
-        &self,
-        data: &Data,
-        point: &[f64],
-        form: SquaredWeights,
-    ) -> Result<Option<Vec<f64>>, SessionError> {
-        self.inner.squared_weights(data, point, form)
-    }
-
     fn inputs(&self) -> &InputTable {
         self.inner.inputs()
     }

@@ -34,10 +34,10 @@ def stream_of(device: torch.device) -> int:
 
 
 def enqueue(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor, check: bool) -> torch.Tensor:
-    """Start the computation for float64 rows without gaps. Return the values of all rows, then for each row the
-    derivatives by yields and by params, then the states of all rows as integers of 32 bits."""
-    rows, n = y.shape
-    m = p.shape[1]
+    """Start the computation for float64 rows without gaps, or for a single row. Return the values of all rows, then for each
+    row the derivatives by yields and by params, then the states of all rows as integers of 32 bits."""
+    rows = 1 if y.dim() == 1 else y.shape[0]
+    n, m = y.shape[-1], p.shape[-1]
     # One allocation for all results.
     made = torch.empty(rows * (1 + n + m) + (rows + 1) // 2, dtype=torch.float64, device=y.device)
     session._enqueue(rows, y.data_ptr(), p.data_ptr(), made.data_ptr(), stream_of(y.device))
