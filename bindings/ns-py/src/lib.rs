@@ -14,6 +14,8 @@ mod error;
 mod evaluate;
 mod events;
 mod fit;
+#[cfg(feature = "cuda")]
+mod flow_session;
 mod hypotest;
 mod limit;
 mod load;
@@ -56,6 +58,9 @@ mod _native {
     use crate::events::{_event_columns, _kernel_density, read_parquet};
     #[pymodule_export]
     use crate::fit::fit;
+    #[cfg(feature = "cuda")]
+    #[pymodule_export]
+    use crate::flow_session::GpuFlowSession;
     #[pymodule_export]
     use crate::hypotest::{
         EventGoodnessResult, GoodnessResult, HypotestResult, SignificanceResult, goodness_of_fit, hypotest,

@@ -73,6 +73,19 @@ void NS_NAMED(event_sums)(const ns::EventLaunch* launch, int threads, int blocks
 void NS_NAMED(event_totals)(const ns::EventLaunch* launch, int threads, int) {
     ns::run_block(threads, [=] { ns::total_events(*launch); });
 }
+void NS_NAMED(flow_nll_reduce)(const ns::FlowLaunch* launch, int threads, int blocks) {
+    for (int block = 0; block < blocks; block++) {
+        ns::run_block(threads, [=] { ns::flow_nll_reduce(*launch, block, blocks); });
+    }
+}
+void NS_NAMED(flow_nll_total)(const ns::FlowLaunch* launch, int threads, int) {
+    ns::run_block(threads, [=] { ns::flow_nll_total(*launch); });
+}
+void NS_NAMED(flow_batch_nll_reduce)(const ns::FlowLaunch* launch, int threads, int blocks) {
+    for (int block = 0; block < blocks; block++) {
+        ns::run_block(threads, [=] { ns::flow_batch_nll_reduce(*launch, block, blocks); });
+    }
+}
 void NS_NAMED(draw)(const ns::DrawLaunch* launch, int threads, int blocks) {
     for (int block = 0; block < blocks; block++) {
         ns::run_block(threads, [=] { ns::draw_block(*launch, block, blocks); });

@@ -3,6 +3,7 @@
 #include "covariance.cuh"
 #include "differentiate.cuh"
 #include "events.cuh"
+#include "flow.cuh"
 #include "item.cuh"
 
 namespace ns {
@@ -111,5 +112,14 @@ extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_event_sums(co
 }
 extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_event_totals(const __grid_constant__ ns::EventLaunch launch) {
     ns::total_events(launch);
+}
+extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_flow_nll_reduce(const __grid_constant__ ns::FlowLaunch launch) {
+    ns::flow_nll_reduce(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_flow_nll_total(const __grid_constant__ ns::FlowLaunch launch) {
+    ns::flow_nll_total(launch);
+}
+extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_flow_batch_nll_reduce(const __grid_constant__ ns::FlowLaunch launch) {
+    ns::flow_batch_nll_reduce(launch, blockIdx.x, gridDim.x);
 }
 #endif

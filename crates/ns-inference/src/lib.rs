@@ -36,6 +36,8 @@ pub mod differentiable;
 mod error;
 pub mod fit;
 pub mod goodness;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub mod gpu_session;
 pub mod hypotest;
 pub mod limit;
 mod lookup;

@@ -556,6 +556,28 @@ class DifferentiableSession:
         self, yields: ArrayLike, params: ArrayLike, along_yields: ArrayLike, along_params: ArrayLike
     ) -> tuple[Floats, Floats]: ...
 
+FlowNll: TypeAlias = tuple[float, Floats, Floats, int | None]
+
+@final
+class GpuFlowSession:
+    """Log-densities of events, reduced to -ln L with its gradient and Hessian on an NVIDIA GPU."""
+
+    def __new__(
+        cls,
+        n_params: int,
+        rates: Sequence[float | tuple[float, int]],
+        *,
+        constraints: Sequence[tuple[int, float, float]] = ...,
+        weights: ArrayLike | None = None,
+        device: str = "cuda",
+    ) -> GpuFlowSession: ...
+    @property
+    def device(self) -> str: ...
+    def nll(self, log_probs: ArrayLike, params: ArrayLike) -> FlowNll: ...
+    def nll_device(self, log_probs: Any, params: ArrayLike, *, stream: int = 0) -> FlowNll: ...
+    def nll_device_ptr_f32(self, address: int, n_events: int, params: ArrayLike, *, stream: int = 0) -> FlowNll: ...
+    def nll_batch(self, log_probs: ArrayLike, counts: Sequence[int], params: ArrayLike) -> list[FlowNll]: ...
+
 @final
 class ProfiledDifferentiableSession:
     """Results of fits as differentiable functions of chosen numbers of the model, the inputs."""

@@ -8,4 +8,6 @@ mod profiled;
 mod rows;
 
 pub(crate) use likelihood::DifferentiableSession;
+#[cfg(feature = "cuda")]
+pub(crate) use on_device::CudaArray;
 pub(crate) use profiled::{BestFits, ProfiledDifferentiableSession};

@@ -94,11 +94,11 @@ pub(super) fn enqueue(session: &DifferentiableSession, arrays: &Addresses, strea
 }
 
 /// An array on a GPU, which says so with `__cuda_array_interface__`, as those of CuPy, Numba, PyTorch and JAX do.
-pub(super) struct CudaArray {
+pub(crate) struct CudaArray {
     /// Address of the first number.
-    pub(super) address: u64,
+    pub(crate) address: u64,
     /// Length of each dimension.
-    pub(super) shape: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
 }
 
 impl CudaArray {
@@ -106,7 +106,7 @@ impl CudaArray {
     ///
     /// # Errors
     /// `TypeError` for other objects and types of numbers, `ValueError` for gaps and read-only results.
-    pub(super) fn read(what: &str, object: &Bound<'_, PyAny>, kind: &str, written: bool) -> PyResult<Self> {
+    pub(crate) fn read(what: &str, object: &Bound<'_, PyAny>, kind: &str, written: bool) -> PyResult<Self> {
         let interface = object.getattr("__cuda_array_interface__").map_err(|_| {
             PyTypeError::new_err(format!(
                 "{what} must be an array on the GPU (one with __cuda_array_interface__, as of CuPy or PyTorch), not {}",
@@ -124,7 +124,7 @@ impl CudaArray {
         let strides = interface.call_method1("get", ("strides",))?;
         if !strides.is_none() {
             let strides: Vec<usize> = strides.extract()?;
-            let size = if kind == "<i4" { 4 } else { 8 };
+            let size = if kind.ends_with('4') { 4 } else { 8 };
             let wanted = shape.iter().rev().scan(size, |next, n| {
                 let stride = *next;
                 *next *= n;
@@ -146,7 +146,7 @@ impl CudaArray {
     ///
     /// # Errors
     /// `ValueError` for rows of another length.
-    pub(super) fn rows(&self, what: &str, width: usize) -> PyResult<(u64, Option<usize>)> {
+    pub(crate) fn rows(&self, what: &str, width: usize) -> PyResult<(u64, Option<usize>)> {
         match *self.shape.as_slice() {
             [n] if n == width => Ok((self.address, None)),
             [rows, n] if n == width => Ok((self.address, Some(rows))),
@@ -161,7 +161,7 @@ impl CudaArray {
     ///
     /// # Errors
     /// `ValueError` for another shape.
-    pub(super) fn of_shape(&self, what: &str, shape: &[usize]) -> PyResult<u64> {
+    pub(crate) fn of_shape(&self, what: &str, shape: &[usize]) -> PyResult<u64> {
         if self.shape == shape {
             return Ok(self.address);
         }

@@ -35,6 +35,12 @@ pub(crate) enum Kernel {
     EventSums,
     /// Adds the sums of the thread blocks of [`Self::EventSums`].
     EventTotals,
+    /// Reduces log-densities of one set of events, one sum per thread block.
+    FlowNllReduce,
+    /// Adds the sums of the thread blocks of [`Self::FlowNllReduce`].
+    FlowNllTotal,
+    /// Reduces log-densities of many sets of events, one thread block per set.
+    FlowBatchNllReduce,
 }
 
 /// Properties of a device on which launches depend.
@@ -113,6 +119,24 @@ pub(crate) trait Guest: Send {
         shape: Shape,
         parameter: &[u8],
     ) -> Result<(), SessionError>;
+
+    /// As [`Self::launch`], after the end of all work that was submitted to the [`Backend`] before, such as copies.
+    ///
+    /// # Safety
+    /// As [`Self::launch`].
+    unsafe fn launch_after(
+        &mut self,
+        stream: u64,
+        kernel: Kernel,
+        shape: Shape,
+        parameter: &[u8],
+    ) -> Result<(), SessionError>;
+
+    /// Copies device memory to `to` after the work of a stream so far, and waits for it.
+    ///
+    /// # Safety
+    /// As [`Self::launch`]; `from` must have as many bytes as `to`.
+    unsafe fn read(&mut self, stream: u64, from: Memory, to: &mut [u8]) -> Result<(), SessionError>;
 
     /// Waits for the end of the last launch.
     fn wait(&mut self) -> Result<(), SessionError>;

@@ -38,6 +38,7 @@ elements! {
     i32: "int";
     u32: "uint32_t";
     u64: "uint64_t";
+    f32: "float";
     f64: "double";
     [i32; 2]: "int2";
     [i32; 4]: "int4";

@@ -1,4 +1,5 @@
-//! Generates `kernels/constants.cuh`, `kernels/structures.cuh`, `kernels/inputs.cuh` and `kernels/event_structures.cuh` from Rust declarations. These headers are
+//! Generates `kernels/constants.cuh`, `kernels/structures.cuh`, `kernels/inputs.cuh`, `kernels/event_structures.cuh` and
+//! `kernels/flow_structures.cuh` from Rust declarations. These headers are
 //! the C++ declarations of the constants and structures that kernels and host share.
 //!
 //! A test fails if the committed headers differ from the generated ones. `NEXTSTAT_WRITE_HEADER=1 cargo test
@@ -10,7 +11,7 @@ use std::fmt::Write;
 use ns_core::{HistosysCode, NormsysCode};
 
 use super::declare::Declaration;
-use super::{arrays, differentiate, events, layout};
+use super::{arrays, differentiate, events, flow, layout};
 use crate::shared_constants::{self, Literal};
 
 /// Returns the C++ declarations of the constants for drawing random numbers, which `ns-core` defines.
@@ -128,6 +129,11 @@ fn event_structures() -> String {
     file("src/device/events/layout.rs", "#include \"block.cuh\"\n", &text)
 }
 
+/// Returns the text of `flow_structures.cuh`.
+fn flow_structures() -> String {
+    file("src/device/flow/layout.rs", "#include \"block.cuh\"\n", &declared(&flow::structures()))
+}
+
 /// Returns structures as C++.
 fn declared(structures: &[Declaration]) -> String {
     let declare = |of: &Declaration| {
@@ -167,6 +173,7 @@ fn the_committed_headers_are_those_of_the_declarations() {
         ("structures.cuh", structures()),
         ("inputs.cuh", inputs()),
         ("event_structures.cuh", event_structures()),
+        ("flow_structures.cuh", flow_structures()),
     ];
     for (name, made) in headers {
         let path = format!("{}/kernels/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -19,6 +19,7 @@ mod draws;
 mod evaluate;
 mod events;
 mod fit_kind;
+mod flow;
 mod given_data;
 #[cfg(test)]
 pub(crate) mod header;
@@ -43,5 +44,6 @@ mod upload;
 
 pub use differentiate::{DeviceNll, DeviceRows, RowStatus};
 pub use events::EventGpuSession;
+pub use flow::{DeviceFlow, FlowData, FlowSums};
 pub use multi_gpu::MultiGpuSession;
 pub use session::GpuSession;

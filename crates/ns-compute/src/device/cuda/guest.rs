@@ -11,14 +11,20 @@ use cudarc::driver::sys::{
 use ns_core::{Device, SessionError};
 
 use super::super::backend::{Guest, Kernel, Shape};
+use super::super::offset::Memory;
 use super::driver::CudaDriver;
 use super::failure::DriverCall;
+use super::locked::Locked;
 
 /// Launches on streams of the caller, in the order of the calls.
 pub(super) struct CudaGuest {
     driver: Arc<CudaDriver>,
     /// Event that marks the end of the last launch.
     done: CUevent,
+    /// Event that marks the end of earlier work on the device's own stream.
+    before: CUevent,
+    /// Page-locked memory for copies from the device.
+    down: Locked,
     /// Stream of the last launch.
     last: Option<u64>,
 }
@@ -28,9 +34,9 @@ unsafe impl Send for CudaGuest {}
 
 impl CudaGuest {
     pub(super) fn new(driver: Arc<CudaDriver>) -> Result<Self, SessionError> {
-        let done = driver
-            .inside(DriverCall::Opening, || result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING))?;
-        Ok(Self { driver, done, last: None })
+        let event = || result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING);
+        let (done, before) = driver.inside(DriverCall::Opening, || Ok((event()?, event()?)))?;
+        Ok(Self { driver, done, before, down: Locked::NONE, last: None })
     }
 
     /// Returns an attribute of a pointer, `None` for addresses that the driver does not know.
@@ -70,6 +76,39 @@ impl Guest for CudaGuest {
         driver.inside(DriverCall::Launching, || unsafe { result::event::record(done, handle) })
     }
 
+    unsafe fn launch_after(
+        &mut self,
+        stream: u64,
+        kernel: Kernel,
+        shape: Shape,
+        parameter: &[u8],
+    ) -> Result<(), SessionError> {
+        let (driver, before) = (&self.driver, self.before);
+        let handle = stream as sys::CUstream;
+        // SAFETY: the caller guarantees the stream; the event lives as long as the guest.
+        driver.inside(DriverCall::Launching, || unsafe { driver.precede(handle, before) })?;
+        // SAFETY: the caller guarantees the stream.
+        unsafe { self.launch(stream, kernel, shape, parameter) }
+    }
+
+    unsafe fn read(&mut self, stream: u64, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
+        let (down, handle, done) = (&mut self.down, stream as sys::CUstream, self.done);
+        let bytes = to.len();
+        self.driver.inside(DriverCall::Waiting, || {
+            down.reserve(bytes)?;
+            // SAFETY: the caller guarantees memory and stream; the page-locked memory belongs to the guest alone, and the
+            // event lives as long as the guest.
+            unsafe {
+                result::memcpy_dtoh_async(down.content_mut(bytes), from.bytes(), handle)?;
+                result::event::record(done, handle)?;
+                result::event::synchronize(done)
+            }
+        })?;
+        self.last = None;
+        to.copy_from_slice(self.down.content(bytes));
+        Ok(())
+    }
+
     fn wait(&mut self) -> Result<(), SessionError> {
         if self.last.take().is_none() {
             return Ok(());
@@ -104,8 +143,14 @@ impl Drop for CudaGuest {
         if self.wait().is_err() || self.driver.is_lost() {
             return;
         }
-        let done = self.done;
-        // SAFETY: no work is in progress, and nothing uses the event after this.
-        let _ = self.driver.inside(DriverCall::Allocating, || unsafe { result::event::destroy(done) });
+        let (done, before, down) = (self.done, self.before, &mut self.down);
+        let _ = self.driver.inside(DriverCall::Allocating, || {
+            down.free();
+            // SAFETY: no work is in progress, and nothing uses the events after this.
+            unsafe {
+                result::event::destroy(before)?;
+                result::event::destroy(done)
+            }
+        });
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Image {
 
 impl Kernel {
     /// All kernels.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Fit,
         Self::FitGlobal,
         Self::Evaluate,
@@ -34,6 +34,9 @@ impl Kernel {
         Self::DifferentiateGlobal,
         Self::EventSums,
         Self::EventTotals,
+        Self::FlowNllReduce,
+        Self::FlowNllTotal,
+        Self::FlowBatchNllReduce,
     ];
 
     /// Returns the name of the kernel's function in the images.
@@ -49,6 +52,9 @@ impl Kernel {
             Self::DifferentiateGlobal => "ns_differentiate_global",
             Self::EventSums => "ns_event_sums",
             Self::EventTotals => "ns_event_totals",
+            Self::FlowNllReduce => "ns_flow_nll_reduce",
+            Self::FlowNllTotal => "ns_flow_nll_total",
+            Self::FlowBatchNllReduce => "ns_flow_batch_nll_reduce",
         }
     }
 }

@@ -15,7 +15,7 @@ mod staging;
 
 pub use driver::is_warm;
 pub use loading::{CudaDevice, found};
-pub use open::open;
+pub use open::{open, open_flow};
 
 #[cfg(all(test, target_os = "linux"))]
 #[allow(clippy::unwrap_used)]

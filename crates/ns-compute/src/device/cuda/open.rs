@@ -6,6 +6,7 @@ use ns_core::{Device, Execution, Model, Session, SessionError};
 
 use super::super::backend::Backend;
 use super::super::events::{EventGpuSession, FEWEST_EVENTS};
+use super::super::flow::DeviceFlow;
 use super::super::multi_gpu::{MultiGpuSession, joined};
 use super::super::session::GpuSession;
 use super::driver;
@@ -61,6 +62,20 @@ pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, Se
         _ => 0,
     };
     Ok(Box::new(GpuSession::open(model, execution, Device::Cuda(index), backend(index)?)?))
+}
+
+/// Prepares the reduction of log-densities of `n_processes` processes on the CUDA device with this index. `weights` are
+/// those of the events of calls with one set of data.
+///
+/// # Errors
+/// If there is no driver, no such device, or not enough device memory; if there are too many processes or a weight is not
+/// finite.
+pub fn open_flow(
+    index: usize,
+    n_processes: usize,
+    weights: Option<&[f64]>,
+) -> Result<DeviceFlow, SessionError> {
+    DeviceFlow::new(backend(index)?, Device::Cuda(index), n_processes, weights)
 }
 
 #[cfg(test)]

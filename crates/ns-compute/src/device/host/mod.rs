@@ -9,6 +9,7 @@ use ns_core::{Device, Execution, Model, SessionError};
 
 use super::backend::{Backend, Guest, Kernel, Lane, Properties, Shape};
 use super::events::EventGpuSession;
+use super::flow::DeviceFlow;
 use super::multi_gpu::MultiGpuSession;
 use super::offset::{Memory, Offset};
 use super::session::GpuSession;
@@ -20,6 +21,9 @@ unsafe extern "C" {
     fn ns_host_draw(launch: *const u8, threads: i32, blocks: i32);
     fn ns_host_event_sums(launch: *const u8, threads: i32, blocks: i32);
     fn ns_host_event_totals(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_host_flow_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_host_flow_nll_total(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_host_flow_batch_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
     fn ns_host_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
@@ -27,6 +31,9 @@ unsafe extern "C" {
     fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
     fn ns_many_event_sums(launch: *const u8, threads: i32, blocks: i32);
     fn ns_many_event_totals(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_flow_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_flow_nll_total(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_flow_batch_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
     fn ns_many_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
 }
 
@@ -39,6 +46,8 @@ struct Kernels {
     draw: unsafe extern "C" fn(*const u8, i32, i32),
     event_sums: unsafe extern "C" fn(*const u8, i32, i32),
     event_totals: unsafe extern "C" fn(*const u8, i32, i32),
+    /// Reduction of one set, its total, reduction of many sets.
+    flow: [unsafe extern "C" fn(*const u8, i32, i32); 3],
     differentiate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
 }
 
@@ -49,6 +58,7 @@ const OF_ONE_THREAD: Kernels = Kernels {
     draw: ns_host_draw,
     event_sums: ns_host_event_sums,
     event_totals: ns_host_event_totals,
+    flow: [ns_host_flow_nll_reduce, ns_host_flow_nll_total, ns_host_flow_batch_nll_reduce],
     differentiate: ns_host_differentiate,
 };
 
@@ -59,6 +69,7 @@ const OF_MANY: Kernels = Kernels {
     draw: ns_many_draw,
     event_sums: ns_many_event_sums,
     event_totals: ns_many_event_totals,
+    flow: [ns_many_flow_nll_reduce, ns_many_flow_nll_total, ns_many_flow_batch_nll_reduce],
     differentiate: ns_many_differentiate,
 };
 
@@ -90,6 +101,14 @@ pub fn open_events(
     fewest: usize,
 ) -> Result<EventGpuSession, SessionError> {
     EventGpuSession::open(model, execution, Device::Cuda(0), backend(), fewest)
+}
+
+/// Prepares the reduction of log-densities, as [`super::cuda::open_flow`] does.
+///
+/// # Errors
+/// As [`super::cuda::open_flow`].
+pub fn open_flow(n_processes: usize, weights: Option<&[f64]>) -> Result<DeviceFlow, SessionError> {
+    DeviceFlow::new(backend(), Device::Cuda(0), n_processes, weights)
 }
 
 /// Returns a device that runs the kernels compiled for the CPU.
@@ -186,7 +205,7 @@ impl Backend for Host {
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
         let _one = self.running.lock();
-        let Kernels { fit, evaluate, covariance, draw, differentiate, event_sums, event_totals } =
+        let Kernels { fit, evaluate, covariance, draw, differentiate, event_sums, event_totals, flow } =
             self.kernels;
         let (blocks, threads) = (shape.blocks as i32, shape.threads as i32);
         let (launch, numbers) = (parameter.as_ptr(), shape.shared as i32 / 8 + 1);
@@ -203,6 +222,9 @@ impl Backend for Host {
                 Kernel::Draw => draw(launch, threads, blocks),
                 Kernel::EventSums => event_sums(launch, threads, blocks),
                 Kernel::EventTotals => event_totals(launch, threads, blocks),
+                Kernel::FlowNllReduce => flow[0](launch, threads, blocks),
+                Kernel::FlowNllTotal => flow[1](launch, threads, blocks),
+                Kernel::FlowBatchNllReduce => flow[2](launch, threads, blocks),
                 Kernel::Differentiate => differentiate(launch, threads, numbers, blocks, 1),
                 Kernel::DifferentiateGlobal => differentiate(launch, threads, numbers, blocks, 0),
             }
@@ -242,6 +264,20 @@ impl Guest for AtOnce {
         parameter: &[u8],
     ) -> Result<(), SessionError> {
         self.backend.launch(kernel, shape, parameter)
+    }
+
+    unsafe fn launch_after(
+        &mut self,
+        _stream: u64,
+        kernel: Kernel,
+        shape: Shape,
+        parameter: &[u8],
+    ) -> Result<(), SessionError> {
+        self.backend.launch(kernel, shape, parameter)
+    }
+
+    unsafe fn read(&mut self, _stream: u64, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
+        self.backend.read(from, to)
     }
 
     fn wait(&mut self) -> Result<(), SessionError> {

@@ -1,0 +1,42 @@
+//! Structures of the kernels that reduce log-densities to `-ln L`. `kernels/flow_structures.cuh` is generated from this
+//! file (`header.rs`).
+
+use bytemuck::{Pod, Zeroable};
+
+#[cfg(test)]
+use super::super::declare::Declaration;
+use super::super::declare::{Element, Field, structures};
+use super::super::offset::{Offset, OffsetMut};
+
+structures! {
+    /// The parameter of `ns_flow_nll_reduce`, `ns_flow_nll_total` and `ns_flow_batch_nll_reduce`. Log-densities are
+    /// those of one process after the other, `n_events` numbers each.
+    FlowLaunch {
+        n_processes: i32,
+        /// Number of sets of data, 1 but for a batch.
+        n_sets: i32,
+        /// Number of thread blocks of `ns_flow_nll_reduce`.
+        n_blocks: i32,
+        padding: i32,
+        n_events: u64,
+        /// Log-densities in double precision; null if they are in `singles`.
+        log_probs: Offset<f64>,
+        /// Log-densities in single precision.
+        singles: Offset<f32>,
+        /// Weights of the events; null if all are 1.
+        weights: Offset<f64>,
+        /// First event of each set of a batch, and the end of the last one.
+        starts: Offset<u64>,
+        /// Expected number of events of each process, n_processes per set.
+        rates: Offset<f64>,
+        /// Working memory of the thread blocks.
+        room: OffsetMut<f64>,
+        /// Doubles from the working memory of one thread block to that of the next.
+        room_stride: u64,
+        /// Sums of each thread block of `ns_flow_nll_reduce`.
+        partials: OffsetMut<f64>,
+        /// Sums of each set: `-sum w ln f`, index of the first bad event, its derivatives by the rates, and the lower
+        /// triangle of its second derivatives.
+        totals: OffsetMut<f64>,
+    }
+}

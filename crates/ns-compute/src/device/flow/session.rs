@@ -1,0 +1,262 @@
+//! Reduces log-densities of events to `-ln L` with derivatives by the rates of the processes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ns_core::{Device, SessionError};
+
+use super::super::backend::{Backend, Buffer, Guest, Kernel, Shape};
+use super::super::offset::{Offset, OffsetMut};
+use super::layout::FlowLaunch;
+use crate::shared_constants::EVENT_THREADS;
+
+/// Number of events per thread, and largest number of thread blocks. Both determine the order of sums, so they are the same
+/// for all devices.
+const EVENTS_PER_THREAD: usize = 8;
+const MOST_BLOCKS: usize = 264;
+/// Number of sums that do not depend on the processes, as in `kernels/flow.cuh`.
+const PLAIN_SUMS: usize = 2;
+/// Largest number of processes, whose sums a thread keeps.
+const MOST_PROCESSES: usize = 64;
+
+/// Where log-densities are: those of one process after the other, one number per event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FlowData<'a> {
+    /// In memory of the host.
+    Host(&'a [f64]),
+    /// In memory of the device, in double precision: the address of the driver.
+    Device(u64),
+    /// In memory of the device, in single precision.
+    DeviceF32(u64),
+}
+
+/// `-sum_i w_i ln sum_k nu_k p_k(x_i)` with its derivatives by the rates `nu_k`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FlowSums {
+    /// The value; infinite if an event has no density.
+    pub value: f64,
+    /// Derivatives by the rates.
+    pub gradient: Vec<f64>,
+    /// Lower triangle of the second derivatives by the rates, row by row.
+    pub curvature: Vec<f64>,
+    /// Index of the first event whose density is not positive or not finite.
+    pub bad: Option<usize>,
+}
+
+/// Reduces log-densities on one device. Calls of one object are done one after the other.
+pub struct DeviceFlow {
+    device: Device,
+    work: Mutex<Work>,
+    backend: Arc<dyn Backend>,
+    n_processes: usize,
+    weights: Option<Buffer>,
+    n_weights: usize,
+}
+
+/// Working memory, which grows with the calls.
+struct Work {
+    /// Stops all work before the memory is freed: it is dropped first.
+    guest: Box<dyn Guest>,
+    log_probs: Option<Buffer>,
+    /// First events of the sets, then rates.
+    input: Option<Buffer>,
+    room: Option<Buffer>,
+    partials: Option<Buffer>,
+    totals: Option<Buffer>,
+}
+
+/// Returns a buffer of at least `bytes` bytes: the old one, if it is large enough.
+fn at_least<'a>(
+    backend: &Arc<dyn Backend>,
+    buffer: &'a mut Option<Buffer>,
+    bytes: usize,
+) -> Result<&'a Buffer, SessionError> {
+    if buffer.as_ref().is_none_or(|old| old.bytes() < bytes) {
+        *buffer = None;
+    }
+    match buffer {
+        Some(buffer) => Ok(buffer),
+        none => Ok(none.insert(Buffer::new(backend, bytes.max(8))?)),
+    }
+}
+
+impl DeviceFlow {
+    /// Prepares a device for `n_processes` processes. `weights` are those of the events of calls with one set of data.
+    ///
+    /// # Errors
+    /// If there are no or too many processes, a weight is not finite, or the device has too little memory.
+    pub(crate) fn new(
+        backend: Arc<dyn Backend>,
+        device: Device,
+        n_processes: usize,
+        weights: Option<&[f64]>,
+    ) -> Result<Self, SessionError> {
+        if !(1..=MOST_PROCESSES).contains(&n_processes) {
+            return Err(SessionError::TooLarge {
+                what: "the number of processes (at least 1)".to_owned(),
+                needed: n_processes as u64,
+                limit: MOST_PROCESSES as u64,
+            });
+        }
+        for (index, &value) in weights.unwrap_or_default().iter().enumerate() {
+            if !value.is_finite() {
+                let remedy = "weights are finite";
+                return Err(SessionError::BadNumber { what: "weights", index, value, remedy });
+            }
+        }
+        let guest = Arc::clone(&backend).guest()?;
+        let weights_there = weights.map(|weights| Buffer::holding(&backend, weights)).transpose()?;
+        let (log_probs, input, room, partials, totals) = (None, None, None, None, None);
+        Ok(Self {
+            device,
+            work: Mutex::new(Work { guest, log_probs, input, room, partials, totals }),
+            backend,
+            n_processes,
+            weights: weights_there,
+            n_weights: weights.map_or(0, <[f64]>::len),
+        })
+    }
+
+    /// Returns the device.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Returns the sums over `n_events` events, with one rate per process. Log-densities on the device are read in place,
+    /// by a kernel on the caller's stream `stream` (the handle of the driver, 0 for its default stream).
+    ///
+    /// # Errors
+    /// If a length does not fit, an address is not on the device, or the device fails.
+    ///
+    /// # Safety
+    /// An address must be that of an array on the device with a number for each process and event; `stream` must be a
+    /// stream of the device in this process.
+    pub unsafe fn nll(
+        &self,
+        data: FlowData<'_>,
+        n_events: usize,
+        rates: &[f64],
+        stream: u64,
+    ) -> Result<FlowSums, SessionError> {
+        if self.weights.is_some() && self.n_weights != n_events {
+            let (what, actual, expected) = ("the weights of the events", self.n_weights, n_events);
+            return Err(SessionError::WrongLength { what, actual, expected });
+        }
+        // SAFETY: the caller guarantees both.
+        let mut all = unsafe { self.run(data, &[0, n_events as u64], rates, stream, self.weights.as_ref()) }?;
+        all.pop().ok_or(SessionError::WrongLength { what: "the sums", actual: 0, expected: 1 })
+    }
+
+    /// Returns the sums of several sets of data, whose events follow each other: set `i` has `counts[i]` of them, and its
+    /// rates follow those of the set before. Events have no weights.
+    ///
+    /// # Errors
+    /// As [`Self::nll`].
+    ///
+    /// # Safety
+    /// As [`Self::nll`].
+    pub unsafe fn nll_batch(
+        &self,
+        data: FlowData<'_>,
+        counts: &[usize],
+        rates: &[f64],
+        stream: u64,
+    ) -> Result<Vec<FlowSums>, SessionError> {
+        let mut starts = vec![0_u64];
+        for &count in counts {
+            starts.push(starts.last().copied().unwrap_or(0) + count as u64);
+        }
+        if counts.is_empty() {
+            return Ok(Vec::new());
+        }
+        // SAFETY: the caller guarantees both.
+        unsafe { self.run(data, &starts, rates, stream, None) }
+    }
+
+    unsafe fn run(
+        &self,
+        data: FlowData<'_>,
+        starts: &[u64],
+        rates: &[f64],
+        stream: u64,
+        weights: Option<&Buffer>,
+    ) -> Result<Vec<FlowSums>, SessionError> {
+        let (n, n_sets) = (self.n_processes, starts.len() - 1);
+        let n_events = starts.last().copied().unwrap_or(0);
+        let length = |what, actual, expected| {
+            if actual == expected {
+                Ok(())
+            } else {
+                Err(SessionError::WrongLength { what, actual, expected })
+            }
+        };
+        length("the list of rates", rates.len(), n * n_sets)?;
+        let sums = PLAIN_SUMS + n + n * (n + 1) / 2;
+        let single = n_sets == 1;
+        let parts =
+            usize::try_from(n_events).unwrap_or(usize::MAX).div_ceil(EVENT_THREADS * EVENTS_PER_THREAD);
+        let blocks = if single { parts.clamp(1, MOST_BLOCKS) } else { n_sets.min(MOST_BLOCKS) };
+        let mut guard = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = &mut *guard;
+        // Memory that is written or freed may still be read by the last call.
+        work.guest.wait()?;
+        let mut launch = FlowLaunch {
+            n_processes: n as i32,
+            n_sets: n_sets as i32,
+            n_blocks: blocks as i32,
+            n_events,
+            weights: weights.map_or(Offset::NULL, Buffer::at),
+            ..FlowLaunch::default()
+        };
+        match data {
+            FlowData::Host(numbers) => {
+                length("the list of log-densities", numbers.len(), n * n_events as usize)?;
+                let to = at_least(&self.backend, &mut work.log_probs, 8 * numbers.len())?;
+                self.backend.write(to.start(), bytemuck::cast_slice(numbers))?;
+                launch.log_probs = to.at();
+            }
+            FlowData::Device(address) | FlowData::DeviceF32(address) if n_events > 0 => {
+                work.guest.check_address("the array of log-densities", address)?;
+                match data {
+                    FlowData::DeviceF32(_) => launch.singles = Offset::new(address),
+                    _ => launch.log_probs = Offset::new(address),
+                }
+            }
+            FlowData::Device(_) | FlowData::DeviceF32(_) => {}
+        }
+        let input: Vec<u64> = starts.iter().copied().chain(rates.iter().map(|x| x.to_bits())).collect();
+        let to = at_least(&self.backend, &mut work.input, 8 * input.len())?;
+        self.backend.write(to.start(), bytemuck::cast_slice(&input))?;
+        launch.starts = to.at();
+        launch.rates = to.at::<f64, false>().plus(starts.len());
+        launch.room_stride = ((n + sums) * EVENT_THREADS) as u64;
+        launch.room = at_least(&self.backend, &mut work.room, 8 * (n + sums) * EVENT_THREADS * blocks)?.at();
+        launch.partials = at_least(&self.backend, &mut work.partials, 8 * sums * blocks)?.at();
+        let totals: OffsetMut<f64> = at_least(&self.backend, &mut work.totals, 8 * sums * n_sets)?.at();
+        launch.totals = totals;
+        let parameter = bytemuck::bytes_of(&launch);
+        let shape = |blocks: usize| Shape { blocks: blocks as u32, threads: EVENT_THREADS as u32, shared: 0 };
+        // SAFETY: the caller guarantees stream and address; the other arrays live as long as `self`.
+        unsafe {
+            let kernel = if single { Kernel::FlowNllReduce } else { Kernel::FlowBatchNllReduce };
+            work.guest.launch_after(stream, kernel, shape(blocks), parameter)?;
+            if single && blocks > 1 {
+                work.guest.launch(stream, Kernel::FlowNllTotal, shape(1), parameter)?;
+            }
+        }
+        let mut found = vec![0.0; sums * n_sets];
+        // SAFETY: the array on the device has this size.
+        unsafe { work.guest.read(stream, totals.cast(), bytemuck::cast_slice_mut(&mut found)) }?;
+        Ok(found.chunks_exact(sums).map(|of| collected(of, n)).collect())
+    }
+}
+
+/// Converts the sums of one set.
+fn collected(sums: &[f64], n: usize) -> FlowSums {
+    let (plain, rest) = sums.split_at(PLAIN_SUMS);
+    let (gradient, curvature) = rest.split_at(n);
+    let bad = plain.get(1).filter(|bad| bad.is_finite()).map(|&bad| bad as usize);
+    let value = plain.first().copied().unwrap_or(f64::NAN);
+    let value = if bad.is_some() { f64::INFINITY } else { value };
+    FlowSums { value, gradient: gradient.to_vec(), curvature: curvature.to_vec(), bad }
+}

@@ -1,0 +1,282 @@
+//! `-ln L` of events whose densities a network has evaluated: log-densities go in, from the host or from memory of a GPU,
+//! and value, gradient and Hessian by the parameters come out.
+//!
+//! The likelihood is `sum_k nu_k - sum_i w_i ln sum_k nu_k p_k(x_i)` and Gaussian constraint terms. The rate `nu_k` of a
+//! process is a constant, or a constant times a parameter.
+
+use ns_compute::device::{DeviceFlow, FlowData, FlowSums};
+use ns_core::SessionError;
+
+/// A process of a [`GpuFlowSession`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlowProcess {
+    /// Expected number of events, or its factor.
+    pub rate: f64,
+    /// Index of the parameter that multiplies it.
+    pub parameter: Option<usize>,
+}
+
+/// A Gaussian constraint of one parameter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlowConstraint {
+    /// Index of the parameter.
+    pub parameter: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Width.
+    pub sigma: f64,
+}
+
+/// What a [`GpuFlowSession`] needs to know of a model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FlowSessionOptions {
+    /// Number of parameters.
+    pub n_parameters: usize,
+    /// Processes, in the order of the log-densities.
+    pub processes: Vec<FlowProcess>,
+    /// Constraints.
+    pub constraints: Vec<FlowConstraint>,
+    /// Weights of the events; `None` if all are 1. Batches have none.
+    pub weights: Option<Vec<f64>>,
+}
+
+/// Value and derivatives by the parameters.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FlowNll {
+    /// `-ln L`, with the constants of Gaussian constraints left out; infinite if an event has no density.
+    pub nll: f64,
+    /// Derivatives by the parameters.
+    pub gradient: Vec<f64>,
+    /// Second derivatives by the parameters, row by row.
+    pub hessian: Vec<f64>,
+    /// Index of the first event whose density is not positive or not finite.
+    pub bad_event: Option<usize>,
+}
+
+/// Reduces log-densities of events to `-ln L` on one GPU.
+pub struct GpuFlowSession {
+    device: DeviceFlow,
+    options: FlowSessionOptions,
+}
+
+impl GpuFlowSession {
+    /// Opens a session on the CUDA device with this index.
+    ///
+    /// # Errors
+    /// If there is no such device; if an index is out of range or a number is not allowed.
+    #[cfg(feature = "cuda")]
+    pub fn open(index: usize, options: &FlowSessionOptions) -> Result<Self, SessionError> {
+        Self::with(options, |n, weights: Option<&[f64]>| {
+            ns_compute::device::cuda::open_flow(index, n, weights)
+        })
+    }
+
+    /// Opens a session on the kernels compiled for the CPU, for tests. Addresses are those of the process.
+    ///
+    /// # Errors
+    /// If an index is out of range or a number is not allowed.
+    #[cfg(feature = "cuda-on-host")]
+    pub fn open_on_host(options: &FlowSessionOptions) -> Result<Self, SessionError> {
+        Self::with(options, ns_compute::device::host::open_flow)
+    }
+
+    fn with(
+        options: &FlowSessionOptions,
+        open: impl FnOnce(usize, Option<&[f64]>) -> Result<DeviceFlow, SessionError>,
+    ) -> Result<Self, SessionError> {
+        let n_parameters = options.n_parameters;
+        let of_processes = options.processes.iter().filter_map(|process| process.parameter);
+        let all = of_processes.chain(options.constraints.iter().map(|constraint| constraint.parameter));
+        if let Some(index) = all.into_iter().find(|&index| index >= n_parameters) {
+            return Err(SessionError::NoSuchParameter { index, n_parameters });
+        }
+        let bad = |what, index, value, remedy| Err(SessionError::BadNumber { what, index, value, remedy });
+        for (i, process) in options.processes.iter().enumerate() {
+            if !process.rate.is_finite() {
+                return bad("rates of processes", i, process.rate, "give a finite number");
+            }
+        }
+        for (i, constraint) in options.constraints.iter().enumerate() {
+            if !(constraint.sigma > 0.0 && constraint.sigma.is_finite()) {
+                return bad("widths of constraints", i, constraint.sigma, "widths are positive");
+            }
+            if !constraint.mean.is_finite() {
+                return bad("means of constraints", i, constraint.mean, "give a finite number");
+            }
+        }
+        let device = open(options.processes.len(), options.weights.as_deref())?;
+        Ok(Self { device, options: options.clone() })
+    }
+
+    /// Returns the name of the device.
+    #[must_use]
+    pub fn device(&self) -> String {
+        self.device.device().to_string()
+    }
+
+    /// Returns `-ln L` for log-densities of the host: those of one process after the other, a number per event.
+    ///
+    /// # Errors
+    /// If a length does not fit, a parameter is not finite, or the device fails.
+    pub fn nll(&self, log_probs: &[f64], parameters: &[f64]) -> Result<FlowNll, SessionError> {
+        let n_events = log_probs.len() / self.options.processes.len().max(1);
+        let rates = self.rates(parameters)?;
+        // SAFETY: the log-densities are those of the host, and 0 is the default stream.
+        let sums = unsafe { self.device.nll(FlowData::Host(log_probs), n_events, &rates, 0) }?;
+        Ok(self.result(sums, &rates, parameters))
+    }
+
+    /// Returns `-ln L` for log-densities on the device in double precision, which a kernel on the stream `stream` reads in
+    /// place. The call waits for the result.
+    ///
+    /// # Errors
+    /// As [`Self::nll`]; [`SessionError::NotOnDevice`] for an address elsewhere.
+    ///
+    /// # Safety
+    /// `address` must be that of an array on the device with a number for each process and event, and `stream` (0 for the
+    /// default one) a stream of the device in this process.
+    pub unsafe fn nll_device(
+        &self,
+        address: u64,
+        n_events: usize,
+        parameters: &[f64],
+        stream: u64,
+    ) -> Result<FlowNll, SessionError> {
+        let rates = self.rates(parameters)?;
+        // SAFETY: the caller guarantees both.
+        let sums = unsafe { self.device.nll(FlowData::Device(address), n_events, &rates, stream) }?;
+        Ok(self.result(sums, &rates, parameters))
+    }
+
+    /// As [`Self::nll_device`], for log-densities in single precision, such as the output of a network on the device. Sums are
+    /// in double precision.
+    ///
+    /// # Errors
+    /// As [`Self::nll_device`].
+    ///
+    /// # Safety
+    /// As [`Self::nll_device`].
+    pub unsafe fn nll_device_ptr_f32(
+        &self,
+        address: u64,
+        n_events: usize,
+        parameters: &[f64],
+        stream: u64,
+    ) -> Result<FlowNll, SessionError> {
+        let rates = self.rates(parameters)?;
+        // SAFETY: the caller guarantees both.
+        let sums = unsafe { self.device.nll(FlowData::DeviceF32(address), n_events, &rates, stream) }?;
+        Ok(self.result(sums, &rates, parameters))
+    }
+
+    /// Returns `-ln L` of several sets of events, such as toys, each with its own number of events and parameters
+    /// (`n_parameters` after `n_parameters`). Log-densities are those of one process for the events of all sets, then those
+    /// of the next process.
+    ///
+    /// # Errors
+    /// As [`Self::nll`].
+    pub fn nll_batch(
+        &self,
+        log_probs: &[f64],
+        counts: &[usize],
+        parameters: &[f64],
+    ) -> Result<Vec<FlowNll>, SessionError> {
+        // SAFETY: the log-densities are those of the host, and 0 is the default stream.
+        unsafe { self.batch(FlowData::Host(log_probs), counts, parameters, 0) }
+    }
+
+    /// As [`Self::nll_batch`], for log-densities on the device in double precision.
+    ///
+    /// # Errors
+    /// As [`Self::nll_device`].
+    ///
+    /// # Safety
+    /// As [`Self::nll_device`].
+    pub unsafe fn nll_batch_device(
+        &self,
+        address: u64,
+        counts: &[usize],
+        parameters: &[f64],
+        stream: u64,
+    ) -> Result<Vec<FlowNll>, SessionError> {
+        // SAFETY: the caller guarantees both.
+        unsafe { self.batch(FlowData::Device(address), counts, parameters, stream) }
+    }
+
+    /// As [`Self::nll_batch`], for log-densities on the device in single precision.
+    ///
+    /// # Errors
+    /// As [`Self::nll_device`].
+    ///
+    /// # Safety
+    /// As [`Self::nll_device`].
+    pub unsafe fn nll_batch_device_ptr_f32(
+        &self,
+        address: u64,
+        counts: &[usize],
+        parameters: &[f64],
+        stream: u64,
+    ) -> Result<Vec<FlowNll>, SessionError> {
+        // SAFETY: the caller guarantees both.
+        unsafe { self.batch(FlowData::DeviceF32(address), counts, parameters, stream) }
+    }
+
+    unsafe fn batch(
+        &self,
+        data: FlowData<'_>,
+        counts: &[usize],
+        parameters: &[f64],
+        stream: u64,
+    ) -> Result<Vec<FlowNll>, SessionError> {
+        let n = self.options.n_parameters;
+        let (actual, expected) = (parameters.len(), n * counts.len());
+        if actual != expected {
+            return Err(SessionError::WrongLength { what: "the parameters of all sets", actual, expected });
+        }
+        let of_set = |set: usize| parameters.get(set * n..(set + 1) * n).unwrap_or_default();
+        let rates: Vec<Vec<f64>> =
+            (0..counts.len()).map(|set| self.rates(of_set(set))).collect::<Result<_, _>>()?;
+        // SAFETY: the caller guarantees both.
+        let sums = unsafe { self.device.nll_batch(data, counts, &rates.concat(), stream) }?;
+        let sets = sums.into_iter().zip(&rates).enumerate();
+        Ok(sets.map(|(set, (sums, rates))| self.result(sums, rates, of_set(set))).collect())
+    }
+
+    /// Returns the rates of the processes.
+    fn rates(&self, parameters: &[f64]) -> Result<Vec<f64>, SessionError> {
+        let (actual, expected) = (parameters.len(), self.options.n_parameters);
+        if actual != expected {
+            return Err(SessionError::WrongLength { what: "the parameters", actual, expected });
+        }
+        if let Some((index, &value)) = parameters.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+            let remedy = "give a finite number";
+            return Err(SessionError::BadNumber { what: "parameters", index, value, remedy });
+        }
+        let factor = |p: Option<usize>| p.and_then(|p| parameters.get(p)).copied().unwrap_or(1.0);
+        Ok(self.options.processes.iter().map(|process| process.rate * factor(process.parameter)).collect())
+    }
+
+    /// Adds rates and constraint terms to the sums over events, and converts derivatives to those by the parameters.
+    fn result(&self, sums: FlowSums, rates: &[f64], parameters: &[f64]) -> FlowNll {
+        let n = self.options.n_parameters;
+        let FlowSums { value, gradient: by_rates, curvature, bad } = sums;
+        let mut nll = value + rates.iter().sum::<f64>();
+        let (mut gradient, mut hessian) = (vec![0.0; n], vec![0.0; n * n]);
+        for (k, (process, by_rate)) in self.options.processes.iter().zip(&by_rates).enumerate() {
+            let Some(p) = process.parameter else { continue };
+            gradient[p] += process.rate * (by_rate + 1.0);
+            for (l, other) in self.options.processes.iter().enumerate() {
+                let Some(q) = other.parameter else { continue };
+                let at = if l <= k { k * (k + 1) / 2 + l } else { l * (l + 1) / 2 + k };
+                hessian[p * n + q] += process.rate * other.rate * curvature[at];
+            }
+        }
+        for FlowConstraint { parameter: p, mean, sigma } in &self.options.constraints {
+            let pull = (parameters[*p] - mean) / sigma;
+            nll += 0.5 * pull * pull;
+            gradient[*p] += pull / sigma;
+            hessian[*p * n + p] += 1.0 / (sigma * sigma);
+        }
+        FlowNll { nll, gradient, hessian, bad_event: bad }
+    }
+}
