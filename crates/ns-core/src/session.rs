@@ -86,7 +86,7 @@ pub struct FitRequest {
     pub start: Start,
     /// Parameters fixed at given values, in addition to those that the model fixes.
     pub fixed: Vec<(usize, f64)>,
-    /// Parameters that the model fixes and this fit leaves free.
+    /// Parameters that the model fixes, but that are free in this fit.
     pub released: Vec<usize>,
     /// Parameters with bounds that replace those of the model.
     pub bounds: Vec<(usize, (f64, f64))>,
@@ -263,18 +263,22 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// Returns the numbers of the model that data may replace; none unless the model opened some.
+    /// Returns the inputs of the model, i.e. the numbers that data may replace. The table is empty if no
+    /// input is open.
     fn inputs(&self) -> &InputTable {
         static NONE: InputTable = InputTable { inputs: Vec::new(), ranges: Vec::new(), values: Vec::new() };
         self.cpu().map_or(&NONE, |cpu| cpu.inputs())
     }
 
-    /// Returns the derivatives of `-ln L` at `point` by the inputs, the main counts and the auxiliary data. With
-    /// `along` (one number per parameter) returns those of the derivative of `-ln L` along this direction: if
-    /// `H` is the Hessian and `g` a gradient by the parameters, those along `-H^-1 g` are what `g` pulls back
-    /// through the best fit.
+    /// Returns the derivatives of `-ln L` at `point` with respect to the inputs, the main counts and the
+    /// auxiliary data.
     ///
-    /// At a kink a derivative is the mean of those of both sides.
+    /// With a direction `along` (one number per parameter), the differentiated function is the directional
+    /// derivative of `-ln L` along it. Let `H` be the Hessian and `g` the gradient of a function of the best
+    /// fit. With `along = -H^-1 g` the result is the derivative of this function with respect to inputs and
+    /// data, through the best fit.
+    ///
+    /// At a kink a derivative is the mean of the one-sided derivatives.
     ///
     /// # Errors
     /// If a length does not fit the model, a number is not finite, `data` are toys, the model has event
