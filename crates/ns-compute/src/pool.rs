@@ -67,7 +67,7 @@ impl Pool {
         Ok(Self::known(helpers, Some(&new)).unwrap_or(new))
     }
 
-    /// Returns how many threads work together, the calling thread included.
+    /// Returns the number of threads that work together, including the calling thread.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn threads(&self) -> usize {
         self.helpers + 1

@@ -72,7 +72,7 @@ fn richardson(x: f64, f: impl Fn(f64) -> f64) -> (f64, f64) {
     (best, (best - bc).abs() + 1e-13 * f(x).abs() / h)
 }
 
-/// Asserts that `got` is the derivative that differences give.
+/// Asserts that the derivative `got` agrees with the derivative from finite differences.
 fn close(what: &str, got: f64, (want, error): (f64, f64)) {
     let tolerance = 1e-8 * (1.0 + want.abs()) + 10.0 * error;
     assert!((got - want).abs() <= tolerance, "{what}: {got} instead of {want} +- {tolerance:e}");

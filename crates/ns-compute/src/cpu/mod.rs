@@ -44,11 +44,11 @@ pub struct CpuSession {
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
-    /// What the fits of toys of the last runs share.
+    /// Prepared inputs that the fits of toys share, for the last runs.
     fitters: KeptFitters,
-    /// Copies with replaced numbers.
+    /// Copies of this session for data that replace numbers of the model.
     shelf: ReplacedShelf,
-    /// Working memory of derivatives.
+    /// Working memory for the computation of derivatives.
     pub(crate) sweeps: Arc<Mutex<Vec<Sweeps>>>,
 }
 
@@ -132,7 +132,8 @@ impl CpuSession {
         put(&self.workers, worker);
     }
 
-    /// Returns the threads that share the events of one fit, if it is the only one (`alone`).
+    /// Returns the threads that evaluate the events of one fit together. Returns `None` if the fit is not the
+    /// only one of its batch (`alone` is false), or if the model has no event channel.
     fn crew(&self, alone: bool) -> Option<Crew> {
         let pool = self.pool.as_ref().filter(|_| alone && self.plan.events.has_channels())?;
         Some(Crew { pool: Arc::clone(pool), threads: self.threads })

@@ -37,20 +37,20 @@ struct Ranges {
     bin: usize,
 }
 
-/// Where the numbers of a plan are in the arrays on the device.
+/// Positions of a plan's numbers in the arrays on the device.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
-    /// First cell of each model block, by the order of the plan.
+    /// First cell of each model block, in the plan's order of blocks.
     pub(super) first_cell: Vec<usize>,
     /// Position in `slice_template` of the first template of the first cell of each slice.
     pub(super) slices: Vec<usize>,
     /// Number of entries of `slice_template`.
     pub(super) slice_entries: usize,
-    /// For each parameter, the range of its templates in `hist_template`.
+    /// Range in `hist_template` of the templates of each parameter.
     pub(super) lists: Vec<(usize, usize)>,
     /// Cell of each entry of `hist_template`, in ascending order for each parameter.
     pub(super) list_cells: Vec<usize>,
-    /// Index in the plan of each normsys term of the device.
+    /// Index in the plan of each normsys term on the device.
     pub(super) terms: Vec<usize>,
 }
 

@@ -8,7 +8,7 @@ use crate::terms::normsys::signed_rate;
 use crate::terms::{gaussian, per_bin, scale};
 
 /// Computes `scratch.gradient` at the point of the last `forward` and `likelihood`. For a parameter at a kink,
-/// the element is the mean of both one-sided derivatives, and `scratch.jump` holds half their difference.
+/// the element is the mean of the two one-sided derivatives, and `scratch.jump` holds half their difference.
 pub(crate) fn gradient(level: Level, plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
     of_bins_and_constraints(level, plan, theta, data, scratch);
     for (parameters, term) in plan.events.parameters().zip(&scratch.events.terms) {

@@ -59,7 +59,7 @@ pub(crate) struct Scratch {
     pub(crate) gradient: Vec<f64>,
     /// Half the jump of each gradient element, for parameters at a kink.
     pub(crate) jump: Vec<f64>,
-    /// Event channels and penalties.
+    /// Working memory of event channels and penalties.
     pub(crate) events: EventScratch,
 }
 

@@ -24,7 +24,7 @@ use crate::shared_constants::{
 };
 use crate::simd::Level;
 
-/// Value of `FORESEEABLE` for fits with derivatives at each lane's own point ([`Derivatives`]).
+/// Replaces `FORESEEABLE` in fits that use the derivatives at each lane's point ([`Derivatives`]).
 const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
 
 /// The working memory of one thread for fits that share one [`FitKind`].
@@ -32,7 +32,7 @@ pub(super) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
     pub(super) solver: Solver,
-    /// One number per main bin and lane.
+    /// Working memory: one number per main bin and lane.
     pub(super) shifts: Vec<f64>,
 }
 
@@ -129,7 +129,7 @@ pub(super) struct DescentEnd {
     pub(super) edm: f64,
     /// Whether the point is certified as a minimum.
     pub(super) converged: bool,
-    /// Whether `-ln L` fell without end in this descent and in those from other starting points.
+    /// Whether `-ln L` fell without limit in this descent and in the descents from all other starting points.
     pub(super) falls: bool,
     pub(super) iterations: usize,
     pub(super) evaluations: usize,

@@ -60,7 +60,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
 
 isa_fn! {
     /// Computes the expected yields and the Poisson terms of the main bins of every lane at `theta`, without
-    /// derivatives by the parameters.
+    /// derivatives.
     pub(super) fn expect(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mut Scratch) = expect_body
 }
 

@@ -24,7 +24,8 @@ pub(super) struct Group {
     pub(super) weight: Vec<f64>,
     /// Derivatives of the expected yields by the per-bin factors at the accepted points.
     pub(super) reaction: Vec<f64>,
-    /// Derivatives of the expected yields at the accepted points, in models whose metric uses them.
+    /// Derivatives of the expected yields at the accepted points, in models whose metric uses
+    /// [`Derivatives`].
     pub(super) derivatives: Option<Derivatives>,
     /// Trial points.
     pub(super) trial: Vec<f64>,

@@ -23,7 +23,8 @@ use crate::terms::gaussian;
 /// Number of multiplications per search direction above which fits in SIMD lanes do not pay.
 const MOST_WORK: usize = 400_000;
 
-/// Largest number of bins of a model with dual parameters: more need more than [`MOST_WORK`].
+/// Largest number of bins of a model with dual parameters. With more bins the work would exceed
+/// [`MOST_WORK`].
 pub(crate) const MOST_DUAL_BINS: usize = 134;
 
 /// Number of elements of the Jacobian above which the state of eight lanes does not fit into the cache.
@@ -143,8 +144,9 @@ impl Metric {
     }
 }
 
-/// Returns the number of multiplications per search direction for `all` parameters that are not local, `loose` of which
-/// have no constraint: if the constrained ones are dual, and if they are primal.
+/// Returns the number of multiplications per search direction in two cases: constrained parameters dual, and
+/// constrained parameters primal. `all` is the number of parameters that are not local, and `loose` the number of
+/// unconstrained parameters among them.
 fn work(n_bins: usize, all: usize, loose: usize) -> (usize, usize) {
     let square = n_bins.saturating_mul(n_bins);
     let dual = square.saturating_mul(n_bins + 3 * loose) / 6 + 2 * n_bins * all;

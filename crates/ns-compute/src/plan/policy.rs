@@ -27,8 +27,9 @@ fn multiplies_free_factors(model: &Model) -> bool {
     model.channels.iter().flat_map(|channel| &channel.samples).any(multiplies)
 }
 
-/// Which parameters can have further minima, and how small the EDM of a certified minimum must be. All but the
-/// EDM follows from the numbers of the model, so that it is judged again where data replace them.
+/// For which parameters the optimiser looks for further minima, and the largest EDM of a certified minimum.
+/// All fields except the EDM depend on the numbers of the model and are determined anew when data replace
+/// these numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchPolicy {
     /// Whether each parameter has an asymmetric effect: a second minimum may lie at its opposite sign.
@@ -44,7 +45,8 @@ pub(crate) struct SearchPolicy {
     pub(crate) edm_tolerance: f64,
 }
 
-/// Returns the largest EDM of a certified minimum if it is measured with a metric from another point.
+/// Returns the largest EDM of a certified minimum when the EDM is measured with a metric that was computed at
+/// another point.
 pub(super) fn edm_tolerance(model: &Model) -> f64 {
     if multiplies_free_factors(model) { EDM_OF_PRODUCTS } else { EDM_TOLERANCE }
 }

@@ -28,8 +28,9 @@ fn stirling(n: f64) -> f64 {
     }
 }
 
-/// Returns the derivative of `ln Gamma(n+1)` for real `n >= 0`, the digamma function of `n + 1`: its asymptotic
-/// series (Abramowitz and Stegun 6.3.18) beyond 12, and `psi(x) = psi(x + 1) - 1/x` below.
+/// Returns the derivative of `ln Gamma(n+1)` for real `n >= 0`, i.e. the digamma function at `n + 1`. Arguments
+/// above 12 use its asymptotic series (Abramowitz and Stegun 6.3.18), smaller ones the recurrence `psi(x) =
+/// psi(x + 1) - 1/x`.
 pub(crate) fn log_factorial_slope(n: f64) -> f64 {
     let (mut x, mut below) = (n + 1.0, 0.0);
     while x < 12.0 {
