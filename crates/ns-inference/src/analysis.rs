@@ -26,8 +26,8 @@ const SMALL: usize = 48;
 /// effort as the free fit. Such a search takes a few milliseconds.
 const MIDDLING: usize = 120;
 
-/// Returns the session for fits that depend on each other: the CPU session of `session` if it has one. So what is made from
-/// these fits is identical, bit by bit, on whichever device the others run.
+/// Returns the session for fits that depend on each other: the CPU session of `session` if there is one. Results that
+/// are derived from these fits are then bit for bit the same, whatever device makes the other fits.
 pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
     session.cpu().unwrap_or(session)
 }
@@ -150,8 +150,8 @@ impl<'a> Analysis<'a> {
         self.fit_task(FitTask { data: data.clone(), fits: vec![request] }, wanted)
     }
 
-    /// Makes the fit that many others vary, as [`Self::fit`] does, but on the CPU also where the others run on a GPU: a
-    /// single fit is faster there, and its values are then the same bits on every device.
+    /// Makes the parent fit, i.e. the fit that later fits vary. It works as [`Self::fit`], but always on the CPU: a
+    /// single fit is faster there, and its values are then bit for bit the same whatever device makes the later fits.
     ///
     /// # Errors
     /// As [`Self::fit`].
@@ -266,7 +266,8 @@ impl<'a> Analysis<'a> {
 }
 
 /// Moves `point` along the inverse Hessian `C` by `C_:h C_hh^-1 (value - best)`, where `h` are the parameters in
-/// `held`. Of more than two, each is followed alone, which is good enough for a start point.
+/// `held`. If more than two parameters are held, the shifts due to each of them are added and their correlations
+/// ignored, which is good enough for a start point.
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     let Some(inverse) = parent.inverse_hessian() else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);
@@ -296,7 +297,7 @@ fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     }
 }
 
-/// A parameter that is held, with its row of the inverse Hessian.
+/// A parameter that is held, with the parameter's row of the inverse Hessian.
 struct Held<'a> {
     index: usize,
     /// Distance of the held value from the best fit.
@@ -305,7 +306,7 @@ struct Held<'a> {
 }
 
 impl Held<'_> {
-    /// Returns the covariance with parameter `j`.
+    /// Returns the covariance of the held parameter with parameter `j`.
     fn with(&self, j: usize) -> f64 {
         self.row.get(j).copied().unwrap_or(0.0)
     }

@@ -40,10 +40,10 @@ pub enum InferenceError {
         /// Name of the POI.
         name: String,
     },
-    /// There are no sPlot weights.
+    /// sPlot weights do not exist for this fit.
     #[error("there are no sPlot weights: {reason}")]
     NoSplot {
-        /// Why there are none.
+        /// The reason why the weights do not exist.
         reason: String,
     },
     /// Toys of an event channel cannot be drawn.

@@ -75,8 +75,9 @@ pub struct FitResult {
 }
 
 impl FitResult {
-    /// Takes the covariance matrix out of the result, with a warning, if there are more than
-    /// [`MOST_WITH_COVARIANCE`] parameters. `file` is the file in which the user finds the matrix.
+    /// Removes the covariance matrix from the result and returns it if there are more than
+    /// [`MOST_WITH_COVARIANCE`] parameters. Adds a warning about this. `file` is the file in which the user
+    /// finds the matrix.
     pub fn take_large_covariance(&mut self, file: Option<&Path>) -> Option<Covariance> {
         if self.parameter_names.len() <= MOST_WITH_COVARIANCE {
             return None;

@@ -192,7 +192,7 @@ fn curvature(
     Ok((fit.uncertainties, fit.covariance, fit.factors))
 }
 
-/// Returns the curvature of a fit to other data, whose uncertainties do not apply.
+/// Returns the curvature of a fit without its uncertainties. It serves for other data than those of the fit.
 fn without_uncertainties(fit: &FitOutcome) -> Curvature {
     (Vec::new(), fit.covariance.clone(), fit.factors.clone())
 }

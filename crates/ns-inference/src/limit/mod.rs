@@ -67,7 +67,8 @@ pub fn upper_limit(
     upper_limit_at(analysis, options).map(|(result, _)| result)
 }
 
-/// Finds the limit as [`upper_limit`] does, with the data of `analysis`. Also returns the fits.
+/// Computes the limit in the same way as [`upper_limit`], for the data of `analysis`. Also returns the
+/// tester, which holds the fits.
 ///
 /// # Errors
 /// As [`upper_limit`].

@@ -171,11 +171,11 @@ pub(super) fn free_request(
     Ok((FitRequest { metric, ..base }, parent))
 }
 
-/// Builds the request of the free fit of toys drawn at `point`, without a covariance to start with.
+/// Builds the request of the free fit of toys drawn at `point`, without an inverse Hessian of a similar fit.
 ///
-/// With [`Search::Standard`] toys of smooth models descend in SIMD lanes or on the GPU, also from further points if
-/// the model can have several minima. [`Search::Local`] leaves out these further points, and
-/// [`Search::Thorough`] makes the scalar optimiser's search for every toy.
+/// With [`Search::Standard`] toys of smooth models descend in SIMD lanes or on the GPU, and also from further
+/// points if the model can have several minima. With [`Search::Local`] these further points are omitted. With
+/// [`Search::Thorough`] the scalar optimiser searches for the global minimum of every toy.
 fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
     let (start, asked) = (Start::At(Arc::from(point)), analysis.base.search);
     let search = if asked == Search::Thorough { asked } else { analysis.nearby_search() };
