@@ -7,13 +7,13 @@ use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
 body! {
-    /// A goodness of fit.
+    /// Body of the request for a goodness-of-fit test.
     GofBody {
         /// Options of the fit.
         #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
-        /// Number of toys for the p-value; without it, the p-value is asymptotic only.
+        /// Number of toys for the p-value. Without it only the asymptotic p-value is computed.
         #[serde(default)]
         n_toys: Option<u64>,
         /// Seed of the toys.
