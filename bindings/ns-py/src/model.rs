@@ -18,8 +18,8 @@ use crate::device::Opened;
 use crate::error::{session_error, workspace_error};
 use crate::work::released;
 
-/// The model of one measurement of a workspace, or of one analysis of an HS3 file. Arrays are in the order of `parameter_names()`, which is
-/// that of pyhf.
+/// The model of one measurement of a workspace, or of one analysis of an HS3 file. Arrays are in the order of
+/// `parameter_names()`, which is pyhf's order.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Model {
     pub(crate) inner: Arc<CoreModel>,

@@ -48,8 +48,8 @@ pub struct ChannelYields {
     pub data: Vec<Option<f64>>,
     /// Uncertainty of the total expected yield of each bin; empty if unknown.
     pub uncertainty: Vec<Option<f64>>,
-    /// Whether the panel below has pulls, distances of the data from the prediction in units of their error bars,
-    /// instead of ratios.
+    /// Whether the lower panel shows pulls (differences between data and prediction, divided by the error bars of
+    /// the data) in place of ratios.
     pub pulls: bool,
 }
 

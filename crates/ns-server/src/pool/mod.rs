@@ -1,9 +1,9 @@
 //! The threads that all requests share, and the order in which these threads work on requests.
 //!
-//! Every batch of fits is split into pieces that take a few tens of milliseconds. A free thread takes a piece of the
-//! request that has used the least time so far, so that short requests do not wait for long ones. Requests are
-//! compared by levels of used time. Within one level, the client that was served least recently used thread time
-//! goes first. Short pieces of the same model that wait at the same time are run as one batch.
+//! Every batch of fits is split into pieces that take a few tens of milliseconds. A free thread takes a piece of a
+//! request that has used little thread time so far, so that short requests do not wait for long ones. If several
+//! requests have used similar times, the request of the client with the least recent thread time goes first. Short
+//! pieces of the same model that wait at the same time are run as one batch.
 //!
 //! One extra thread takes only short pieces of new requests. The operating system shares the cores between this
 //! thread and the others, so that a short fit does not wait for the end of a piece of toys.

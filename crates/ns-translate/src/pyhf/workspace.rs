@@ -102,7 +102,8 @@ impl Workspace {
         super::diagnose::read_text(text, notes).map(Self::read)
     }
 
-    /// Reads text that follows pyhf's schema. Returns `None` for any other text, without its problems.
+    /// Reads text that follows pyhf's schema. Returns `None` for any other text; the caller then reads it
+    /// again to collect its problems.
     pub(crate) fn quick(text: &[u8]) -> Option<Self> {
         let mut notes = Report::default();
         let document = serde_json::from_slice(without_mark(text, &mut notes)).ok()?;
