@@ -86,7 +86,7 @@ impl Pool {
     }
 
     /// Runs `work` on the calling thread and on up to `helpers` others at the same time. Returns when all
-    /// have finished. If no threads can be started, only the calling thread runs it.
+    /// threads have finished. If no threads can be started, only the calling thread runs `work`.
     fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         let Some(started) = self.take() else { return work() };
         started.threads.in_place_scope(|scope| {

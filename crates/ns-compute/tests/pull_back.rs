@@ -1,6 +1,6 @@
-//! Compares derivatives by inputs and data with Richardson-extrapolated differences of the textbook formulae, and
-//! models with replaced numbers with models compiled with these numbers, for random models and all
-//! interpolation codes.
+//! Compares derivatives with respect to inputs and data with Richardson-extrapolated differences of the textbook
+//! formulae. Compares models with replaced numbers with models compiled with these numbers. Uses random models
+//! and all interpolation codes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 #[path = "oracle/inputs.rs"]

@@ -124,8 +124,9 @@ impl CpuSession {
         Ok(session)
     }
 
-    /// Makes one evaluation and one assembly of the curvature, so that the pages of a fit's working memory
-    /// are mapped before the first fit. The numbers are not used.
+    /// Makes one evaluation and one assembly of the curvature and ignores the results. The operating system
+    /// then maps the working memory of a fit before the first fit, so that this fit is not slower than later
+    /// ones.
     pub fn prepare(&self) {
         let mut worker = take(&self.workers, &self.plan);
         worker.rehearse(&self.plan, self.level, &self.observed);

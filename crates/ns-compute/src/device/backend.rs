@@ -80,7 +80,7 @@ pub(crate) trait Backend: Send + Sync {
     fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError>;
 
     /// Returns how many thread blocks of the kernel the whole device runs at a time, counting at least one
-    /// per multiprocessor. The arguments are those of [`Self::occupancy`].
+    /// per multiprocessor. For `threads` and `shared` see [`Self::occupancy`].
     fn resident(&self, kernel: Kernel, threads: u32, shared: usize) -> Result<usize, SessionError> {
         Ok(self.occupancy(kernel, threads, shared as u32)?.max(1) * self.properties().multiprocessors)
     }

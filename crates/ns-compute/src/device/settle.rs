@@ -142,7 +142,7 @@ pub(super) struct Settling<'a> {
     /// requests.
     pub(super) domains: &'a [FitDomain],
     pub(super) wanted: OutcomeParts,
-    /// Whether the device computes uncertainties afterwards.
+    /// Whether the device computes uncertainties in a separate pass after the fits.
     pub(super) apart: bool,
     pub(super) control: Control<'a>,
     /// Inputs that the fits of all toys share, one per request; empty for given data.

@@ -21,7 +21,7 @@ pub(crate) struct Dataset {
     pub(crate) aux: Vec<f64>,
     /// Events, one table per event channel.
     pub(crate) events: Vec<Arc<EventTable>>,
-    /// `-ln L` of the main counts if every expected yield equalled its count (saturated model).
+    /// `-ln L` of the main counts in the saturated model, in which every expected yield equals its count.
     pub(crate) saturated_main: f64,
     /// `-ln L` of the constraint terms in the saturated model, with the Gaussian normalisations.
     pub(crate) saturated_constraint: f64,
@@ -88,8 +88,8 @@ pub(crate) struct Likelihood {
     pub(crate) main: f64,
     /// Sum of the constraint terms, relative to the saturated model, and the penalties.
     pub(crate) constraint: f64,
-    /// Sum of the absolute values of the terms as they were computed. Rounding errors are a few times the
-    /// machine epsilon times this.
+    /// Sum of the absolute values of the computed terms. Rounding errors of `-ln L` are a few times the
+    /// machine epsilon times this sum.
     pub(crate) scale: f64,
     /// Lowest value of `-ln L` that a model can have, apart from rounding: slightly below the value of the
     /// saturated model. Minus infinity for data with events, which have no saturated model.

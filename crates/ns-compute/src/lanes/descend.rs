@@ -47,7 +47,7 @@ impl DescentMemory {
     }
 }
 
-/// What all fits of one kind share: plan, bounds and metric.
+/// Inputs that all fits of one kind share: plan, bounds and metric.
 pub(super) struct FitKind<'a> {
     pub(super) plan: &'a Plan,
     pub(super) level: Level,
@@ -73,8 +73,8 @@ pub(super) struct KnownMinimum {
 }
 
 impl KnownMinimum {
-    /// Returns whether the descent in lane `l` is expected to end in this minimum: the value and the point
-    /// that its next step predicts agree with those of the minimum.
+    /// Returns whether the descent in lane `l` is expected to end in this minimum. This is the case if the
+    /// next step predicts nearly the value and the parameters of this minimum.
     fn awaits(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
         let predicted = lane.value - lane.edm;
         if lane.edm > RECOGNISABLE || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
@@ -95,7 +95,8 @@ pub(super) struct DescentJob<'a> {
     pub(super) aux: &'a [f64],
     /// Starting point inside the box, with fixed parameters at their values.
     pub(super) start: &'a [f64],
-    /// A known minimum. A descent that is not expected to get below it ends without a certificate.
+    /// A known minimum. A descent that is not expected to reach a lower value ends early, without a
+    /// certificate.
     pub(super) beat: Option<&'a KnownMinimum>,
 }
 
@@ -298,8 +299,8 @@ pub(super) fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     group.forget(lane);
 }
 
-/// Accepts or rejects the trial point of each lane, and computes the next trial point. Returns for each lane
-/// whether its descent has failed.
+/// Accepts or rejects the trial point of each lane, and computes the next trial point. Returns whether the
+/// descent of each lane has failed.
 fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
     let DescentMemory { group, scratch, solver, .. } = memory;
     let free = &kind.metric.free;

@@ -37,7 +37,7 @@ pub(super) struct Scratch {
     pub(super) lambda: Vec<f64>,
     /// Poisson term of each bin.
     pub(super) term: Vec<f64>,
-    /// Derivative of each Poisson term by the expected yield.
+    /// Derivative of each Poisson term with respect to the expected yield.
     pub(super) slope: Vec<f64>,
     /// Weight of each bin in the metric.
     pub(super) weight: Vec<f64>,
@@ -53,10 +53,10 @@ pub(super) struct Scratch {
     pub(super) noise: [f64; WIDTH],
     /// Gradient of `-ln L`.
     pub(super) gradient: Vec<f64>,
-    /// Derivative by each per-bin factor of the expected yield of its bin.
+    /// Derivative of a bin's expected yield with respect to each per-bin factor of this bin.
     pub(super) reaction: Vec<f64>,
-    /// Smallest absolute value, over all blocks, of the product of the normsys factors. Relative derivatives
-    /// need a product that is not zero.
+    /// Smallest absolute value, over all blocks, of the product of the normsys factors. If it is zero,
+    /// relative derivatives cannot be used.
     pub(super) least: [f64; WIDTH],
     /// Derivatives of the expected yields, in models whose metric uses [`Derivatives`].
     pub(super) derivatives: Option<Derivatives>,

@@ -76,7 +76,7 @@ impl FurtherStarts<'_> {
         search.lower()
     }
 
-    /// Returns those starting points of a round (0 or 1) that depend on the toy's minimum `theta`.
+    /// Returns the starting points of round 0 or 1 that depend on the toy's minimum `theta`.
     fn own_starts(&self, kind: &FitKind<'_>, theta: &[f64], round: usize) -> Vec<Vec<f64>> {
         let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
         let mut starts = Vec::new();
@@ -102,7 +102,8 @@ impl FurtherStarts<'_> {
 struct Search<'a> {
     kind: &'a FitKind<'a>,
     jobs: &'a [DescentJob<'a>],
-    /// Lowest certified minimum of each toy, or the result of its first descent if that has no certificate.
+    /// Lowest certified minimum of each toy so far. For a toy without a certified minimum: the result of its
+    /// first descent.
     ends: &'a mut [DescentEnd],
     /// Lowest point of each toy that a further descent reached without a certificate.
     unfinished: Vec<Option<KnownMinimum>>,

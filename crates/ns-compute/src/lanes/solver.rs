@@ -22,7 +22,7 @@ pub(super) struct Solver {
     pub(super) dual: Vec<f64>,
     /// Working memory: one number per dual parameter and lane.
     pub(super) scaled: Vec<f64>,
-    /// Derivatives of the expected yields by the local parameters.
+    /// Derivatives of the expected yields with respect to the local parameters.
     reaction: Vec<f64>,
     /// Cholesky factor `L` of `M`, lower triangle row by row, with inverse diagonal elements. Only the
     /// diagonal if there are no dual parameters.

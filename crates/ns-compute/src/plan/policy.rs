@@ -9,8 +9,9 @@ use super::{LANES, Nonlinearity, Numbers, Structure};
 pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
 
 /// Largest EDM of a certified minimum if free factors multiply each other and the metric comes from another
-/// point. The derivative of `-ln L` by one factor is proportional to the other factor, whose value may be a
-/// thousandth of its value at that point. The measured EDM is then a millionth of the true EDM.
+/// point. The derivative of `-ln L` with respect to one factor is proportional to the other factor. At the
+/// minimum the other factor may be a thousand times smaller than at the point of the metric. The measured EDM
+/// is then a millionth of the true EDM.
 const EDM_OF_PRODUCTS: f64 = 1e-6 * EDM_TOLERANCE;
 
 /// Returns whether some sample has two free factors without a constraint.

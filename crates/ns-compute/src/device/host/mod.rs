@@ -51,7 +51,7 @@ const OF_MANY: Kernels = Kernels {
     differentiate: ns_many_differentiate,
 };
 
-/// A device that is the CPU. Its device memory is the heap.
+/// A device whose kernels run on the CPU. Its device memory is the heap.
 #[derive(Debug)]
 pub(super) struct Host {
     properties: Properties,

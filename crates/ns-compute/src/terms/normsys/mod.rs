@@ -31,8 +31,8 @@ pub(crate) struct Normsys {
     pub(crate) inside: f64,
     /// Form of the factor further out.
     pub(crate) beyond: Beyond,
-    /// Returns the coefficients of `alpha` to `alpha^6`, given the factors at -1 and 1. A code without
-    /// polynomial has those of the smooth code that replaces it in some descents on devices.
+    /// Returns the coefficients of `alpha` to `alpha^6`, given the factors at -1 and 1. For a code without a
+    /// polynomial, returns the coefficients of the smooth code that replaces it in some descents on devices.
     pub(crate) coefficients: fn(lo: f64, hi: f64) -> [f64; 6],
     /// Returns the coefficients for factors that carry derivatives. Each coefficient is the sum of a function
     /// of `lo` and a function of `hi`.
@@ -144,8 +144,8 @@ impl Beyond {
         }
     }
 
-    /// Returns first and second derivative by `alpha`, given the rate with its sign ([`signed_rate`]) and the
-    /// factor.
+    /// Returns the first and second derivatives with respect to `alpha`. `signed_rate` is the rate with its
+    /// sign ([`signed_rate`]), `value` the factor.
     #[inline(always)]
     pub(crate) fn derivatives<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
@@ -154,7 +154,8 @@ impl Beyond {
         }
     }
 
-    /// Returns first and second derivative by `alpha`, both divided by the factor, which must not be zero.
+    /// Returns the first and second derivatives with respect to `alpha`, both divided by the factor, which
+    /// must not be zero.
     #[inline(always)]
     pub(crate) fn relative<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
@@ -164,8 +165,8 @@ impl Beyond {
     }
 }
 
-/// Returns the derivative of `rate |alpha|` by `alpha`: `hi` for `sign` 1, `-lo` for `sign` -1, and the mean
-/// of both for `sign` 0 (at a kink).
+/// Returns the derivative of `rate |alpha|` with respect to `alpha`: `hi` for `sign` 1, `-lo` for `sign` -1,
+/// and the mean of these two for `sign` 0 (at a kink).
 #[inline(always)]
 pub(crate) fn signed_rate<V: Vector>(sign: V, hi: V, lo: V) -> V {
     let (half, one) = (V::splat(0.5), V::splat(1.0));

@@ -1,6 +1,6 @@
 //! The value of a Poisson term whose expected yield equals the count.
 
-/// Values of [`saturated`] for the counts below 1024, of which most toys consist.
+/// Values of [`saturated`] for the counts below 1024. Most bins of toys have such counts.
 static OF_COUNTS: std::sync::LazyLock<Vec<f64>> =
     std::sync::LazyLock::new(|| (0..1024).map(|n| stirling(f64::from(n))).collect());
 
