@@ -137,7 +137,7 @@ impl<'a> Analysis<'a> {
         self.total = self.done + further;
     }
 
-    /// Makes one fit that the analysis cannot do without: if it fails, the analysis has no result.
+    /// Makes one fit without which the analysis has no result. If the fit fails, so does the analysis.
     ///
     /// # Errors
     /// If there is no finite likelihood at any start point, the caller stopped the work, or the device fails.
@@ -246,8 +246,8 @@ impl<'a> Analysis<'a> {
         self.admit(parent, held, point)
     }
 
-    /// Turns a guess into a starting point: clips it to the bounds, and sets fixed parameters to their values
-    /// in `parent` and the parameters in `held` to the given values.
+    /// Turns a predicted point into a starting point. Values are clipped to the bounds. Parameters that are
+    /// fixed in `parent` get their values from `parent`, and the parameters in `held` get the given values.
     pub(crate) fn admit(&self, parent: &FitOutcome, held: &[(usize, f64)], mut point: Vec<f64>) -> Vec<f64> {
         for (i, (x, p)) in point.iter_mut().zip(&self.model.parameters).enumerate() {
             if self.is_fixed(i) {

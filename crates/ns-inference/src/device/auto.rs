@@ -135,9 +135,9 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
     start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / gpu.lanes
 }
 
-/// Chooses a device. `look` returns a GPU, or the reason why there is none. To list GPUs takes the driver a
-/// large part of a second. So `look` is called only if this process has used a GPU before, or if the CPU
-/// would take longer than the start of a GPU.
+/// Chooses a device. `look` returns a GPU, or the reason why there is none. The driver needs a large part of
+/// a second to list the GPUs. Therefore `look` is called only if this process has used a GPU before, or if
+/// the predicted time on the CPU is longer than the start of a GPU.
 pub(super) fn choose(
     size: &ModelSize,
     work: Work,

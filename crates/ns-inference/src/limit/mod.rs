@@ -170,7 +170,8 @@ fn settle(
     Ok(())
 }
 
-/// Returns the value at which a search ended, if a limit or a warning depends on the fits at that value.
+/// Returns the value at which a search ended. Returns `None` if neither a limit nor a warning depends on the
+/// fits at that value.
 fn reported(end: End) -> Option<f64> {
     match end {
         End::Found(value) | End::NotCrossed { upper: value } => Some(value),

@@ -203,7 +203,7 @@ impl FitOptions {
 /// Bounds that replace those of the model: parameter index and (lower, upper).
 type OwnBounds = Vec<(usize, (f64, f64))>;
 
-/// Returns those of `bounds` that differ from the model's, with their parameter indices. Checks that there is
+/// Returns the bounds that differ from the model's bounds, with their parameter indices. Checks that there is
 /// one pair per parameter, and that no lower bound is above the upper one.
 fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, InferenceError> {
     let (what, actual, expected) = ("the bounds", bounds.len(), model.parameters.len());
