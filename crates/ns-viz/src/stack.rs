@@ -237,8 +237,8 @@ impl Stack {
     }
 
     /// Returns the bins to draw, from left to right. If bins are narrower than a pixel, only the lowest and
-    /// the highest bin of each pixel are drawn. That looks the same, and keeps the file small if there are
-    /// thousands of bins.
+    /// the highest bin of each pixel are drawn. The picture looks the same, and the file stays small even
+    /// with thousands of bins.
     fn cells(&self, x: &Axis, height: impl Fn(usize) -> Option<f64>) -> Vec<Cell> {
         columns::cells(&self.edges, x, height)
     }

@@ -38,8 +38,8 @@ pub struct ChannelYields {
     pub name: String,
     /// Title of the horizontal axis; `bin` if empty.
     pub x_title: String,
-    /// Edges of the bins, strictly increasing, one more than there are bins. If empty, the edges are 0, 1, 2,
-    /// ...
+    /// Edges of the bins, strictly increasing, one more than there are bins. If empty, the edges are 0, 1, 2
+    /// and so on.
     pub bin_edges: Vec<f64>,
     /// The samples, from the bottom of the stack to its top. Signal samples are always on top.
     pub samples: Vec<SampleYields>,
@@ -68,7 +68,7 @@ pub struct Yields {
     /// Number of channels side by side. By default it is about the number of rows of channels, but at most
     /// four.
     pub columns: Option<usize>,
-    /// Largest number of colours for background samples, including that for "other". If there are more
+    /// Largest number of colours for background samples, including the colour for "other". If there are more
     /// background samples, the smallest ones are added up and drawn as "other".
     pub max_samples: usize,
 }

@@ -45,10 +45,10 @@ pub enum WorkspaceError {
         archive: PathBuf,
         /// Name of the member asked for; `None` if no member was named.
         name: Option<String>,
-        /// Whether a member can be named on the command line. This is not possible for standard input, nor
-        /// for an archive within another one.
+        /// Whether a member of this archive can be named on the command line. This is not possible for
+        /// standard input, or for an archive within another archive.
         nameable: bool,
-        /// Names of the members. If some members are JSON files, only the names of these.
+        /// Names of the members. If some members are JSON files, only their names are listed.
         members: Vec<String>,
     },
     /// A member was named, but the file is not an archive.
