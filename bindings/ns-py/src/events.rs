@@ -52,7 +52,7 @@ pub(crate) fn given(
 /// of all other channels are the observed data. Events outside of the fit ranges are left out.
 ///
 /// # Errors
-/// `ValueError` if a channel does not exist, a column is missing, or an event is outside of an axis.
+/// `ValueError` for a channel that does not exist, a column that is missing, and events outside of an axis.
 pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Observations> {
     let mut data = model.observed.clone();
     for (name, table) in channels {

@@ -47,8 +47,8 @@ pub(crate) struct Origin {
     text: OnceLock<Py<PyBytes>>,
 }
 
-/// Data from which `pickle` restores a model: the workspace as text, the measurement, the interpolation
-/// codes, the parameter of interest and the warnings from reading the workspace.
+/// What `pickle` stores of a model: the workspace as text, the measurement, the interpolation codes, the
+/// parameter of interest and the warnings from reading the workspace.
 pub(crate) type Pickled<'py> =
     (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>, Vec<Note>);
 

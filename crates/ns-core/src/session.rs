@@ -263,8 +263,7 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// Returns the inputs of the model, i.e. the numbers that data may replace. The table is empty if no
-    /// input is open.
+    /// Returns the numbers of the model that data may replace; none unless the model opened some.
     fn inputs(&self) -> &InputTable {
         static NONE: InputTable = InputTable { inputs: Vec::new(), ranges: Vec::new(), values: Vec::new() };
         self.cpu().map_or(&NONE, |cpu| cpu.inputs())

@@ -40,7 +40,7 @@ pub enum InferenceError {
         /// Name of the POI.
         name: String,
     },
-    /// sPlot weights do not exist for this fit.
+    /// There are no sPlot weights.
     #[error("there are no sPlot weights: {reason}")]
     NoSplot {
         /// The reason why the weights do not exist.

@@ -304,7 +304,7 @@ fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// Returns every modifier of the model, with the channel on which it acts.
+/// Returns every modifier of the model with its channel.
 fn modifiers(model: &Model) -> impl Iterator<Item = (&ns_core::Channel, &ns_core::Modifier)> {
     model
         .channels

@@ -38,8 +38,8 @@ pub struct GoodnessToys {
     pub interrupted: bool,
 }
 
-/// Draws toys at `point` and fits them with `session`. Returns the numbers of toys run and left out, and the
-/// number of toys whose chi2 is at least `chi2`.
+/// Draws toys at `point` and fits them with `session`. Returns the numbers of toys run and left out, then the
+/// number of toys with a chi2 not below `chi2`.
 pub(crate) fn count(
     analysis: &mut Analysis<'_>,
     session: &dyn Session,

@@ -13,7 +13,7 @@ body! {
         #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
-        /// Number of toys for the p-value. Without it only the asymptotic p-value is computed.
+        /// Number of toys for the p-value; without it, the p-value is asymptotic only.
         #[serde(default)]
         n_toys: Option<u64>,
         /// Seed of the toys.
