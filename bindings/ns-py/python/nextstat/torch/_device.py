@@ -8,7 +8,7 @@ import torch  # type: ignore
 
 from .. import DifferentiableSession
 
-# What the kernel says of a row, for `check=True`.
+# Messages for the statuses that the kernel writes, for `check=True`.
 _PROBLEMS = {
     1: "a number is not finite, or a factor or a width is not positive",
     2: "the likelihood is not finite at this point",
@@ -17,7 +17,7 @@ _PROBLEMS = {
 
 
 def is_there(session: DifferentiableSession, rows: torch.Tensor) -> bool:
-    """Return whether the session computes where the tensor is."""
+    """Return whether the session computes on the GPU that holds the tensor. Another GPU is an error."""
     if rows.device.type != "cuda" or session.device == "cpu":
         return False
     if session.device != f"cuda:{rows.device.index}":
@@ -31,7 +31,7 @@ def is_there(session: DifferentiableSession, rows: torch.Tensor) -> bool:
 def nll(
     session: DifferentiableSession, yields: torch.Tensor, params: torch.Tensor, check: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return ``-ln L`` of rows with its derivatives, without waiting for the GPU unless errors are wanted."""
+    """Return ``-ln L`` of rows and its derivatives. Waits for the GPU only if ``check`` asks for errors."""
     kind = yields.dtype
     y = yields.detach().to(torch.float64).contiguous()
     p = params.detach().to(torch.float64).contiguous()
