@@ -113,10 +113,13 @@ def test_arrays_of_other_libraries_are_written_in_place():
     ]:
         with pytest.raises(error, match=message):
             session.enqueue_nll(yields, params, **{**results, **changes})
-    with pytest.raises(nextstat.DeviceError, match="not in memory of cuda:0: it is in memory of the host"):
-        pinned = torch.empty(3, dtype=torch.float64).pin_memory()
-        arguments = [pinned if i == 2 else t for i, t in enumerate((yields, params, value, by_yields, by_params, status))]
-        session._enqueue(3, *[t.data_ptr() for t in arguments], 0)
+    pinned = torch.empty(3, dtype=torch.float64).pin_memory()
+
+    class OfTheHost:
+        __cuda_array_interface__ = {**value.__cuda_array_interface__, "data": (pinned.data_ptr(), False)}
+
+    with pytest.raises(ValueError, match="not in memory of cuda:0: it is in memory of the host"):
+        session.enqueue_nll(yields, params, **{**results, "value": OfTheHost()})
 
 
 def test_numbers_that_are_not_allowed_give_nan_or_an_error():

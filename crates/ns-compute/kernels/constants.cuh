@@ -93,7 +93,11 @@ constexpr int PLACES = 2;
 constexpr int MOST_THREADS = 128;
 // Largest number of threads in a thread block that differentiates by inputs: there are few rows, so that a
 // row gets more threads.
-constexpr int MOST_DIFFERENTIATING = 512;
+constexpr int MOST_DIFFERENTIATING = 1024;
+// Number of threads in a thread block that sums over events.
+constexpr int EVENT_THREADS = 128;
+// Smallest normal floating-point number.
+constexpr double LEAST_NORMAL = 2.2250738585072014e-308;
 // Largest number of threads in a thread block that inverts matrices.
 constexpr int MOST_INVERTING = 512;
 // Number of threads in a warp. The templates of this number of cells (one bin of one sample) are stored

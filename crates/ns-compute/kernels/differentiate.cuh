@@ -44,14 +44,14 @@ NS_DEVICE double write_inputs(const DifferentiateLaunch& launch, int block, cons
     }
     NS_EACH(i, launch.n_cells) {
         const InputCell& cell = launch.cells[i];
-        double yield = input_or(inputs, cell.nominal, cell.own);
-        nominal[cell.cell] = yield;
-        for (int k = cell.first; k < cell.end; k++) {
-            const InputTemplate& t = launch.templates[k];
-            Pair parts = template_parts(input_or(inputs, t.lo, t.own_lo), yield, input_or(inputs, t.hi, t.own_hi));
-            slice[t.in_slice] = parts;
-            list[t.in_list] = parts;
-        }
+        nominal[cell.cell] = input_or(inputs, cell.nominal, cell.own);
+    }
+    NS_EACH(i, launch.n_templates) {
+        const InputTemplate& t = launch.templates[i];
+        double lo = input_or(inputs, t.lo, t.own_lo), hi = input_or(inputs, t.hi, t.own_hi);
+        Pair parts = template_parts(lo, input_or(inputs, t.nominal, t.own_nominal), hi);
+        slice[t.in_slice] = parts;
+        list[t.in_list] = parts;
     }
     int code = launch.plan.normsys, n_terms = launch.plan.n_terms;
     Pair *coefficient = (Pair*)(copies + launch.coefficient_at), *rate = (Pair*)(copies + launch.rate_at);
@@ -90,19 +90,20 @@ NS_DEVICE void by_inputs(
     const DifferentiateLaunch& launch, const Plan& plan, const State<SHARED>& state, const double* inputs, double* to
 ) {
     const double *theta = state[TRIAL], *aux = state[AUX], *weights = state[BINWISE];
-    NS_EACH(i, launch.n_cells) {
+    NS_EACH_TEAM(i, launch.n_cells) {
         const InputCell& cell = launch.cells[i];
-        double weight = weights[cell.cell], by_nominal = 1.0;
-        for (int k = cell.first; k < cell.end; k++) {
+        double weight = weights[cell.cell], curved = 0.0;
+        for (int k = cell.first + member(); k < cell.end; k += members()) {
             const InputTemplate& t = launch.templates[k];
             double alpha = theta[t.param], f = histosys(plan.histosys, alpha).f;
             Pair by = by_template(alpha, f);
-            // The curved part of a template is its difference from the nominal yield.
-            by_nominal -= f;
+            curved += f;
             if (t.lo >= 0) to[t.lo] = weight * by.a;
             if (t.hi >= 0) to[t.hi] = weight * by.b;
         }
-        if (cell.nominal >= 0) to[cell.nominal] = weight * by_nominal;
+        // The curved part of a template is its difference from the nominal yield.
+        curved = team_sum(curved);
+        if (cell.nominal >= 0 && member() == 0) to[cell.nominal] = weight * (1.0 - curved);
     }
     NS_EACH(i, launch.n_norms) {
         const InputNorm& norm = launch.norms[i];
@@ -136,8 +137,8 @@ NS_DEVICE void differentiate_block(const DifferentiateLaunch& launch, int block,
     for (int row = block; row < launch.n_rows; row += blocks) {
         const double* inputs = launch.inputs + (size_t)row * launch.inputs_stride;
         const double* theta = launch.parameters + (size_t)row * launch.parameters_stride;
-        double* to_parameters = launch.by_parameters + (size_t)row * plan.n_params;
-        double* to_inputs = launch.by_inputs + (size_t)row * launch.n_inputs;
+        double* to_parameters = launch.by_parameters + (size_t)row * launch.by_parameters_stride;
+        double* to_inputs = launch.by_inputs + (size_t)row * launch.by_inputs_stride;
         // Sums of numbers that are not allowed, and of changes of constants.
         double seen[2] = {0.0, 0.0};
         barrier();

@@ -65,6 +65,14 @@ void NS_NAMED(differentiate)(const ns::DifferentiateLaunch* launch, int threads,
         });
     }
 }
+void NS_NAMED(event_sums)(const ns::EventLaunch* launch, int threads, int blocks) {
+    for (int block = 0; block < blocks; block++) {
+        ns::run_block(threads, [=] { ns::sum_events(*launch, block, blocks); });
+    }
+}
+void NS_NAMED(event_totals)(const ns::EventLaunch* launch, int threads, int) {
+    ns::run_block(threads, [=] { ns::total_events(*launch); });
+}
 void NS_NAMED(draw)(const ns::DrawLaunch* launch, int threads, int blocks) {
     for (int block = 0; block < blocks; block++) {
         ns::run_block(threads, [=] { ns::draw_block(*launch, block, blocks); });

@@ -25,15 +25,17 @@ struct InputTemplate {
     int in_slice;
     // Position in `Plan::hist_template`.
     int in_list;
-    int padding;
+    // Index of the cell's nominal yield among the inputs.
+    int nominal;
     // Index of the yield at alpha = -1 among the inputs.
     int lo;
     // Index of the yield at alpha = 1 among the inputs.
     int hi;
     double own_lo;
     double own_hi;
+    double own_nominal;
 };
-static_assert(sizeof(InputTemplate) == 40, "as on the host");
+static_assert(sizeof(InputTemplate) == 48, "as on the host");
 
 // A normsys term with factors that are inputs.
 struct InputNorm {
@@ -72,10 +74,12 @@ struct DifferentiateLaunch {
     int n_rows;
     int n_inputs;
     int n_cells;
+    int n_templates;
     int n_norms;
     int n_widths;
     // Offset of the partial sums in shared memory, in doubles.
     int sums_at;
+    int padding;
     double* slab;
     // Doubles from the slab of one thread block to that of the next.
     uint64_t slab_stride;
@@ -109,11 +113,15 @@ struct DifferentiateLaunch {
     double* values;
     // n_params derivatives per row.
     double* by_parameters;
+    // Doubles from the derivatives by parameters of one row to those of the next.
+    uint64_t by_parameters_stride;
     // n_inputs derivatives per row.
     double* by_inputs;
+    // Doubles from the derivatives by inputs of one row to those of the next.
+    uint64_t by_inputs_stride;
     // FINE, BAD_INPUT, NO_LIKELIHOOD or ZERO_FACTOR, per row.
     int* status;
 };
-static_assert(sizeof(DifferentiateLaunch) == 712, "as on the host");
+static_assert(sizeof(DifferentiateLaunch) == 736, "as on the host");
 
 }  // namespace ns

@@ -1,7 +1,8 @@
 // All kernels in one translation unit: fits of the items of a queue; values, gradients, Hessians and
-// covariances at many points; derivatives by inputs; drawing of toys.
+// covariances at many points; derivatives by inputs; sums over events; drawing of toys.
 #include "covariance.cuh"
 #include "differentiate.cuh"
+#include "events.cuh"
 #include "item.cuh"
 
 namespace ns {
@@ -104,5 +105,11 @@ extern "C" __global__ void __launch_bounds__(ns::MOST_DIFFERENTIATING, 1) ns_dif
 }
 extern "C" __global__ void __launch_bounds__(ns::MOST_DIFFERENTIATING, 1) ns_differentiate_global(const __grid_constant__ ns::DifferentiateLaunch launch) {
     ns::differentiate_block<false>(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_event_sums(const __grid_constant__ ns::EventLaunch launch) {
+    ns::sum_events(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_event_totals(const __grid_constant__ ns::EventLaunch launch) {
+    ns::total_events(launch);
 }
 #endif

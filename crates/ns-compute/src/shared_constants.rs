@@ -109,7 +109,11 @@ constants! {
     MOST_THREADS: usize = 128;
     /// Largest number of threads in a thread block that differentiates by inputs: there are few rows, so that a
     /// row gets more threads.
-    MOST_DIFFERENTIATING: usize = 512;
+    MOST_DIFFERENTIATING: usize = 1024;
+    /// Number of threads in a thread block that sums over events.
+    EVENT_THREADS: usize = 128;
+    /// Smallest normal floating-point number.
+    LEAST_NORMAL: f64 = f64::MIN_POSITIVE;
     /// Largest number of threads in a thread block that inverts matrices.
     MOST_INVERTING: usize = 512;
     /// Number of threads in a warp. The templates of this number of cells (one bin of one sample) are stored

@@ -51,6 +51,10 @@ pub enum LeftToCpu {
     Ridge,
     /// A fit sets a parameter free that the model fixes.
     Released,
+    /// The model has event channels, of which a device computes the sums over many events and the CPU all else.
+    FewEvents,
+    /// A density has a function that the kernels lack.
+    Density,
 }
 
 impl std::fmt::Display for LeftToCpu {
@@ -62,6 +66,8 @@ impl std::fmt::Display for LeftToCpu {
                 "an effect is the same in both directions, so that a fit may start on a ridge between two minima"
             }
             Self::Released => "a fit sets a parameter free that the model fixes",
+            Self::FewEvents => "a GPU takes the sums over 32 768 events or more, and the data have fewer",
+            Self::Density => "a density has a function that the kernels lack",
         })
     }
 }

@@ -81,6 +81,8 @@ class HypotestResult:
     @property
     def device(self) -> str: ...
     @property
+    def _widths(self) -> tuple[int, int]: ...
+    @property
     def device_reason(self) -> str | None: ...
     @property
     def gpu_check(self) -> dict[str, Any] | None: ...
@@ -506,17 +508,7 @@ class DifferentiableSession:
         status: Any,
         stream: int = 0,
     ) -> None: ...
-    def _enqueue(
-        self,
-        n_rows: int,
-        yields: int,
-        params: int,
-        values: int,
-        by_yields: int,
-        by_params: int,
-        status: int,
-        stream: int,
-    ) -> None: ...
+    def _enqueue(self, n_rows: int, yields: int, params: int, results: int, stream: int) -> None: ...
     def nll_along(
         self, yields: ArrayLike, params: ArrayLike, along_yields: ArrayLike, along_params: ArrayLike
     ) -> tuple[Floats, Floats]: ...

@@ -102,6 +102,12 @@ impl DifferentiableSession {
         array(py, values, &[n])
     }
 
+    /// Total size of all inputs, and number of parameters.
+    #[getter]
+    fn _widths(&self) -> (usize, usize) {
+        (self.inner.inputs().len(), self.inner.model().parameters.len())
+    }
+
     /// Names of the parameters, in the order of the parameter arrays.
     fn parameter_names(&self) -> Vec<String> {
         self.inner.model().parameters.iter().map(|p| p.name.clone()).collect()
@@ -181,25 +187,29 @@ impl DifferentiableSession {
             by_yields: result("by_yields", by_yields, "<f8", &[n_rows, n])?,
             by_params: result("by_params", by_params, "<f8", &[n_rows, m])?,
             status: result("status", status, "<i4", &[n_rows])?,
+            strides: None,
+            check: true,
         };
         on_device::enqueue(self, &arrays, stream)
     }
 
-    /// Does the same as `enqueue_nll` with the addresses of arrays. The caller has checked the arrays.
-    #[allow(clippy::too_many_arguments)]
-    fn _enqueue(
-        &self,
-        n_rows: usize,
-        yields: u64,
-        params: u64,
-        values: u64,
-        by_yields: u64,
-        by_params: u64,
-        status: u64,
-        stream: u64,
-    ) -> PyResult<()> {
-        let (yields, params) = ((yields, false), (params, false));
-        let arrays = Addresses { n_rows, yields, params, values, by_yields, by_params, status };
+    /// Does the same as `enqueue_nll` with the addresses of arrays. The caller has checked the arrays. The results are one
+    /// array: the values of all rows; then for each row the derivatives with respect to yields and those with respect to
+    /// parameters; then the status of all rows.
+    fn _enqueue(&self, n_rows: usize, yields: u64, params: u64, results: u64, stream: u64) -> PyResult<()> {
+        let (n, m) = (self.inner.inputs().len(), self.inner.model().parameters.len());
+        let after = |numbers: usize| results + 8 * numbers as u64;
+        let arrays = Addresses {
+            n_rows,
+            yields: (yields, false),
+            params: (params, false),
+            values: results,
+            by_yields: after(n_rows),
+            by_params: after(n_rows + n),
+            status: after(n_rows * (1 + n + m)),
+            strides: Some((n + m, n + m)),
+            check: false,
+        };
         on_device::enqueue(self, &arrays, stream)
     }
 

@@ -53,6 +53,10 @@ pub(super) struct Addresses {
     pub(super) by_yields: u64,
     pub(super) by_params: u64,
     pub(super) status: u64,
+    /// Numbers from the derivatives of one row to those of the next, by params and by yields.
+    pub(super) strides: Option<(usize, usize)>,
+    /// Whether the addresses are checked. PyTorch knows where its tensors are.
+    pub(super) check: bool,
 }
 
 /// Starts the computation of rows whose arrays are on the session's GPU, on a stream of the caller, and returns before
@@ -74,10 +78,15 @@ pub(super) fn enqueue(session: &DifferentiableSession, arrays: &Addresses, strea
             by_parameters: arrays.by_params,
             by_inputs: arrays.by_yields,
             status: arrays.status,
+            strides: arrays.strides,
         };
+        let failed = |error| crate::error::session_error(&error);
+        if arrays.check {
+            made.check_addresses(&rows).map_err(failed)?;
+        }
         // SAFETY: `CudaArray::read` and `nextstat.torch` check sizes, types and devices of the arrays. That they live until
         // the work is done is the caller's part: an allocator that frees in the order of the stream keeps them so.
-        return unsafe { made.enqueue(stream, rows) }.map_err(|error| crate::error::session_error(&error));
+        return unsafe { made.enqueue(stream, rows) }.map_err(failed);
     }
     let _ = (session, arrays, stream);
     Err(PyValueError::new_err(

@@ -23,6 +23,7 @@ impl CpuSession {
         let problem = Problem::without_box(plan, self.level, data);
         let mut worker = take(&self.workers, plan);
         worker.scratch.events.crew = self.crew(true);
+        worker.scratch.events.elsewhere.clone_from(&self.event_sums);
         let mut out = Evaluation::default();
         for theta in points.chunks_exact(n) {
             let terms = worker.evaluate(&problem, theta, 0.0);

@@ -19,7 +19,7 @@ use ns_core::{
 };
 
 use crate::eval::Dataset;
-use crate::events::Crew;
+use crate::events::{ChannelSums, Crew};
 use crate::optimise::Worker;
 use crate::plan::Plan;
 pub(crate) use crate::pool::Pool;
@@ -50,6 +50,8 @@ pub struct CpuSession {
     shelf: ReplacedShelf,
     /// Working memory for the computation of derivatives.
     pub(crate) sweeps: Arc<Mutex<Vec<Sweeps>>>,
+    /// Computes sums over events on a device; `None` for the CPU.
+    event_sums: Option<Arc<dyn ChannelSums>>,
 }
 
 impl CpuSession {
@@ -88,6 +90,7 @@ impl CpuSession {
             fitters: KeptFitters::default(),
             shelf: ReplacedShelf::default(),
             sweeps: Arc::default(),
+            event_sums: None,
         }
         .sharing(execution)
     }
@@ -115,6 +118,7 @@ impl CpuSession {
             fitters: KeptFitters::default(),
             shelf: Arc::clone(&self.shelf),
             sweeps: Arc::clone(&self.sweeps),
+            event_sums: self.event_sums.clone(),
         };
         session.memory_for_batches()?;
         if threads > 1 {
@@ -122,6 +126,12 @@ impl CpuSession {
             session.pool = Some(Pool::of(threads - 1)?);
         }
         Ok(session)
+    }
+
+    /// Returns the session with sums over events that a device computes.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(crate) fn with_event_sums(self, sums: Arc<dyn ChannelSums>) -> Self {
+        Self { event_sums: Some(sums), ..self }
     }
 
     /// Makes one evaluation and one assembly of the curvature and ignores the results. The operating system
@@ -216,6 +226,7 @@ impl Session for CpuSession {
             }
             let mut worker = take(&self.workers, &self.plan);
             worker.scratch.events.crew = self.crew(alone);
+            worker.scratch.events.elsewhere.clone_from(&self.event_sums);
             // `check_task` has checked the numbers that replace others.
             let outcomes = self.with_numbers(&unit.task.data, Purpose::Fits, |session| {
                 session.run_unit(unit, wanted, control, &mut worker, &finished)

@@ -80,6 +80,7 @@ impl CpuSession {
             fitters: super::KeptFitters::default(),
             shelf: ReplacedShelf::default(),
             sweeps: Arc::clone(&self.sweeps),
+            event_sums: self.event_sums.clone(),
         }
     }
 }

@@ -33,6 +33,10 @@ pub(crate) enum Kernel {
     /// Computes the same as [`Self::Differentiate`], with working arrays in global memory, for models that
     /// are too large for shared memory.
     DifferentiateGlobal,
+    /// Sums over the events of a channel, one sum per thread block.
+    EventSums,
+    /// Adds the sums of the thread blocks of [`Self::EventSums`].
+    EventTotals,
 }
 
 /// Properties of a device on which launches depend.

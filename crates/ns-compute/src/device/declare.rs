@@ -157,6 +157,8 @@ macro_rules! enumeration {
 
         impl $name {
             /// All variants in order.
+            // Not every enum is listed.
+            #[allow(dead_code)]
             pub(super) const ALL: &'static [Self] = &[$(Self::$variant),*];
         }
 

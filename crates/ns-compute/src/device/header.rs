@@ -1,4 +1,4 @@
-//! Generates `kernels/constants.cuh`, `kernels/structures.cuh` and `kernels/inputs.cuh` from Rust declarations. These headers are
+//! Generates `kernels/constants.cuh`, `kernels/structures.cuh`, `kernels/inputs.cuh` and `kernels/event_structures.cuh` from Rust declarations. These headers are
 //! the C++ declarations of the constants and structures that kernels and host share.
 //!
 //! A test fails if the committed headers differ from the generated ones. `NEXTSTAT_WRITE_HEADER=1 cargo test
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use ns_core::{HistosysCode, NormsysCode};
 
 use super::declare::Declaration;
-use super::{arrays, differentiate, layout};
+use super::{arrays, differentiate, events, layout};
 use crate::shared_constants::{self, Literal};
 
 /// Returns the C++ declarations of the constants for drawing random numbers, which `ns-core` defines.
@@ -77,13 +77,8 @@ fn codes(name: &str, codes: impl Iterator<Item = &'static str>) -> String {
 fn structures() -> String {
     let mut text = String::new();
     for (of, keyword) in [(arrays::arrays(), "enum"), (arrays::extras(), "enum class")] {
-        comment(&mut text, "", of.docs);
-        let _ = writeln!(text, "{keyword} {} {{", of.name);
-        for (docs, variant) in &of.parts {
-            comment(&mut text, INDENT, docs);
-            let _ = writeln!(text, "{INDENT}{},", in_capitals(variant));
-        }
-        text += "};\n\n";
+        text += &enumerated(&of, keyword);
+        text.push('\n');
     }
     let numbers = [
         ("Number of arrays; offsets, an even number of them.", "N_ARRAYS", arrays::N_ARRAYS),
@@ -106,10 +101,31 @@ fn structures() -> String {
     file("src/device/{arrays,layout}.rs", "#include \"block.cuh\"\n", &text)
 }
 
+/// Returns an enum as C++.
+fn enumerated(of: &Declaration, keyword: &str) -> String {
+    let mut text = String::new();
+    comment(&mut text, "", of.docs);
+    let _ = writeln!(text, "{keyword} {} {{", of.name);
+    for (docs, variant) in &of.parts {
+        comment(&mut text, INDENT, docs);
+        let _ = writeln!(text, "{INDENT}{},", in_capitals(variant));
+    }
+    text += "};\n";
+    text
+}
+
 /// Returns the text of `inputs.cuh`.
 fn inputs() -> String {
     let text = declared(&differentiate::structures());
     file("src/device/differentiate/layout.rs", "#include \"plan.cuh\"\n", &text)
+}
+
+/// Returns the text of `event_structures.cuh`.
+fn event_structures() -> String {
+    let mut text = enumerated(&events::event_codes(), "enum class");
+    text.push('\n');
+    text += &declared(&events::structures());
+    file("src/device/events/layout.rs", "#include \"block.cuh\"\n", &text)
 }
 
 /// Returns structures as C++.
@@ -146,8 +162,12 @@ fn in_capitals(name: &str) -> String {
 #[test]
 #[allow(clippy::unwrap_used)]
 fn the_committed_headers_are_those_of_the_declarations() {
-    let headers =
-        [("constants.cuh", constants()), ("structures.cuh", structures()), ("inputs.cuh", inputs())];
+    let headers = [
+        ("constants.cuh", constants()),
+        ("structures.cuh", structures()),
+        ("inputs.cuh", inputs()),
+        ("event_structures.cuh", event_structures()),
+    ];
     for (name, made) in headers {
         let path = format!("{}/kernels/{name}", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("NEXTSTAT_WRITE_HEADER").is_some() {

@@ -17,6 +17,7 @@ mod declare;
 mod differentiate;
 mod draws;
 mod evaluate;
+mod events;
 mod fit_kind;
 mod given_data;
 #[cfg(test)]
@@ -41,5 +42,6 @@ mod toys;
 mod upload;
 
 pub use differentiate::{DeviceNll, DeviceRows, RowStatus};
+pub use events::EventGpuSession;
 pub use multi_gpu::MultiGpuSession;
 pub use session::GpuSession;

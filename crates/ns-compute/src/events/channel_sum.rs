@@ -1,12 +1,15 @@
 //! Evaluates one channel: its integrals and amplitudes, the sums over its events, and the derivatives by its
 //! parameters.
 
+use std::sync::Arc;
+
 use ns_core::EventTable;
 
 use super::chain::{Derivatives, Inner};
 use super::channel::ChannelPlan;
 use super::crew::{Crew, PieceMemory};
 use super::integral::{Integral, IntegralMemory};
+use super::offload::{ChannelSums, OffloadMemory, Totals, compute_numbers};
 use super::program::{Input, Memory, Sources};
 use super::sources::{FunctionMemory, Functions};
 use super::sums::{Events, Sums};
@@ -27,6 +30,7 @@ pub(super) struct ChannelMemory {
     every_local: Vec<usize>,
     pub(super) sums: Sums,
     pieces: PieceMemory,
+    offload: OffloadMemory,
     /// Derivatives by the values of the channel.
     by_local: Derivatives,
 }
@@ -44,6 +48,7 @@ impl ChannelMemory {
             every_local: (0..n).collect(),
             sums: Sums::new(plan.coordinates),
             pieces: PieceMemory::default(),
+            offload: OffloadMemory::default(),
             by_local: Derivatives::new(n),
         }
     }
@@ -100,6 +105,20 @@ pub(super) fn sum_channel(
     let events = Events { columns: &columns, weights: table.weights.as_deref(), count: table.len() };
     let point = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
     memory.pieces.sum(level, plan, events, point, crew, &mut memory.sums);
+}
+
+/// Has the sums over all events of a channel computed elsewhere, after [`prepare_channel`]. Returns false if they were not.
+pub(super) fn sum_elsewhere(
+    level: Level,
+    there: &dyn ChannelSums,
+    (index, plan): (usize, &ChannelPlan),
+    table: &Arc<EventTable>,
+    memory: &mut ChannelMemory,
+) -> bool {
+    let ChannelMemory { locals, amplitude_values, offload, sums, .. } = memory;
+    compute_numbers(level, plan, (locals, amplitude_values), offload);
+    sums.clear();
+    there.sum(index, table, &offload.numbers, &mut Totals::of(sums))
 }
 
 /// Turns derivatives by the coordinates of a channel into those by its parameters.

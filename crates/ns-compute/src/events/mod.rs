@@ -18,6 +18,7 @@ mod formula;
 mod integral;
 mod kernels;
 mod leaf;
+mod offload;
 mod program;
 mod sample;
 mod shapes;
@@ -28,6 +29,12 @@ mod table;
 mod term;
 
 pub(crate) use crew::Crew;
+pub(crate) use offload::ChannelSums;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, Totals, UnaryOperation};
+
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use program::Table;
 pub(crate) use sample::{auxiliary_widths, event_sources};
 pub use shapes::EventShapes;
 pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data};

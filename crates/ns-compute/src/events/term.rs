@@ -7,8 +7,9 @@ use ns_core::{EventModelError, EventTable, Measured, Model, Penalty, PenaltyForm
 use super::asimov::weighted_grid;
 use super::chain::Derivatives;
 use super::channel::ChannelPlan;
-use super::channel_sum::{ChannelMemory, differentiate, prepare_channel, sum_channel};
+use super::channel_sum::{ChannelMemory, differentiate, prepare_channel, sum_channel, sum_elsewhere};
 use super::crew::Crew;
+use super::offload::{ChannelSums, Offload};
 use super::program::Memory;
 use super::sources::{FormulaPlan, FunctionMemory, Functions};
 use super::sums::triangle;
@@ -98,6 +99,11 @@ impl EventPlan {
         Ok(())
     }
 
+    /// Returns the channels as another device computes them; `None` for those with functions that other devices lack.
+    pub(crate) fn offloads(&self) -> Vec<Option<Offload>> {
+        self.channels.iter().map(Offload::new).collect()
+    }
+
     /// Iterates over the parameters of each term, channels first.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = &[usize]> {
         let channels = self.channels.iter().map(|channel| channel.parameters.as_slice());
@@ -117,6 +123,8 @@ pub(crate) struct EventScratch {
     pub(crate) bad: Option<(usize, usize)>,
     /// Threads that share the events; `None` for the calling thread alone.
     pub(crate) crew: Option<Crew>,
+    /// Computes sums over events elsewhere; `None` for the CPU.
+    pub(crate) elsewhere: Option<Arc<dyn ChannelSums>>,
     last: Last,
 }
 
@@ -148,6 +156,7 @@ impl EventScratch {
             terms: plan.parameters().map(|parameters| Derivatives::new(parameters.len())).collect(),
             bad: None,
             crew: None,
+            elsewhere: None,
             last: Last::default(),
         }
     }
@@ -173,7 +182,7 @@ pub(crate) fn evaluate(
     tables: &[Arc<EventTable>],
     scratch: &mut EventScratch,
 ) -> EventValues {
-    let EventScratch { functions, channels, penalties, terms, bad, crew, last } = scratch;
+    let EventScratch { functions, channels, penalties, terms, bad, crew, elsewhere, last } = scratch;
     if last.is(theta, aux, tables) {
         return last.values;
     }
@@ -186,7 +195,12 @@ pub(crate) fn evaluate(
     let (of_channels, of_penalties) = terms.split_at_mut(plan.channels.len());
     for (c, (channel, memory)) in plan.channels.iter().zip(channels).enumerate() {
         prepare_channel(level, (&plan.functions, functions), channel, theta, memory);
-        sum_channel(level, channel, &tables[c], memory, crew.as_ref());
+        let is_summed = elsewhere
+            .as_deref()
+            .is_some_and(|there| sum_elsewhere(level, there, (c, channel), &tables[c], memory));
+        if !is_summed {
+            sum_channel(level, channel, &tables[c], memory, crew.as_ref());
+        }
         if let Some(event) = memory.sums.bad {
             *bad = bad.or(Some((c, event)));
         }

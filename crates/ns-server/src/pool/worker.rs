@@ -36,6 +36,14 @@ pub(super) fn work(shared: &Shared, takes: Takes) {
 
 /// Runs the pieces of a batch and replies to each.
 fn run(mut batch: Vec<Piece>) {
+    // Nobody waits for the outcomes of a cancelled request, which must not hold up the others of the batch.
+    batch.retain(|piece| {
+        let is_wanted = !piece.account.is_cancelled();
+        if !is_wanted {
+            let _ = piece.reply.send(Reply { number: piece.number, outcomes: Ok(Vec::new()) });
+        }
+        is_wanted
+    });
     if batch.len() > 1 {
         match together(&batch) {
             Some(()) => return,

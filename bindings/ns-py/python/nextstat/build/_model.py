@@ -222,10 +222,9 @@ class ModelBuilder(Densities):
         pathlib.Path(path).write_text(json.dumps(self.document(), indent=1) + "\n")
 
     def model(self, **options):
-        """Returns the model. `options` have the same meaning as for `load_workspace`.
+        """The model, for all analyses. `options` are those of `load_workspace`.
 
-        A model with an `EventFile` has to be written first, because the path of the events is relative to the model's
-        file.
+        A model with an `EventFile` has to be written first, because the file is looked for beside the model.
         """
         if any("nextstat.source" in entry for _, entry in self._channels):
             raise ValueError("the events are in a file beside the model: write the model, and load its file")

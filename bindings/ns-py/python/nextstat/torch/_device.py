@@ -28,6 +28,24 @@ def is_there(session: DifferentiableSession, rows: torch.Tensor) -> bool:
     return True
 
 
+def stream_of(device: torch.device) -> int:
+    """Return the handle of PyTorch's current stream."""
+    return torch.cuda.current_stream(device).cuda_stream
+
+
+def enqueue(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor, check: bool) -> torch.Tensor:
+    """Start the computation for float64 rows without gaps. Return the values of all rows, then for each row the
+    derivatives by yields and by params, then the states of all rows as integers of 32 bits."""
+    rows, n = y.shape
+    m = p.shape[1]
+    # One allocation for all results.
+    made = torch.empty(rows * (1 + n + m) + (rows + 1) // 2, dtype=torch.float64, device=y.device)
+    session._enqueue(rows, y.data_ptr(), p.data_ptr(), made.data_ptr(), stream_of(y.device))
+    if check:
+        _raise(made[rows * (1 + n + m) :].view(torch.int32)[:rows])
+    return made
+
+
 def nll(
     session: DifferentiableSession, yields: torch.Tensor, params: torch.Tensor, check: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -36,25 +54,9 @@ def nll(
     y = yields.detach().to(torch.float64).contiguous()
     p = params.detach().to(torch.float64).contiguous()
     (rows, n), m = y.shape, p.shape[1]
-    # One allocation for all results.
-    made = torch.empty(rows * (1 + n + m), dtype=torch.float64, device=y.device)
-    status = torch.empty(rows, dtype=torch.int32, device=y.device)
-    value = made[:rows]
-    by_yields, by_params = made[rows : rows * (1 + n)], made[rows * (1 + n) :]
-    start = made.data_ptr()
-    session._enqueue(
-        rows,
-        y.data_ptr(),
-        p.data_ptr(),
-        start,
-        start + 8 * rows,
-        start + 8 * rows * (1 + n),
-        status.data_ptr(),
-        torch.cuda.current_stream(y.device).cuda_stream,
-    )
-    if check:
-        _raise(status)
-    results: tuple[t.Any, ...] = (value, by_yields.view(rows, n), by_params.view(rows, m))
+    made = enqueue(session, y, p, check)
+    both = made[rows : rows * (1 + n + m)].view(rows, n + m)
+    results: tuple[t.Any, ...] = (made[:rows], both[:, :n], both[:, n:])
     return results if kind == torch.float64 else tuple(r.to(kind) for r in results)  # type: ignore
 
 

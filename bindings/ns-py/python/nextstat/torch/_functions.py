@@ -175,6 +175,41 @@ class _Nll(torch.autograd.Function):
         return _in_rows(_Nll, info.batch_size, in_dims, arguments)
 
 
+class _NllThere(torch.autograd.Function):
+    """``-ln L`` of float64 rows on the session's GPU, without what transforms of functions need."""
+
+    @staticmethod
+    def forward(ctx: t.Any, yields: t.Any, params: t.Any, session: DifferentiableSession, check: bool) -> t.Any:
+        made = _device.enqueue(session, yields, params, check)
+        ctx.session = session
+        ctx.save_for_backward(yields, params, made)
+        return made[: yields.shape[0]]
+
+    @staticmethod
+    def backward(ctx: t.Any, flow: t.Any) -> t.Any:
+        yields, params, made = ctx.saved_tensors
+        (rows, n), m = yields.shape, params.shape[1]
+        both = made[rows : rows * (1 + n + m)].view(rows, n + m)
+        if torch.is_grad_enabled():
+            # The derivatives are to be differentiated again.
+            back = _NllBackward.apply(flow, yields, params, both[:, :n], both[:, n:], ctx.session)
+            return back[0], back[1], None, None
+        back = both * flow.unsqueeze(1)
+        return back[:, :n], back[:, n:], None, None
+
+
+# Whether a transform such as vmap is under way; in versions of PyTorch that do not say, one may be.
+_transforming: t.Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+
+
+def _is_plain(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor) -> bool:
+    """Return whether the kernel can read both tensors as they are."""
+    if not y.is_cuda or y.dtype != torch.float64 or p.dtype != torch.float64 or _transforming():
+        return False
+    alike = y.dim() == p.dim() <= 2 and y.shape[:-1] == p.shape[:-1] and y.device == p.device
+    return alike and y.is_contiguous() and p.is_contiguous() and _device.is_there(session, y)
+
+
 class _Kept:
     """Holds the fits of a forward pass for the backward pass. A list would be copied by PyTorch's transforms."""
 
@@ -236,8 +271,12 @@ class _PullBack(torch.autograd.Function):
 
 def nll(session: DifferentiableSession, yields: Tensors, params: Tensors, *, check: bool = False) -> torch.Tensor:
     """Return ``-ln L``, which can be differentiated twice. The batches of yields and parameters are broadcast."""
-    n, m = session.nominal.shape[0], len(session.parameter_names())
+    n, m = session._widths
     y, p = joined("yields", yields, n), joined("params", params, m)
+    if _is_plain(session, y, p):
+        if y.dim() == 2:
+            return _NllThere.apply(y, p, session, check)
+        return _NllThere.apply(y.unsqueeze(0), p.unsqueeze(0), session, check).squeeze(0)
     same_kind("yields and params", y, p)
     batch = torch.broadcast_shapes(y.shape[:-1], p.shape[:-1])
     rows_of_y = y.expand(*batch, n).reshape(-1, n)

@@ -23,7 +23,7 @@ pub(super) struct Image {
 
 impl Kernel {
     /// All kernels.
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Fit,
         Self::FitGlobal,
         Self::Evaluate,
@@ -32,6 +32,8 @@ impl Kernel {
         Self::Draw,
         Self::Differentiate,
         Self::DifferentiateGlobal,
+        Self::EventSums,
+        Self::EventTotals,
     ];
 
     /// Returns the name of the kernel's function in the images.
@@ -45,6 +47,8 @@ impl Kernel {
             Self::Draw => "ns_draw",
             Self::Differentiate => "ns_differentiate",
             Self::DifferentiateGlobal => "ns_differentiate_global",
+            Self::EventSums => "ns_event_sums",
+            Self::EventTotals => "ns_event_totals",
         }
     }
 }

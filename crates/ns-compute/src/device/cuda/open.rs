@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
 use super::super::backend::Backend;
+use super::super::events::{EventGpuSession, FEWEST_EVENTS};
 use super::super::multi_gpu::{MultiGpuSession, joined};
 use super::super::session::GpuSession;
 use super::driver;
@@ -35,6 +36,13 @@ fn alike(found: &[CudaDevice]) -> Result<Vec<usize>, SessionError> {
 /// # Errors
 /// If there is no driver, no such device, or not enough device memory, and the errors of `GpuSession::open`.
 pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
+    if model.has_event_terms() {
+        // A fit uses one device.
+        let index = if let Device::Cuda(index) = execution.device { index } else { 0 };
+        let device = Device::Cuda(index);
+        let session = EventGpuSession::open(model, execution, device, backend(index)?, FEWEST_EVENTS)?;
+        return Ok(Box::new(session));
+    }
     if execution.device == Device::CudaAll {
         let gpus = alike(&found()?)?;
         if gpus.len() > 1 {

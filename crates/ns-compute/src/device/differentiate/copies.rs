@@ -72,6 +72,7 @@ fn blocks(
         let Some(first) = first else { continue };
         for b in 0..block.n_bins {
             let (cell, from) = (first + b, templates.len());
+            let (nominal, own_nominal) = index_and_own(nominal, b, values);
             for t in open {
                 let param = plan.templates(block)[t.index] as usize;
                 let places = (places.in_slice(cell, t.index), places.in_list(param, cell));
@@ -83,19 +84,20 @@ fn blocks(
                     param,
                     in_slice,
                     in_list,
-                    padding: 0,
+                    nominal,
                     lo,
                     hi,
                     own_lo,
                     own_hi,
+                    own_nominal,
                 });
             }
-            let (nominal, own) = index_and_own(nominal, b, values);
             let (first, end) = (from as i32, templates.len() as i32);
-            cells.push(InputCell { cell: cell as i32, nominal, first, end, own });
+            cells.push(InputCell { cell: cell as i32, nominal, first, end, own: own_nominal });
         }
     }
     launch.n_cells = cells.len() as i32;
+    launch.n_templates = templates.len() as i32;
     launch.cells = arena.put(&cells);
     launch.templates = arena.put(&templates);
     let n_cells = launch.plan.n_cells as usize;

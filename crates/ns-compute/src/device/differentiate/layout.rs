@@ -31,13 +31,15 @@ structures! {
         in_slice: i32,
         /// Position in `Plan::hist_template`.
         in_list: i32,
-        padding: i32,
+        /// Index of the cell's nominal yield among the inputs.
+        nominal: i32,
         /// Index of the yield at alpha = -1 among the inputs.
         lo: i32,
         /// Index of the yield at alpha = 1 among the inputs.
         hi: i32,
         own_lo: f64,
         own_hi: f64,
+        own_nominal: f64,
     }
 
     /// A normsys term with factors that are inputs.
@@ -75,10 +77,12 @@ structures! {
         n_rows: i32,
         n_inputs: i32,
         n_cells: i32,
+        n_templates: i32,
         n_norms: i32,
         n_widths: i32,
         /// Offset of the partial sums in shared memory, in doubles.
         sums_at: i32,
+        padding: i32,
         slab: OffsetMut<f64>,
         /// Doubles from the slab of one thread block to that of the next.
         slab_stride: u64,
@@ -112,8 +116,12 @@ structures! {
         values: OffsetMut<f64>,
         /// n_params derivatives per row.
         by_parameters: OffsetMut<f64>,
+        /// Doubles from the derivatives by parameters of one row to those of the next.
+        by_parameters_stride: u64,
         /// n_inputs derivatives per row.
         by_inputs: OffsetMut<f64>,
+        /// Doubles from the derivatives by inputs of one row to those of the next.
+        by_inputs_stride: u64,
         /// FINE, BAD_INPUT, NO_LIKELIHOOD or ZERO_FACTOR, per row.
         status: OffsetMut<i32>,
     }

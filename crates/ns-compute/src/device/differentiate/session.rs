@@ -23,7 +23,7 @@ use crate::shared_constants::{
 const SUMS: usize = 2 * MOST_SUMS * (MOST_DIFFERENTIATING / WARP);
 
 /// Arguments of one call: numbers of rows and addresses of arrays. Each row is one point at which `-ln L` is computed.
-/// Addresses are device addresses of the driver. All arrays except `status` contain contiguous f64 numbers.
+/// Addresses are device addresses of the driver. All arrays except `status` contain f64 numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceRows {
     /// Number of rows.
@@ -42,6 +42,9 @@ pub struct DeviceRows {
     pub by_parameters: u64,
     /// Address to which the derivatives with respect to the inputs are written, row after row.
     pub by_inputs: u64,
+    /// Distance in numbers between the derivatives of neighbouring rows, in `by_parameters` and in `by_inputs`; `None` if the
+    /// rows follow each other directly.
+    pub strides: Option<(usize, usize)>,
     /// Address to which the status of each row is written, a 32-bit integer ([`RowStatus::of`]).
     pub status: u64,
 }
@@ -163,20 +166,12 @@ impl DeviceNll {
         self.device
     }
 
-    /// Starts the computation of all rows on the caller's `stream` and returns before it ends. `stream` is the driver's
-    /// handle, 0 for the default stream. Allocates memory only if the call has more rows than all calls before.
+    /// Returns an error unless all arrays are in memory of the device.
     ///
     /// # Errors
-    /// [`SessionError::NotOnDevice`] if an address is not in the memory of the device, and errors of the device.
-    ///
-    /// # Safety
-    /// Every address must be that of an array of the size that [`DeviceRows`] says, which must exist until the stream
-    /// has done this work; `stream` must be a stream of the device in this process.
-    pub unsafe fn enqueue(&self, stream: u64, rows: DeviceRows) -> Result<(), SessionError> {
-        if rows.n_rows == 0 {
-            return Ok(());
-        }
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+    /// [`SessionError::NotOnDevice`], with the name of the array.
+    pub fn check_addresses(&self, rows: &DeviceRows) -> Result<(), SessionError> {
+        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let addresses = [
             ("the array of yields", rows.inputs, self.launch.n_inputs),
             ("the array of parameters", rows.parameters, self.launch.plan.n_params),
@@ -186,13 +181,32 @@ impl DeviceNll {
             ("the array of states", rows.status, 1),
         ];
         for (what, address, per_row) in addresses {
-            if per_row > 0 {
+            if per_row > 0 && rows.n_rows > 0 {
                 work.guest.check_address(what, address)?;
             }
         }
+        Ok(())
+    }
+
+    /// Computes rows on a stream of the caller, `stream` (the handle of the driver, 0 for its default stream), and returns
+    /// before they are done. Allocates nothing unless the call has more rows than all before.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    ///
+    /// # Safety
+    /// Every address must be that of an array on the device ([`Self::check_addresses`]) of the size that [`DeviceRows`] says, which lives until the work of the
+    /// stream has come that far; `stream` must be a stream of the device in this process.
+    pub unsafe fn enqueue(&self, stream: u64, rows: DeviceRows) -> Result<(), SessionError> {
+        if rows.n_rows == 0 {
+            return Ok(());
+        }
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let blocks = rows.n_rows.min(self.most_blocks).max(1);
         self.reserve(&mut work, blocks)?;
         let stride = |one: bool, n: i32| if one { 0 } else { n as u64 };
+        let dense = (self.launch.plan.n_params as usize, self.launch.n_inputs as usize);
+        let (by_parameters_stride, by_inputs_stride) = rows.strides.unwrap_or(dense);
         let launch = DifferentiateLaunch {
             n_rows: i32::try_from(rows.n_rows).map_err(|_| too_many(rows.n_rows))?,
             slab: work.slab.as_ref().map_or(OffsetMut::NULL, Buffer::at),
@@ -203,7 +217,9 @@ impl DeviceNll {
             parameters_stride: stride(rows.one_row_of_parameters, self.launch.plan.n_params),
             values: OffsetMut::new(rows.values),
             by_parameters: OffsetMut::new(rows.by_parameters),
+            by_parameters_stride: by_parameters_stride as u64,
             by_inputs: OffsetMut::new(rows.by_inputs),
+            by_inputs_stride: by_inputs_stride as u64,
             status: OffsetMut::new(rows.status),
             ..self.launch
         };
@@ -246,7 +262,8 @@ fn threads(work: i32) -> u32 {
         ..=32 => 32,
         33..=160 => 64,
         161..=640 => 128,
-        641..=2048 => 256,
+        641..=1280 => 256,
+        1281..=1600 => 512,
         _ => MOST_DIFFERENTIATING as u32,
     }
 }

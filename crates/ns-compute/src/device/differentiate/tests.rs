@@ -55,6 +55,7 @@ fn compute(
         values: made.values.as_mut_ptr() as u64,
         by_parameters: made.by_parameters.as_mut_ptr() as u64,
         by_inputs: made.by_inputs.as_mut_ptr() as u64,
+        strides: None,
         status: made.status.as_mut_ptr() as u64,
     };
     // SAFETY: the arrays have these sizes, and the host's kernels end before the call returns.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use ns_core::{Device, Execution, Model, SessionError};
 
 use super::backend::{Backend, Guest, Kernel, Lane, Properties, Shape};
+use super::events::EventGpuSession;
 use super::multi_gpu::MultiGpuSession;
 use super::offset::{Memory, Offset};
 use super::session::GpuSession;
@@ -17,11 +18,15 @@ unsafe extern "C" {
     fn ns_host_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_host_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_host_draw(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_host_event_sums(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_host_event_totals(launch: *const u8, threads: i32, blocks: i32);
     fn ns_host_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_fit(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_evaluate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
     fn ns_many_covariance(launch: *const u8, threads: i32, numbers: i32, blocks: i32);
     fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_event_sums(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_event_totals(launch: *const u8, threads: i32, blocks: i32);
     fn ns_many_differentiate(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
 }
 
@@ -32,6 +37,8 @@ struct Kernels {
     evaluate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
     covariance: unsafe extern "C" fn(*const u8, i32, i32, i32),
     draw: unsafe extern "C" fn(*const u8, i32, i32),
+    event_sums: unsafe extern "C" fn(*const u8, i32, i32),
+    event_totals: unsafe extern "C" fn(*const u8, i32, i32),
     differentiate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
 }
 
@@ -40,6 +47,8 @@ const OF_ONE_THREAD: Kernels = Kernels {
     evaluate: ns_host_evaluate,
     covariance: ns_host_covariance,
     draw: ns_host_draw,
+    event_sums: ns_host_event_sums,
+    event_totals: ns_host_event_totals,
     differentiate: ns_host_differentiate,
 };
 
@@ -48,6 +57,8 @@ const OF_MANY: Kernels = Kernels {
     evaluate: ns_many_evaluate,
     covariance: ns_many_covariance,
     draw: ns_many_draw,
+    event_sums: ns_many_event_sums,
+    event_totals: ns_many_event_totals,
     differentiate: ns_many_differentiate,
 };
 
@@ -66,6 +77,19 @@ pub(super) struct Host {
 /// As [`GpuSession::open`].
 pub fn open(model: &Model, execution: &Execution) -> Result<GpuSession, SessionError> {
     GpuSession::open(model, execution, Device::Cuda(0), Arc::new(Host::new()))
+}
+
+/// Opens a session of a model with event channels, as [`open`] does for others. Data with fewer than `fewest` events are left
+/// to the CPU.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_events(
+    model: &Model,
+    execution: &Execution,
+    fewest: usize,
+) -> Result<EventGpuSession, SessionError> {
+    EventGpuSession::open(model, execution, Device::Cuda(0), backend(), fewest)
 }
 
 /// Returns a device that runs the kernels compiled for the CPU.
@@ -162,7 +186,8 @@ impl Backend for Host {
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
         let _one = self.running.lock();
-        let Kernels { fit, evaluate, covariance, draw, differentiate } = self.kernels;
+        let Kernels { fit, evaluate, covariance, draw, differentiate, event_sums, event_totals } =
+            self.kernels;
         let (blocks, threads) = (shape.blocks as i32, shape.threads as i32);
         let (launch, numbers) = (parameter.as_ptr(), shape.shared as i32 / 8 + 1);
         // SAFETY: the parameter is the kernel's structure, and its addresses refer to buffers of this
@@ -176,6 +201,8 @@ impl Backend for Host {
                 Kernel::EvaluateGlobal => evaluate(launch, threads, numbers, blocks, 0),
                 Kernel::Covariance => covariance(launch, threads, numbers, blocks),
                 Kernel::Draw => draw(launch, threads, blocks),
+                Kernel::EventSums => event_sums(launch, threads, blocks),
+                Kernel::EventTotals => event_totals(launch, threads, blocks),
                 Kernel::Differentiate => differentiate(launch, threads, numbers, blocks, 1),
                 Kernel::DifferentiateGlobal => differentiate(launch, threads, numbers, blocks, 0),
             }

@@ -2,7 +2,7 @@
 
 /// A function of observables without parameters, or several such functions.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::events) enum Table {
+pub(crate) enum Table {
     /// Piecewise constant function of one or more observables; 0 outside of all bins.
     Histogram {
         /// Observable of each axis.

@@ -16,7 +16,7 @@ mod step;
 pub(super) use active::Components;
 pub(super) use build::{Builder, Values};
 pub(super) use elementary::{Binary, Unary};
-pub(super) use lookup::Table;
+pub(crate) use lookup::Table;
 pub(super) use run::{Input, Memory, Sources};
 pub(super) use step::Step;
 
@@ -56,6 +56,11 @@ impl Program {
     /// Iterates over the operations, each with whether its result is the same for all events.
     pub(super) fn all_steps(&self) -> impl Iterator<Item = (Step, bool)> {
         self.steps.iter().copied().zip(self.uniform.iter().copied())
+    }
+
+    /// Returns which components of the result of an operation can differ from zero.
+    pub(super) fn active(&self, slot: Slot) -> Option<&Components> {
+        self.active.get(slot)
     }
 
     /// Returns the tables that the operations use.

@@ -55,6 +55,12 @@ impl Memory {
         self.results[slot * components(program.variables) * self.lanes]
     }
 
+    /// Returns the components of the result of an operation, `lanes` numbers each.
+    pub(in crate::events) fn components(&self, program: &Program, slot: Slot) -> &[f64] {
+        let size = components(program.variables) * self.lanes;
+        &self.results[slot * size..(slot + 1) * size]
+    }
+
     /// Returns the components of the program's value, `lanes` numbers each.
     pub(in crate::events) fn value(&self, program: &Program) -> &[f64] {
         let size = components(program.variables) * self.lanes;

@@ -173,7 +173,7 @@ int cuStreamSynchronize(void* stream) { IN_CONTEXT A_STREAM(stream) finish(); re
 int cuStreamDestroy_v2(void* stream) { IN_CONTEXT A_STREAM(stream) finish(); streams[(size_t)stream - STREAM] = 0; return OK; }
 
 static const char* kernels[] = {"ns_fit", "ns_fit_global", "ns_evaluate", "ns_evaluate_global", "ns_covariance", "ns_draw",
-                                "ns_differentiate", "ns_differentiate_global"};
+                                "ns_differentiate", "ns_differentiate_global", "ns_event_sums", "ns_event_totals"};
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
 static int allowed[N_KERNELS];
 int cuModuleLoadData(void** module, const void* image) {

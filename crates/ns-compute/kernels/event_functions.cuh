@@ -1,0 +1,131 @@
+// Functions in the formulas of densities, with first and second derivatives (see src/events/program/elementary.rs and
+// lookup.rs).
+#pragma once
+#include "event_structures.cuh"
+
+namespace ns {
+
+// Computes `x^p` with its derivatives by `x`, also for `x = 0`.
+NS_DEVICE void power_of_event(double x, double p, double& value, double& first, double& second) {
+    value = pow(x, p);
+    // Below, `1/x` may be infinite.
+    if (x > LEAST_NORMAL) {
+        double inverse = 1.0 / x;
+        first = p * value * inverse;
+        second = (p - 1.0) * first * inverse;
+        return;
+    }
+    first = p == 0.0 ? 0.0 : p * pow(x, p - 1.0);
+    second = p == 0.0 || p == 1.0 ? 0.0 : p * (p - 1.0) * pow(x, p - 2.0);
+}
+
+// Computes the function `code` of `x`, or of `x` and `other()`: value, derivatives by both, second derivatives by aa, ab
+// and bb, into `f`. Returns whether it is a function of two numbers. An unknown code ends the kernel.
+template <class Other>
+NS_DEVICE bool function_of_event(EventCode code, double number, double x, Other other, double (&f)[6]) {
+    switch (code) {
+        case EventCode::MUL: {
+            double y = other();
+            f[0] = x * y, f[1] = y, f[2] = x, f[4] = 1.0;
+            return true;
+        }
+        case EventCode::DIV: {
+            double r = 1.0 / other(), q = x * r;
+            f[0] = q, f[1] = r, f[2] = -q * r, f[4] = -r * r, f[5] = 2.0 * q * r * r;
+            return true;
+        }
+        case EventCode::POW: {
+            double b = other(), l = x > 0.0 ? log(x) : 0.0, lower = pow(x, b - 1.0);
+            power_of_event(x, b, f[0], f[1], f[3]);
+            // A power of 0 is 0 or 1 and has no derivatives by the exponent.
+            f[2] = f[0] * l, f[4] = lower * (1.0 + b * l), f[5] = f[0] * l * l;
+            return true;
+        }
+        case EventCode::POWER: power_of_event(x, number, f[0], f[1], f[3]); return false;
+        case EventCode::NEG: f[0] = -x, f[1] = -1.0; return false;
+        case EventCode::EXP: f[0] = f[1] = f[3] = exp(x); return false;
+        case EventCode::LN: {
+            double r = 1.0 / x;
+            f[0] = log(x), f[1] = r, f[3] = -r * r;
+            return false;
+        }
+        case EventCode::SQRT: {
+            double s = sqrt(x), r = 0.5 / s;
+            f[0] = s, f[1] = r, f[3] = -0.5 * r / x;
+            return false;
+        }
+        case EventCode::ABS: f[0] = fabs(x), f[1] = x < 0.0 ? -1.0 : 1.0; return false;
+        case EventCode::SIN: f[0] = sin(x), f[1] = cos(x), f[3] = -f[0]; return false;
+        case EventCode::COS: f[0] = cos(x), f[1] = -sin(x), f[3] = -f[0]; return false;
+        case EventCode::TAN: {
+            double t = tan(x), d = 1.0 + t * t;
+            f[0] = t, f[1] = d, f[3] = 2.0 * t * d;
+            return false;
+        }
+        case EventCode::ASIN:
+        case EventCode::ACOS: {
+            double r = 1.0 / (1.0 - x * x), s = sqrt(r), sign = code == EventCode::ASIN ? 1.0 : -1.0;
+            f[0] = code == EventCode::ASIN ? asin(x) : acos(x), f[1] = sign * s, f[3] = sign * x * r * s;
+            return false;
+        }
+        case EventCode::ATAN: {
+            double r = 1.0 / (1.0 + x * x);
+            f[0] = atan(x), f[1] = r, f[3] = -2.0 * x * r * r;
+            return false;
+        }
+        case EventCode::ASINH: {
+            double r = 1.0 / (1.0 + x * x), s = sqrt(r);
+            f[0] = asinh(x), f[1] = s, f[3] = -x * r * s;
+            return false;
+        }
+        case EventCode::RECIPROCAL: {
+            double r = 1.0 / x;
+            f[0] = r, f[1] = -r * r, f[3] = 2.0 * r * r * r;
+            return false;
+        }
+        default: trap(); return false;
+    }
+}
+
+// Returns the index of the interval between `n` edges that contains `x`, -1 if none does. The last edge belongs to the last
+// interval.
+NS_DEVICE int interval_of(const double* edges, int n, double x) {
+    if (!(x >= edges[0] && x <= edges[n - 1])) return -1;
+    int low = 0, high = n;
+    // Number of edges that are at most `x`.
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (edges[middle] <= x) low = middle + 1;
+        else high = middle;
+    }
+    return low - 1 < n - 2 ? low - 1 : n - 2;
+}
+
+// Returns function `row` of a table for an event: the height of its bin, or the spline that is 1 at knot `row`.
+NS_DEVICE double table_at(const EventLaunch& launch, const EventTable& table, int row, uint64_t event) {
+    auto observable = [&](int2 axis) { return launch.columns[axis.x * launch.n_events + event]; };
+    const double* edges = table.edges;
+    if (!table.is_spline) {
+        int index = 0, bins = 1;
+        for (int k = 0; k < table.n_axes; k++) {
+            int2 axis = table.axes[k];
+            int bin = interval_of(edges, axis.y, observable(axis));
+            if (bin < 0) return 0.0;
+            index = index * (axis.y - 1) + bin;
+            bins *= axis.y - 1;
+            edges += axis.y;
+        }
+        return table.numbers[row * bins + index];
+    }
+    int2 axis = table.axes[0];
+    int n = axis.y;
+    double x = observable(axis);
+    int i = interval_of(edges, n, x);
+    if (i < 0) return 0.0;
+    double h = edges[i + 1] - edges[i], a = (edges[i + 1] - x) / h, b = (x - edges[i]) / h;
+    double value = (i == row ? a : 0.0) + (i + 1 == row ? b : 0.0);
+    double curved = (a * a * a - a) * table.numbers[i * n + row] + (b * b * b - b) * table.numbers[(i + 1) * n + row];
+    return value + curved * h * h / 6.0;
+}
+
+}  // namespace ns

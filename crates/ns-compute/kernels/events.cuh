@@ -1,0 +1,209 @@
+// Sums over the events of a channel: `-sum w ln f` with first and second derivatives by the coordinates of the channel
+// (src/events/sums.rs and block.rs). A thread computes one event at a time. Its numbers are in the working memory of its
+// thread block, beside those of the other threads.
+#pragma once
+#include "event_functions.cuh"
+
+namespace ns {
+
+// Number of sums that do not depend on the coordinates: value, magnitude of its terms, first bad event.
+constexpr int PLAIN_SUMS = 3;
+
+NS_DEVICE int triangle(int a, int b) { return a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b; }
+NS_DEVICE int pair_at(int d, int i, int j) { return 1 + d + triangle(i, j); }
+NS_DEVICE int n_sums(const EventChannel& channel) {
+    int n = channel.n_coordinates;
+    return PLAIN_SUMS + n + n * (n + 1);
+}
+
+// The numbers of one thread.
+struct EventRoom {
+    double* start;
+    int stride;
+
+    NS_DEVICE double& operator[](int i) const { return start[(size_t)i * stride]; }
+};
+
+// Gives access to component `c` of operand `a`.
+NS_DEVICE double component(const EventLaunch& launch, const EventRoom& room, int a, int c) {
+    return a >= 0 ? room[a + c] : launch.numbers[-1 - a + c];
+}
+
+// Computes the result of one operation for the event `event`.
+NS_DEVICE void run_step(const EventLaunch& launch, const EventRoom& room, const EventStep& step, int d, uint64_t event) {
+    const EventChannel& channel = launch.channel;
+    int a = step.operands[0], b = step.operands[1], c = step.operands[2], to = step.to;
+    auto x = [&](int i) { return component(launch, room, a, i); };
+    auto y = [&](int i) { return component(launch, room, b, i); };
+    const int *first = channel.singles + step.first[0], *first_end = channel.singles + step.first[1];
+    const int2 *second = channel.pairs + step.second[0], *second_end = channel.pairs + step.second[1];
+    EventCode code = (EventCode)step.code;
+    switch (code) {
+        case EventCode::OBSERVABLE: room[to] = launch.columns[step.source * launch.n_events + event]; return;
+        case EventCode::TABLE: room[to] = table_at(launch, channel.tables[step.source], step.row, event); return;
+        case EventCode::LESS: room[to] = x(0) < y(0) ? 1.0 : 0.0; return;
+        case EventCode::LESS_EQUAL: room[to] = x(0) <= y(0) ? 1.0 : 0.0; return;
+        case EventCode::EQUAL: room[to] = x(0) == y(0) ? 1.0 : 0.0; return;
+        case EventCode::SELECT: {
+            int chosen = x(0) != 0.0 ? b : c;
+            room[to] = component(launch, room, chosen, 0);
+            for (const int* v = first; v < first_end; v++) room[to + 1 + *v] = component(launch, room, chosen, 1 + *v);
+            for (const int2* v = second; v < second_end; v++) {
+                int at = pair_at(d, v->x, v->y);
+                room[to + at] = component(launch, room, chosen, at);
+            }
+            return;
+        }
+        case EventCode::ADD:
+        case EventCode::SUB: {
+            double sign = code == EventCode::ADD ? 1.0 : -1.0;
+            room[to] = x(0) + sign * y(0);
+            for (const int* v = first; v < first_end; v++) room[to + 1 + *v] = x(1 + *v) + sign * y(1 + *v);
+            for (const int2* v = second; v < second_end; v++) {
+                int at = pair_at(d, v->x, v->y);
+                room[to + at] = x(at) + sign * y(at);
+            }
+            return;
+        }
+        default: break;
+    }
+    // Functions of one or two numbers, by the chain rule: value, derivatives by both, second derivatives by aa, ab, bb.
+    double f[6] = {};
+    bool two = function_of_event(code, step.number, x(0), [&] { return y(0); }, f);
+    room[to] = f[0];
+    for (const int* v = first; v < first_end; v++) {
+        double slope = f[1] * x(1 + *v);
+        room[to + 1 + *v] = two ? fma(f[2], y(1 + *v), slope) : slope;
+    }
+    for (const int2* v = second; v < second_end; v++) {
+        int at = pair_at(d, v->x, v->y);
+        double xv = x(1 + v->x), xw = x(1 + v->y);
+        double bend = fma(f[1], x(at), f[3] * xv * xw);
+        if (two) {
+            double yv = y(1 + v->x), yw = y(1 + v->y);
+            bend += f[2] * y(at) + f[4] * fma(xv, yw, xw * yv) + f[5] * yv * yw;
+        }
+        room[to + at] = bend;
+    }
+}
+
+// Adds one event, whose leaves are computed, to the sums of this thread.
+NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int slopes, int sums, uint64_t event) {
+    const EventChannel& channel = launch.channel;
+    int n = channel.n_coordinates;
+    int gradient = sums + PLAIN_SUMS, squares = gradient + n, bends = squares + n * (n + 1) / 2;
+    double density = 0.0;
+    for (int t = 0; t < channel.n_terms; t++) {
+        int2 range = channel.terms[t];
+        double product = 1.0;
+        for (int j = range.x; j < range.y; j++) {
+            product *= component(launch, room, channel.leaves[channel.term_leaves[j]].result, 0);
+        }
+        room[slopes + t] = product;
+        density = fma(launch.numbers[t], product, density);
+    }
+    if (!(density > 0.0 && density < infinity())) {
+        room[sums + 2] = fmin(room[sums + 2], (double)event);
+        return;
+    }
+    double weight = launch.weights ? launch.weights[event] : 1.0, inverse = 1.0 / density;
+    double term = weight * log(density);
+    room[sums] -= term;
+    room[sums + 1] += fabs(term);
+    for (int t = 0; t < channel.n_terms; t++) room[slopes + t] *= inverse;
+    for (int l = 0; l < channel.n_leaves; l++) {
+        const EventLeaf& leaf = channel.leaves[l];
+        for (int v = 0; v < leaf.n_variables; v++) room[slopes + leaf.first + v] = 0.0;
+        for (int t = 0; t < channel.n_terms; t++) {
+            int2 range = channel.terms[t];
+            int j = range.x;
+            while (j < range.y && channel.term_leaves[j] != l) j++;
+            if (j == range.y) continue;
+            double share = inverse, amplitude = launch.numbers[t];
+            for (int k = range.x; k < range.y; k++) {
+                if (k != j) share *= component(launch, room, channel.leaves[channel.term_leaves[k]].result, 0);
+            }
+            for (int i = leaf.singles[0]; i < leaf.singles[1]; i++) {
+                int v = channel.singles[i];
+                double own = component(launch, room, leaf.result, 1 + v) * share;
+                // Without its amplitude, the slope is the mixed derivative by amplitude and variable.
+                room[bends + triangle(leaf.first + v, t)] -= own * weight;
+                room[slopes + leaf.first + v] += amplitude * own;
+            }
+            for (int i = leaf.pairs[0]; i < leaf.pairs[1]; i++) {
+                int2 v = channel.pairs[i];
+                double own = component(launch, room, leaf.result, pair_at(leaf.n_variables, v.x, v.y)) * share;
+                room[bends + triangle(leaf.first + v.x, leaf.first + v.y)] -= amplitude * own * weight;
+            }
+            // Mixed derivatives by the variables of two leaves of the term.
+            for (int k = j + 1; k < range.y; k++) {
+                const EventLeaf& partner = channel.leaves[channel.term_leaves[k]];
+                double rest = inverse * weight;
+                for (int i = range.x; i < range.y; i++) {
+                    if (i != j && i != k) {
+                        rest *= component(launch, room, channel.leaves[channel.term_leaves[i]].result, 0);
+                    }
+                }
+                for (int i = leaf.singles[0]; i < leaf.singles[1]; i++) {
+                    int v = channel.singles[i];
+                    double own = rest * component(launch, room, leaf.result, 1 + v);
+                    for (int m = partner.singles[0]; m < partner.singles[1]; m++) {
+                        int w = channel.singles[m];
+                        double mixed = own * component(launch, room, partner.result, 1 + w);
+                        room[bends + triangle(leaf.first + v, partner.first + w)] -= amplitude * mixed;
+                    }
+                }
+            }
+        }
+    }
+    for (int a = 0, at = 0; a < n; a++) {
+        double own = weight * room[slopes + a];
+        room[gradient + a] -= own;
+        for (int b = 0; b <= a; b++, at++) room[squares + at] = fma(own, room[slopes + b], room[squares + at]);
+    }
+}
+
+// Sums over the events of one thread block.
+NS_DEVICE void sum_events(const EventLaunch& launch, int block, int blocks) {
+    const EventChannel& channel = launch.channel;
+    int n = n_sums(channel), slopes = channel.n_components, sums = slopes + channel.n_coordinates;
+    double* start = launch.room + (size_t)block * launch.room_stride;
+    EventRoom room = {start + thread(), threads()};
+    // Components that no operation writes stay zero.
+    for (int i = 0; i < sums + n; i++) room[i] = 0.0;
+    room[sums + 2] = infinity();
+    for (uint64_t event = (uint64_t)block * threads() + thread(); event < launch.n_events; event += (uint64_t)blocks * threads()) {
+        for (int l = 0; l < channel.n_leaves; l++) {
+            const EventLeaf& leaf = channel.leaves[l];
+            for (int i = leaf.steps[0]; i < leaf.steps[1]; i++) {
+                run_step(launch, room, channel.steps[i], leaf.n_variables, event);
+            }
+        }
+        add_event(launch, room, slopes, sums, event);
+    }
+    barrier();
+    NS_EACH(i, n) {
+        const double* of_threads = start + (size_t)(sums + i) * threads();
+        double total = of_threads[0];
+        for (int t = 1; t < threads(); t++) total = i == 2 ? fmin(total, of_threads[t]) : total + of_threads[t];
+        launch.partials[(size_t)block * n + i] = total;
+    }
+}
+
+// Adds the sums of all thread blocks. A team adds one sum.
+NS_DEVICE void total_events(const EventLaunch& launch) {
+    int n = n_sums(launch.channel);
+    NS_EACH_TEAM(i, n) {
+        // The first bad event is a minimum, not a sum: every thread of the team computes it alone.
+        bool least = i == 2;
+        double total = least ? infinity() : 0.0;
+        for (int b = least ? 0 : member(); b < launch.n_blocks; b += least ? 1 : members()) {
+            double x = launch.partials[(size_t)b * n + i];
+            total = least ? fmin(total, x) : total + x;
+        }
+        if (!least) total = team_sum(total);
+        if (member() == 0) launch.totals[i] = total;
+    }
+}
+
+}  // namespace ns

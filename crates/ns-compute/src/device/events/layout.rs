@@ -1,0 +1,114 @@
+//! Structures of the kernels that sum over events. `kernels/event_structures.cuh` is generated from this file
+//! (`header.rs`).
+
+use bytemuck::{Pod, Zeroable};
+
+#[cfg(test)]
+use super::super::declare::Declaration;
+use super::super::declare::{Element, Field, enumeration, structures};
+use super::super::offset::{Offset, OffsetMut};
+
+enumeration! {
+    /// Operations of the formulas of densities.
+    EventCode, event_codes {
+        Observable, Table, Add, Sub, Mul, Div, Pow, Less, LessEqual, Equal, Select,
+        Neg, Exp, Ln, Sqrt, Abs, Sin, Cos, Tan, Asin, Acos, Atan, Asinh, Reciprocal, Power,
+    }
+}
+
+structures! {
+    /// One operation of the formula of a density. Results have `1 + d + d (d + 1) / 2` components for the `d`
+    /// variables of the density: value, first and second derivatives. An operand is the index of the first
+    /// component of a result for one event, or, if it is negative, -1 minus that of a result that all events share
+    /// (`EventLaunch::numbers`).
+    EventStep {
+        /// Value of `EventCode`.
+        code: i32,
+        /// Index of the first component of the result.
+        to: i32,
+        operands: [i32; 3],
+        /// Observable (OBSERVABLE) or index of the table (TABLE).
+        source: i32,
+        /// Row of the table.
+        row: i32,
+        /// Range in `EventChannel::singles` of the variables with a first derivative.
+        first: [i32; 2],
+        /// Range in `EventChannel::pairs` of the pairs of variables with a second derivative.
+        second: [i32; 2],
+        padding: i32,
+        /// Exponent (POWER).
+        number: f64,
+    }
+
+    /// A density before its normalisation.
+    EventLeaf {
+        n_variables: i32,
+        /// Coordinate of the first variable.
+        first: i32,
+        /// Range of its operations in `EventChannel::steps`.
+        steps: [i32; 2],
+        /// Its value, as an operand.
+        result: i32,
+        /// Range in `EventChannel::singles` of the variables with a first derivative.
+        singles: [i32; 2],
+        /// Range in `EventChannel::pairs` of the pairs of variables with a second derivative.
+        pairs: [i32; 2],
+        padding: i32,
+    }
+
+    /// A function of observables that is given by numbers.
+    EventTable {
+        /// 1 for natural cubic splines, 0 for a histogram.
+        is_spline: i32,
+        n_axes: i32,
+        /// Observable and number of edges or knots of each axis.
+        axes: Offset<[i32; 2]>,
+        /// Edges or knots, axis after axis.
+        edges: Offset<f64>,
+        /// Heights of the bins, the last axis varying fastest; or second derivatives of spline `j` at knot `i`, at
+        /// `i n + j`.
+        numbers: Offset<f64>,
+    }
+
+    /// An event channel: its density is the sum over terms of an amplitude times a product of leaves.
+    EventChannel {
+        n_terms: i32,
+        n_leaves: i32,
+        /// Number of coordinates of the sums: the terms, then the variables of all leaves.
+        n_coordinates: i32,
+        /// Number of components of all results for one event.
+        n_components: i32,
+        leaves: Offset<EventLeaf>,
+        steps: Offset<EventStep>,
+        singles: Offset<i32>,
+        pairs: Offset<[i32; 2]>,
+        /// Range of each term in `term_leaves`.
+        terms: Offset<[i32; 2]>,
+        term_leaves: Offset<i32>,
+        tables: Offset<EventTable>,
+    }
+
+    /// The parameter of `ns_event_sums` and `ns_event_totals`.
+    EventLaunch {
+        channel: EventChannel,
+        n_events: u64,
+        /// Observables, one column of `n_events` numbers after the other.
+        columns: Offset<f64>,
+        /// Weights of the events; null if all are 1.
+        weights: Offset<f64>,
+        /// What changes with the parameters: the amplitudes, then results that all events share.
+        numbers: Offset<f64>,
+        /// Working memory of the thread blocks.
+        room: OffsetMut<f64>,
+        /// Doubles from the working memory of one thread block to that of the next.
+        room_stride: u64,
+        /// Sums of each thread block.
+        partials: OffsetMut<f64>,
+        /// Sums of all: value, magnitude of its terms, index of the first bad event, then gradient, squares and
+        /// bends (`events/sums.rs`).
+        totals: OffsetMut<f64>,
+        /// Number of thread blocks of `ns_event_sums`.
+        n_blocks: i32,
+        padding: i32,
+    }
+}

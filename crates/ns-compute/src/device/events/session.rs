@@ -1,0 +1,143 @@
+//! A session of a model with event channels: the sums over many events on a device, all else on the CPU.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ns_core::{
+    Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, InputTable,
+    LeftToCpu, Model, OutcomeParts, ParameterTable, Precision, Pulled, Session, SessionError, Sink,
+    ToySource,
+};
+
+use super::super::backend::Backend;
+use super::super::limit::Limited;
+use super::sums::EventSums;
+use crate::cpu::CpuSession;
+
+/// A compiled model with event channels on one device.
+pub struct EventGpuSession {
+    cpu: CpuSession,
+    sums: Arc<EventSums>,
+    device: Device,
+    /// Whether a channel has a density that the kernels lack.
+    lacks: bool,
+    /// Number of sums before the last batch.
+    before: AtomicU64,
+}
+
+impl EventGpuSession {
+    /// Compiles `model` and uploads its channels to `device` through `backend`. Data with fewer than `fewest` events are left
+    /// to the CPU.
+    ///
+    /// # Errors
+    /// If the model is inconsistent, the memory of the device or the part of it that `execution` allows is too
+    /// small, or the precision is not f64.
+    pub(crate) fn open(
+        model: &Model,
+        execution: &Execution,
+        device: Device,
+        backend: Arc<dyn Backend>,
+        fewest: usize,
+    ) -> Result<Self, SessionError> {
+        execution.check_precision(device, Precision::F64)?;
+        let cpu = CpuSession::open(model, execution)?;
+        let offloads = cpu.plan.events.offloads();
+        let lacks = offloads.iter().any(Option::is_none);
+        let backend = Limited::around(backend, device, cpu.memory_limit);
+        let sums = Arc::new(EventSums::new(backend, &offloads, fewest)?);
+        let cpu = cpu.with_event_sums(Arc::clone(&sums) as _);
+        Ok(Self { cpu, sums, device, lacks, before: AtomicU64::new(0) })
+    }
+
+    /// Runs `work`, and returns an error of the device in it.
+    fn checked<T>(&self, work: impl FnOnce() -> Result<T, SessionError>) -> Result<T, SessionError> {
+        let made = work()?;
+        match self.sums.take_failure() {
+            Some(error) => Err(error),
+            None => Ok(made),
+        }
+    }
+}
+
+impl Session for EventGpuSession {
+    fn device(&self) -> Device {
+        self.device
+    }
+
+    fn parameters(&self) -> &ParameterTable {
+        self.cpu.parameters()
+    }
+
+    fn fit_batch(
+        &self,
+        tasks: &[FitTask],
+        wanted: OutcomeParts,
+        control: Control<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SessionError> {
+        self.before.store(self.sums.done(), Ordering::Relaxed);
+        self.checked(|| self.cpu.fit_batch(tasks, wanted, control, sink))
+    }
+
+    fn evaluate(
+        &self,
+        data: &Data,
+        points: &[f64],
+        request: EvaluationRequest,
+    ) -> Result<Evaluation, SessionError> {
+        self.checked(|| self.cpu.evaluate(data, points, request))
+    }
+
+    fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {
+        self.cpu.asimov(parameters, of)
+    }
+
+    fn toy_source(
+        &self,
+        parameters: &[f64],
+        of: &Data,
+        seed: u64,
+        hypothesis: u8,
+    ) -> Result<Arc<ToySource>, SessionError> {
+        self.cpu.toy_source(parameters, of, seed, hypothesis)
+    }
+
+    fn combined_variances(
+        &self,
+        data: &Data,
+        point: &[f64],
+        free: &[bool],
+        combinations: &[Vec<(usize, f64)>],
+    ) -> Result<Option<Vec<f64>>, SessionError> {
+        self.checked(|| self.cpu.combined_variances(data, point, free, combinations))
+    }
+
+    fn inputs(&self) -> &InputTable {
+        Session::inputs(&self.cpu)
+    }
+
+    fn pull_back(&self, data: &Data, point: &[f64], along: Option<&[f64]>) -> Result<Pulled, SessionError> {
+        self.cpu.pull_back(data, point, along)
+    }
+
+    fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError> {
+        self.cpu.saturated_nll(data)
+    }
+
+    fn cpu(&self) -> Option<&dyn Session> {
+        None
+    }
+
+    fn check(&self) -> Option<DeviceCheck> {
+        None
+    }
+
+    fn left_to_cpu(&self) -> Option<LeftToCpu> {
+        let idle = self.sums.done() == self.before.load(Ordering::Relaxed);
+        match (self.lacks, idle) {
+            (true, _) => Some(LeftToCpu::Density),
+            (false, true) => Some(LeftToCpu::FewEvents),
+            (false, false) => None,
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Sums over the events of channels on a device: the events stay there, and each evaluation sends a few numbers and
+//! receives the sums.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ns_core::{EventTable, SessionError};
+
+use super::super::arena::{Arena, moved};
+use super::super::backend::{Backend, Buffer, Kernel, Lane, Shape};
+use super::super::offset::Offset;
+use super::layout::{EventChannel, EventLaunch};
+use super::upload;
+use crate::events::{ChannelSums, Offload, Totals};
+use crate::shared_constants::EVENT_THREADS;
+
+/// Smallest number of events that a device sums. For fewer, sending the numbers takes longer than the sums on the CPU.
+pub(crate) const FEWEST_EVENTS: usize = 32_768;
+/// Smallest number of events per thread, and largest number of thread blocks. Both determine the order of sums, so they are
+/// the same for all devices.
+const EVENTS_PER_THREAD: usize = 8;
+const MOST_BLOCKS: usize = 528;
+/// Largest working memory of the thread blocks of one launch, in doubles.
+const MOST_ROOM: usize = 32 << 20;
+/// Number of sums that do not depend on the coordinates, as in `kernels/events.cuh`.
+const PLAIN_SUMS: usize = 3;
+/// Number of tables of events that stay on the device, for each channel.
+const TABLES_PER_CHANNEL: usize = 2;
+
+/// The channels of a model on a device.
+pub(super) struct EventSums {
+    backend: Arc<dyn Backend>,
+    /// Smallest number of events that the device sums.
+    fewest: usize,
+    channels: Vec<Option<ChannelOnDevice>>,
+    /// Tables of events on the device, the last used one last.
+    tables: Mutex<Vec<Arc<TableOnDevice>>>,
+    /// Resources of evaluations that no thread uses now.
+    slots: Mutex<Vec<Slot>>,
+    /// Error of the device. The CPU has computed what the device could not.
+    failure: Mutex<Option<SessionError>>,
+    /// Number of sums that the device has computed.
+    done: std::sync::atomic::AtomicU64,
+}
+
+impl std::fmt::Debug for EventSums {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventSums").field("channels", &self.channels.len()).finish_non_exhaustive()
+    }
+}
+
+/// A channel on the device.
+struct ChannelOnDevice {
+    channel: EventChannel,
+    _lists: Buffer,
+    numbers: usize,
+    /// Number of sums.
+    sums: usize,
+    /// Doubles of working memory per thread.
+    per_thread: usize,
+}
+
+/// The events of one channel on the device.
+struct TableOnDevice {
+    /// The table on the host, which is recognised by its address.
+    table: Arc<EventTable>,
+    columns: Buffer,
+    weights: Option<Buffer>,
+}
+
+/// Resources of one evaluation at a time.
+struct Slot {
+    /// The lane is dropped first, because dropping it waits for the work that uses the memory.
+    lane: Box<dyn Lane>,
+    numbers: Buffer,
+    room: Buffer,
+    partials: Buffer,
+    totals: Buffer,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the largest number of thread blocks, each of whose threads has this many doubles of working memory.
+fn most_blocks(per_thread: usize) -> usize {
+    (MOST_ROOM / (per_thread * EVENT_THREADS).max(1)).clamp(1, MOST_BLOCKS)
+}
+
+/// Returns the number of thread blocks for this number of events.
+fn blocks(events: usize, per_thread: usize) -> usize {
+    events.div_ceil(EVENT_THREADS * EVENTS_PER_THREAD).clamp(1, most_blocks(per_thread))
+}
+
+impl EventSums {
+    /// Uploads the channels that the kernels can compute. Data with fewer than `fewest` events are left to the CPU.
+    ///
+    /// # Errors
+    /// If the device has too little memory.
+    pub(super) fn new(
+        backend: Arc<dyn Backend>,
+        offloads: &[Option<Offload>],
+        fewest: usize,
+    ) -> Result<Self, SessionError> {
+        let upload = |offload: &Offload| {
+            let mut arena = Arena::default();
+            let channel = upload::channel(offload, &mut arena);
+            let lists = arena.upload(&backend)?;
+            let n = offload.coordinates;
+            let sums = PLAIN_SUMS + n + n * (n + 1);
+            Ok(ChannelOnDevice {
+                channel: moved(channel, lists.start()),
+                _lists: lists,
+                numbers: offload.numbers,
+                sums,
+                per_thread: offload.event_components + n + sums,
+            })
+        };
+        let channels = offloads.iter().map(|offload| offload.as_ref().map(upload).transpose());
+        Ok(Self {
+            channels: channels.collect::<Result<_, SessionError>>()?,
+            backend,
+            fewest,
+            tables: Mutex::default(),
+            slots: Mutex::default(),
+            failure: Mutex::default(),
+            done: std::sync::atomic::AtomicU64::new(0),
+        })
+    }
+
+    /// Returns and forgets the error of the device since the last call.
+    pub(super) fn take_failure(&self) -> Option<SessionError> {
+        lock(&self.failure).take()
+    }
+
+    /// Returns the number of sums that the device has computed.
+    pub(super) fn done(&self) -> u64 {
+        self.done.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Returns the events on the device. They are uploaded at the first call for a table.
+    fn table(&self, table: &Arc<EventTable>) -> Result<Arc<TableOnDevice>, SessionError> {
+        let mut tables = lock(&self.tables);
+        if let Some(at) = tables.iter().position(|known| Arc::ptr_eq(&known.table, table)) {
+            let found = tables.remove(at);
+            tables.push(Arc::clone(&found));
+            return Ok(found);
+        }
+        if tables.len() >= TABLES_PER_CHANNEL * self.channels.len() {
+            tables.remove(0);
+        }
+        let columns = Buffer::new(&self.backend, 8 * table.len() * table.columns.len())?;
+        for (i, column) in table.columns.iter().enumerate() {
+            let to = columns.at::<f64, true>().plus(i * table.len()).cast();
+            self.backend.write(to, bytemuck::cast_slice(column))?;
+        }
+        let weights =
+            table.weights.as_deref().map(|weights| Buffer::holding(&self.backend, weights)).transpose()?;
+        let made = Arc::new(TableOnDevice { table: Arc::clone(table), columns, weights });
+        tables.push(Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// Returns resources that suffice for every channel.
+    fn slot(&self) -> Result<Slot, SessionError> {
+        if let Some(slot) = lock(&self.slots).pop() {
+            return Ok(slot);
+        }
+        let most =
+            |of: fn(&ChannelOnDevice) -> usize| self.channels.iter().flatten().map(of).max().unwrap_or(0);
+        let sums = most(|c| c.sums);
+        let buffer = |numbers: usize| Buffer::new(&self.backend, 8 * numbers);
+        Ok(Slot {
+            lane: Arc::clone(&self.backend).lane()?,
+            numbers: buffer(most(|c| c.numbers))?,
+            room: buffer(most(|c| c.per_thread * EVENT_THREADS * most_blocks(c.per_thread)))?,
+            partials: buffer(sums * MOST_BLOCKS)?,
+            totals: buffer(sums)?,
+        })
+    }
+
+    fn compute(
+        &self,
+        channel: &ChannelOnDevice,
+        table: &Arc<EventTable>,
+        numbers: &[f64],
+        out: &mut Totals<'_>,
+    ) -> Result<(), SessionError> {
+        let events = self.table(table)?;
+        let mut slot = self.slot()?;
+        let n_blocks = blocks(table.len(), channel.per_thread);
+        let launch = EventLaunch {
+            channel: channel.channel,
+            n_events: table.len() as u64,
+            columns: events.columns.at(),
+            weights: events.weights.as_ref().map_or(Offset::NULL, Buffer::at),
+            numbers: slot.numbers.at(),
+            room: slot.room.at(),
+            room_stride: (channel.per_thread * EVENT_THREADS) as u64,
+            partials: slot.partials.at(),
+            totals: slot.totals.at::<f64, true>(),
+            n_blocks: n_blocks as i32,
+            padding: 0,
+        };
+        let parameter = bytemuck::bytes_of(&launch);
+        let shape = |blocks: usize| Shape { blocks: blocks as u32, threads: EVENT_THREADS as u32, shared: 0 };
+        slot.lane.write(slot.numbers.start(), bytemuck::cast_slice(numbers))?;
+        slot.lane.launch(Kernel::EventSums, shape(n_blocks), parameter)?;
+        slot.lane.launch(Kernel::EventTotals, shape(1), parameter)?;
+        slot.lane.fetch(slot.totals.start(), 8 * channel.sums)?;
+        slot.lane.wait()?;
+        let found: &[f64] = bytemuck::try_cast_slice(slot.lane.fetched()).unwrap_or_default();
+        let [value, scale, bad, rest @ ..] = found else { return Err(short()) };
+        (*out.value, *out.scale) = (*value, *scale);
+        *out.bad = bad.is_finite().then_some(*bad as usize);
+        let (gradient, rest) = rest.split_at_checked(out.gradient.len()).ok_or_else(short)?;
+        let (squares, bends) = rest.split_at_checked(out.squares.len()).ok_or_else(short)?;
+        if bends.len() != out.bends.len() {
+            return Err(short());
+        }
+        out.gradient.copy_from_slice(gradient);
+        out.squares.copy_from_slice(squares);
+        out.bends.copy_from_slice(bends);
+        lock(&self.slots).push(slot);
+        Ok(())
+    }
+}
+
+fn short() -> SessionError {
+    SessionError::WrongLength {
+        what: "the sums over events that the device returned",
+        actual: 0,
+        expected: 1,
+    }
+}
+
+impl ChannelSums for EventSums {
+    fn sum(&self, channel: usize, table: &Arc<EventTable>, numbers: &[f64], out: &mut Totals<'_>) -> bool {
+        let Some(on_device) = self.channels.get(channel).and_then(Option::as_ref) else { return false };
+        if table.len() < self.fewest || numbers.len() != on_device.numbers || lock(&self.failure).is_some() {
+            return false;
+        }
+        match self.compute(on_device, table, numbers, out) {
+            Ok(()) => {
+                self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                true
+            }
+            Err(error) => {
+                *lock(&self.failure) = Some(error);
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What another device needs to compute the sums over the events of a channel: the formulas of its leaves as plain lists,
+//! and the numbers that change with the parameters.
+
+use std::sync::Arc;
+
+use ns_core::EventTable;
+
+use super::channel::ChannelPlan;
+use super::leaf::Leaf;
+use super::program::{Binary, Memory, Sources, Step, Table, Unary, components};
+use super::sums::Sums;
+use crate::simd::Level;
+
+/// Computes sums over events elsewhere than on the threads of the CPU.
+pub(crate) trait ChannelSums: Send + Sync + std::fmt::Debug {
+    /// Computes the sums of one channel, and returns whether it did. `numbers` are those of [`Offload::numbers`]. If it
+    /// returns false, the CPU computes the sums.
+    fn sum(&self, channel: usize, table: &Arc<EventTable>, numbers: &[f64], out: &mut Totals<'_>) -> bool;
+}
+
+/// Where the sums of a channel go. Arrays have the order of [`Sums`].
+#[derive(Debug)]
+pub(crate) struct Totals<'a> {
+    pub(crate) value: &'a mut f64,
+    pub(crate) scale: &'a mut f64,
+    pub(crate) gradient: &'a mut [f64],
+    pub(crate) squares: &'a mut [f64],
+    pub(crate) bends: &'a mut [f64],
+    /// Index of the first event whose density is not positive or not finite.
+    pub(crate) bad: &'a mut Option<usize>,
+}
+
+impl<'a> Totals<'a> {
+    pub(super) fn of(sums: &'a mut Sums) -> Self {
+        let Sums { value, scale, gradient, squares, bends, bad } = sums;
+        Self { value, scale, gradient, squares, bends, bad }
+    }
+}
+
+/// An operand or a result of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operand {
+    /// A result for each event: its index among those of the channel, counted in components.
+    Event(usize),
+    /// A result that is the same for all events: the index of its first component among [`Offload::numbers`].
+    Number(usize),
+}
+
+/// One step for each event.
+#[derive(Debug, Clone)]
+pub(crate) struct EventStep {
+    pub(crate) step: Operation,
+    /// Where the components of the result go, counted as in [`Operand::Event`].
+    pub(crate) to: usize,
+    pub(crate) operands: [Operand; 3],
+    /// Variables by which the result has a first derivative.
+    pub(crate) first: Vec<usize>,
+    /// Pairs of variables by which the result has a second derivative.
+    pub(crate) second: Vec<(usize, usize)>,
+}
+
+/// The operation of a step.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Operation {
+    Observable(usize),
+    /// Index of the table of the channel, and its row.
+    Table(usize, usize),
+    Add,
+    Sub,
+    Mul,
+    Unary(UnaryOperation, f64),
+    Div,
+    Pow,
+    Less,
+    LessEqual,
+    Equal,
+    Select,
+}
+
+/// Functions of one number that other devices have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnaryOperation {
+    Neg,
+    Exp,
+    Ln,
+    Sqrt,
+    Abs,
+    Sin,
+    Cos,
+    Tan,
+    Asin,
+    Acos,
+    Atan,
+    Asinh,
+    Reciprocal,
+    Power,
+}
+
+/// One leaf of a channel.
+#[derive(Debug, Clone)]
+pub(crate) struct LeafSteps {
+    /// Number of variables.
+    pub(crate) variables: usize,
+    /// Coordinate of the first variable.
+    pub(crate) first: usize,
+    pub(crate) steps: Vec<EventStep>,
+    pub(crate) result: Operand,
+    /// Variables and pairs of variables whose derivatives can differ from zero.
+    pub(crate) ones: Vec<usize>,
+    pub(crate) pairs: Vec<(usize, usize)>,
+}
+
+/// A channel as another device computes it.
+#[derive(Debug, Clone)]
+pub(crate) struct Offload {
+    /// Number of coordinates of the sums.
+    pub(crate) coordinates: usize,
+    /// Leaves of each term. Its amplitude is the number with the index of the term.
+    pub(crate) terms: Vec<Vec<usize>>,
+    pub(crate) leaves: Vec<LeafSteps>,
+    pub(crate) tables: Vec<Table>,
+    /// Number of components of the results for one event.
+    pub(crate) event_components: usize,
+    /// Number of numbers that change with the parameters.
+    pub(crate) numbers: usize,
+}
+
+/// Working memory of [`Offload::numbers`].
+#[derive(Debug, Clone, Default)]
+pub(super) struct OffloadMemory {
+    leaves: Vec<Memory>,
+    variables: Vec<f64>,
+    pub(super) numbers: Vec<f64>,
+}
+
+impl Offload {
+    /// Returns the description of a channel; `None` if a formula has a function that other devices lack.
+    pub(super) fn new(plan: &ChannelPlan) -> Option<Self> {
+        let mut made = Self {
+            coordinates: plan.coordinates,
+            terms: plan.terms.iter().map(|term| term.leaves.clone()).collect(),
+            leaves: Vec::new(),
+            tables: Vec::new(),
+            event_components: 0,
+            numbers: plan.terms.len(),
+        };
+        for (leaf, &first) in plan.leaves.iter().zip(&plan.first) {
+            let own = made.leaf(leaf, first)?;
+            made.leaves.push(own);
+        }
+        Some(made)
+    }
+
+    fn leaf(&mut self, leaf: &Leaf, first: usize) -> Option<LeafSteps> {
+        let program = leaf.program();
+        let size = components(program.variables());
+        let first_table = self.tables.len();
+        self.tables.extend_from_slice(program.tables());
+        let mut places: Vec<Operand> = Vec::new();
+        let mut steps = Vec::new();
+        for (slot, (step, uniform)) in program.all_steps().enumerate() {
+            if uniform {
+                places.push(Operand::Number(self.numbers));
+                self.numbers += size;
+                continue;
+            }
+            let to = self.event_components;
+            self.event_components += size;
+            let active = program.active(slot)?;
+            let at = |slot: usize| places.get(slot).copied();
+            let none = Operand::Number(0);
+            let (step, operands) = match step {
+                Step::Observable(x) => (Operation::Observable(x), [none; 3]),
+                Step::Table(table, row) => (Operation::Table(first_table + table, row), [none; 3]),
+                Step::Add(a, b) => (Operation::Add, [at(a)?, at(b)?, none]),
+                Step::Sub(a, b) => (Operation::Sub, [at(a)?, at(b)?, none]),
+                Step::Mul(a, b) => (Operation::Mul, [at(a)?, at(b)?, none]),
+                Step::Unary(unary, a) => {
+                    let (unary, power) = unary_operation(unary)?;
+                    (Operation::Unary(unary, power), [at(a)?, none, none])
+                }
+                Step::Binary(Binary::Div, a, b) => (Operation::Div, [at(a)?, at(b)?, none]),
+                Step::Binary(Binary::Pow, a, b) => (Operation::Pow, [at(a)?, at(b)?, none]),
+                Step::Less(a, b) => (Operation::Less, [at(a)?, at(b)?, none]),
+                Step::LessEqual(a, b) => (Operation::LessEqual, [at(a)?, at(b)?, none]),
+                Step::Equal(a, b) => (Operation::Equal, [at(a)?, at(b)?, none]),
+                Step::Select(condition, a, b) => (Operation::Select, [at(condition)?, at(a)?, at(b)?]),
+                // Functions without a twin in the kernels, and steps that are the same for all events.
+                Step::Binary(Binary::NormalIntegral | Binary::Voigt, ..)
+                | Step::Number(_)
+                | Step::Variable(_)
+                | Step::Input(_)
+                | Step::Datum(_) => return None,
+            };
+            let (ones, pairs) = (active.first.clone(), active.second.clone());
+            steps.push(EventStep { step, to, operands, first: ones, second: pairs });
+            places.push(Operand::Event(to));
+        }
+        let (ones, pairs) = leaf.active();
+        Some(LeafSteps {
+            variables: program.variables(),
+            first,
+            steps,
+            result: places.last().copied()?,
+            ones: ones.to_vec(),
+            pairs: pairs.to_vec(),
+        })
+    }
+}
+
+/// Computes what changes with the parameters into `memory.numbers`: the amplitudes of the terms, then the components of
+/// the results that are the same for all events, leaf after leaf.
+pub(super) fn compute_numbers(
+    level: Level,
+    plan: &ChannelPlan,
+    (locals, amplitudes): (&[f64], &[f64]),
+    memory: &mut OffloadMemory,
+) {
+    if memory.leaves.is_empty() {
+        memory.leaves = plan.leaves.iter().map(|leaf| Memory::new(leaf.program(), 1)).collect();
+    }
+    let OffloadMemory { leaves, variables, numbers } = memory;
+    numbers.clear();
+    numbers.extend_from_slice(amplitudes);
+    for (leaf, own) in plan.leaves.iter().zip(leaves) {
+        variables.clear();
+        variables.extend(leaf.variables.iter().map(|&local| locals[local]));
+        let program = leaf.program();
+        program.prepare(level, Sources::of(variables), own);
+        for (slot, (_, uniform)) in program.all_steps().enumerate() {
+            if uniform {
+                numbers.extend_from_slice(own.components(program, slot));
+            }
+        }
+    }
+}
+
+fn unary_operation(unary: Unary) -> Option<(UnaryOperation, f64)> {
+    let plain = match unary {
+        Unary::Neg => UnaryOperation::Neg,
+        Unary::Exp => UnaryOperation::Exp,
+        Unary::Ln => UnaryOperation::Ln,
+        Unary::Sqrt => UnaryOperation::Sqrt,
+        Unary::Abs => UnaryOperation::Abs,
+        Unary::Sin => UnaryOperation::Sin,
+        Unary::Cos => UnaryOperation::Cos,
+        Unary::Tan => UnaryOperation::Tan,
+        Unary::Asin => UnaryOperation::Asin,
+        Unary::Acos => UnaryOperation::Acos,
+        Unary::Atan => UnaryOperation::Atan,
+        Unary::Asinh => UnaryOperation::Asinh,
+        Unary::Reciprocal => UnaryOperation::Reciprocal,
+        Unary::Power(p) => return Some((UnaryOperation::Power, p)),
+        Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => return None,
+    };
+    Some((plain, 0.0))
+}

@@ -1,0 +1,134 @@
+//! Values and derivatives of the differentiable sessions, against other analyses and against differences.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use ns_core::{Control, Execution, Input, Model};
+use ns_inference::differentiable::{Differentiated, Follow, ProfiledDifferentiableSession, ProfiledOptions};
+use ns_inference::{FitData, FitOptions, InferenceError, TestStatistic, open_session, significance};
+use ns_translate::pyhf::{ModelOptions, Workspace};
+
+fn model() -> Model {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/all_modifiers.json");
+    Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap()
+}
+
+fn opened() -> Model {
+    let model = model();
+    let inputs = [model.nominal_inputs("signal"), model.nominal_inputs("top")].concat();
+    model.open(&inputs).unwrap()
+}
+
+fn single() -> Execution {
+    Execution { threads: 1, ..Execution::default() }
+}
+
+fn profiled(options: &ProfiledOptions) -> ProfiledDifferentiableSession {
+    ProfiledDifferentiableSession::open(&opened(), options, &single()).unwrap()
+}
+
+/// Returns numbers near those of the model.
+fn moved(session: &ProfiledDifferentiableSession) -> Vec<f64> {
+    let values = &session.likelihood().inputs().values;
+    values.iter().enumerate().map(|(i, x)| x * (1.0 + 0.01 * (i % 5) as f64)).collect()
+}
+
+/// Compares the derivatives of a number with central differences, extrapolated.
+fn check(what: &str, yields: &[f64], f: impl Fn(&[f64]) -> Differentiated) {
+    let Differentiated { gradient, .. } = f(yields);
+    let largest = gradient.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    for (i, &got) in gradient.iter().enumerate() {
+        let difference = |h: f64| {
+            let at = |step: f64| {
+                let mut moved = yields.to_vec();
+                moved[i] += step;
+                f(&moved).value
+            };
+            (at(h) - at(-h)) / (2.0 * h)
+        };
+        let h = 0.005 * yields[i].abs().max(1.0);
+        let want = (4.0 * difference(h / 2.0) - difference(h)) / 3.0;
+        assert!((got - want).abs() <= 1e-5 * largest, "{what}: derivative {i} is {got} instead of {want}");
+    }
+}
+
+#[test]
+fn derivatives_are_those_of_differences() {
+    let session = profiled(&ProfiledOptions::default());
+    let yields = moved(&session);
+    check("q0", &yields, |y| session.statistic(TestStatistic::Q0, 0.0, y, None).unwrap());
+    check("qtilde", &yields, |y| session.statistic(TestStatistic::Qtilde, 3.0, y, None).unwrap());
+    check("significance", &yields, |y| session.significance(y).unwrap().expected.remove(0));
+    check("uncertainty", &yields, |y| session.uncertainty(y).unwrap());
+}
+
+#[test]
+fn an_expected_significance_is_that_of_the_analysis() {
+    let session = profiled(&ProfiledOptions::default());
+    let nominal = session.likelihood().inputs().values.clone();
+    let band = session.significance(&nominal).unwrap();
+    let model = model();
+    let on_cpu = open_session(&model, &single()).unwrap();
+    let result = significance(&model, on_cpu.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+    assert!((band.observed.value - result.z.unwrap()).abs() < 1e-9);
+    assert!((band.expected[0].value - result.z_expected.unwrap()).abs() < 1e-9);
+}
+
+#[test]
+fn warm_fits_end_where_cold_ones_do_and_keep_rows_apart() {
+    let session = profiled(&ProfiledOptions::default());
+    let nominal = session.likelihood().inputs().values.clone();
+    for step in 0..10 {
+        let yields: Vec<f64> = nominal.iter().map(|x| x * (1.0 + 0.003 * f64::from(step))).collect();
+        let cold = session.statistic(TestStatistic::Q0, 0.0, &yields, None).unwrap();
+        for row in [0, 7] {
+            let warm = session.statistic(TestStatistic::Q0, 0.0, &yields, Some(row)).unwrap();
+            assert!((warm.value - cold.value).abs() < 1e-8 * (1.0 + cold.value), "step {step} row {row}");
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_yields_is_in_the_derivatives() {
+    let follow = Follow { templates: true, staterror: true, shapesys: false };
+    let options =
+        ProfiledOptions { follow, data: FitData::Asimov { poi: Some(1.0) }, ..ProfiledOptions::default() };
+    let session = profiled(&options);
+    let yields = moved(&session);
+    check("q0 of Asimov data", &yields, |y| session.statistic(TestStatistic::Q0, 0.0, y, None).unwrap());
+}
+
+#[test]
+fn mistakes_have_typed_errors() {
+    let session = profiled(&ProfiledOptions::default());
+    let n = session.likelihood().inputs().len();
+    assert!(matches!(session.significance(&vec![1.0; n + 1]), Err(InferenceError::Session(_))));
+    let nan = session.statistic(TestStatistic::Q, f64::NAN, &vec![1.0; n], None);
+    assert!(matches!(nan, Err(InferenceError::NotFinite { .. })));
+    assert!(matches!(
+        session.cls(TestStatistic::Q0, 1.0, &vec![1.0; n]),
+        Err(InferenceError::WrongStatistic { .. })
+    ));
+    let mut fixed = opened();
+    let poi = fixed.poi.unwrap();
+    fixed.parameters[poi].fixed = true;
+    let options = ProfiledOptions::default();
+    let refused = ProfiledDifferentiableSession::open(&fixed, &options, &single());
+    assert!(matches!(refused.err(), Some(InferenceError::PoiFixed { .. })));
+    assert!(model().open(&[Input::Nominal { channel: 99, sample: 0 }]).is_err());
+}
+
+#[cfg(feature = "cuda-on-host")]
+#[test]
+fn a_gpu_refuses_what_follows_the_yields() {
+    let open = |follow: Follow, data: FitData| {
+        ns_inference::DifferentiableSession::open(&opened(), follow, &data, &single())
+            .unwrap()
+            .on_host()
+            .map(|_| ())
+    };
+    let reason = |result: Result<(), InferenceError>| result.unwrap_err().to_string();
+    assert!(open(Follow::default(), FitData::Observed).is_ok());
+    let templates = Follow { templates: true, ..Follow::default() };
+    assert!(reason(open(templates, FitData::Observed)).contains("leave out follow"));
+    let asimov = FitData::Asimov { poi: None };
+    assert!(reason(open(Follow::default(), asimov)).contains("leave out asimov"));
+}
