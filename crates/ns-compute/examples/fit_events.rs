@@ -3,7 +3,8 @@
 //!
 //!     cargo run --release -p ns-compute --features cuda --example fit_events -- [MODEL [EVENTS [THREADS [REPEATS [DEVICE]]]]]
 //!
-//! DEVICE is `cpu` (the default) or `cuda`. Every repetition opens a session, and fits twice: on a GPU the first fit uploads the events.
+//! DEVICE is `cpu` (the default) or `cuda`. Every repetition opens a session and makes two fits. On a GPU the first fit
+//! includes the upload of the events.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -53,9 +53,10 @@ pub(super) struct Addresses {
     pub(super) by_yields: u64,
     pub(super) by_params: u64,
     pub(super) status: u64,
-    /// Numbers from the derivatives of one row to those of the next, by params and by yields.
+    /// Distance in numbers between the derivatives of neighbouring rows, in `by_params` and in `by_yields`; `None` if
+    /// the rows follow each other directly.
     pub(super) strides: Option<(usize, usize)>,
-    /// Whether the addresses are checked. PyTorch knows where its tensors are.
+    /// Whether to check that the addresses are in the memory of the GPU. Tensors of PyTorch need no check.
     pub(super) check: bool,
 }
 

@@ -50,7 +50,7 @@ pub struct CpuSession {
     shelf: ReplacedShelf,
     /// Working memory for the computation of derivatives.
     pub(crate) sweeps: Arc<Mutex<Vec<Sweeps>>>,
-    /// Computes sums over events on a device; `None` for the CPU.
+    /// Computes sums over events on a device; `None` if the CPU computes them.
     event_sums: Option<Arc<dyn ChannelSums>>,
 }
 
@@ -128,7 +128,7 @@ impl CpuSession {
         Ok(session)
     }
 
-    /// Returns the session with sums over events that a device computes.
+    /// Returns the session changed so that `sums` computes the sums over events on a device.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn with_event_sums(self, sums: Arc<dyn ChannelSums>) -> Self {
         Self { event_sums: Some(sums), ..self }

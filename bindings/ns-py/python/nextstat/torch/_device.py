@@ -34,8 +34,8 @@ def stream_of(device: torch.device) -> int:
 
 
 def enqueue(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor, check: bool) -> torch.Tensor:
-    """Start the computation for float64 rows without gaps. Return the values of all rows, then for each row the
-    derivatives by yields and by params, then the states of all rows as integers of 32 bits."""
+    """Start the computation for contiguous float64 rows. Return one array: the values of all rows; then for each row
+    the derivatives with respect to yields and to params; then the statuses of all rows as 32-bit integers."""
     rows, n = y.shape
     m = p.shape[1]
     # One allocation for all results.

@@ -176,7 +176,7 @@ class _Nll(torch.autograd.Function):
 
 
 class _NllThere(torch.autograd.Function):
-    """``-ln L`` of float64 rows on the session's GPU, without what transforms of functions need."""
+    """``-ln L`` of float64 rows on the session's GPU. Transforms such as vmap need ``_Nll`` instead."""
 
     @staticmethod
     def forward(ctx: t.Any, yields: t.Any, params: t.Any, session: DifferentiableSession, check: bool) -> t.Any:
@@ -191,19 +191,19 @@ class _NllThere(torch.autograd.Function):
         (rows, n), m = yields.shape, params.shape[1]
         both = made[rows : rows * (1 + n + m)].view(rows, n + m)
         if torch.is_grad_enabled():
-            # The derivatives are to be differentiated again.
+            # The caller may differentiate the derivatives again.
             back = _NllBackward.apply(flow, yields, params, both[:, :n], both[:, n:], ctx.session)
             return back[0], back[1], None, None
         back = both * flow.unsqueeze(1)
         return back[:, :n], back[:, n:], None, None
 
 
-# Whether a transform such as vmap is under way; in versions of PyTorch that do not say, one may be.
+# Returns whether a transform such as vmap is active. Returns True in versions of PyTorch without this function.
 _transforming: t.Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
 def _is_plain(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor) -> bool:
-    """Return whether the kernel can read both tensors as they are."""
+    """Return whether the kernel can read both tensors in place, and no transform is active."""
     if not y.is_cuda or y.dtype != torch.float64 or p.dtype != torch.float64 or _transforming():
         return False
     alike = y.dim() == p.dim() <= 2 and y.shape[:-1] == p.shape[:-1] and y.device == p.device

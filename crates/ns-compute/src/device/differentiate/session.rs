@@ -166,10 +166,10 @@ impl DeviceNll {
         self.device
     }
 
-    /// Returns an error unless all arrays are in memory of the device.
+    /// Checks that all arrays are in the memory of the device.
     ///
     /// # Errors
-    /// [`SessionError::NotOnDevice`], with the name of the array.
+    /// [`SessionError::NotOnDevice`] with the name of an array that is not in the memory of the device.
     pub fn check_addresses(&self, rows: &DeviceRows) -> Result<(), SessionError> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let addresses = [
@@ -188,15 +188,16 @@ impl DeviceNll {
         Ok(())
     }
 
-    /// Computes rows on a stream of the caller, `stream` (the handle of the driver, 0 for its default stream), and returns
-    /// before they are done. Allocates nothing unless the call has more rows than all before.
+    /// Starts the computation of all rows on the caller's `stream` and returns before it ends. `stream` is the driver's
+    /// handle, 0 for the default stream. Allocates memory only if the call has more rows than all calls before.
     ///
     /// # Errors
     /// Errors of the device.
     ///
     /// # Safety
-    /// Every address must be that of an array on the device ([`Self::check_addresses`]) of the size that [`DeviceRows`] says, which lives until the work of the
-    /// stream has come that far; `stream` must be a stream of the device in this process.
+    /// Every address must be the address of an array on the device ([`Self::check_addresses`]) with the size that
+    /// [`DeviceRows`] gives. The array must exist until the stream has done this work. `stream` must be a stream of the
+    /// device in this process.
     pub unsafe fn enqueue(&self, stream: u64, rows: DeviceRows) -> Result<(), SessionError> {
         if rows.n_rows == 0 {
             return Ok(());
