@@ -105,7 +105,7 @@ class _Functions:
 
     def profile_scan(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
                      progress: Progress | None = None, **options: Any) -> Any:
-        """Scans the profile likelihood. The axis is `first={"param": ..., "start": ..., "stop": ..., "points": ...}`."""
+        """Scans the profile likelihood. An axis is `first={"param": ..., "start": ..., "stop": ..., "points": ...}`."""
         return self._analysis("scan", model, options, plot=plot, device=device, progress=progress)
 
     def ranking(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,

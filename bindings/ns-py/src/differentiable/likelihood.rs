@@ -193,9 +193,9 @@ impl DifferentiableSession {
         on_device::enqueue(self, &arrays, stream)
     }
 
-    /// Does the same as `enqueue_nll` with the addresses of arrays. The caller has checked the arrays. The results are one
-    /// array: the values of all rows; then for each row the derivatives with respect to yields and those with respect to
-    /// parameters; then the status of all rows.
+    /// Does the same as `enqueue_nll` with the addresses of arrays. The caller has checked the arrays. The results are
+    /// one array: the values of all rows; then for each row the derivatives with respect to yields and those with
+    /// respect to parameters; then the status of all rows.
     fn _enqueue(&self, n_rows: usize, yields: u64, params: u64, results: u64, stream: u64) -> PyResult<()> {
         let (n, m) = (self.inner.inputs().len(), self.inner.model().parameters.len());
         let after = |numbers: usize| results + 8 * numbers as u64;

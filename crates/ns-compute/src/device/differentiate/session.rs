@@ -42,8 +42,8 @@ pub struct DeviceRows {
     pub by_parameters: u64,
     /// Address to which the derivatives with respect to the inputs are written, row after row.
     pub by_inputs: u64,
-    /// Distance in numbers between the derivatives of neighbouring rows, in `by_parameters` and in `by_inputs`; `None` if the
-    /// rows follow each other directly.
+    /// Distance in numbers between the derivatives of neighbouring rows, in `by_parameters` and in `by_inputs`;
+    /// `None` if the rows follow each other directly.
     pub strides: Option<(usize, usize)>,
     /// Address to which the status of each row is written, a 32-bit integer ([`RowStatus::of`]).
     pub status: u64,
