@@ -550,6 +550,51 @@ source("source_with_weight_of_two", weight=["w", "v"])
 source("source_without_file_name", file=None)
 
 
+def template(name, **keys):
+    """Replaces the signal by a template of four events."""
+
+    @case(name)
+    def _(m):
+        response = {"parameter": "alpha", "up": [1.1, 1.2, 1, 1], "down": [0.9, 0.8, 1, 1]}
+        response.update(keys.pop("response", {}))
+        shape = {
+            "name": "sig", "type": "nextstat.template_dist", "x": "m", "entries": [1, 4, 5, 8], "weights": [1, 1, 1, 1],
+            "estimator": {"type": "histogram", "edges": [0, 5, 10]}, "responses": [response]}
+        shape.update(keys)
+        m["distributions"][0] = shape
+        m["distributions"].append({"name": "alpha_term", "type": "gaussian_dist", "x": "alpha", "mean": 0, "sigma": 1})
+        m["likelihoods"][0]["aux_distributions"] = ["alpha_term"]
+        values = m["parameter_points"][0]["parameters"]
+        values.append({"name": "alpha", "value": 0})
+        if name == "template_without_nuisance_parameter":
+            values.pop()
+            m["likelihoods"][0]["aux_distributions"] = []
+            m["distributions"].pop()
+        if name == "warning_template_without_constraint":
+            m["likelihoods"][0]["aux_distributions"] = []
+        if name == "template_in_a_mixture_of_fractions":
+            m["distributions"].append(
+                {"name": "both", "type": "mixture_dist", "summands": ["sig", "bkg"], "coefficients": [0.4], "extended": False})
+            m["distributions"][2]["summands"] = ["both", "bkg"]
+
+
+template("template_with_too_few_up_weights", response={"up": [1, 1]})
+template("template_with_too_many_weights", weights=[1, 1, 1, 1, 1])
+template("template_with_negative_weight", response={"down": [1, -0.1, 1, -2]})
+template("template_with_null_weight", response={"up": [1, None, 1, 1]})
+template("template_without_nuisance_parameter")
+template("template_of_a_number", response={"parameter": 1})
+template("template_with_unknown_interpolation", response={"interpolation": {"type": "mult", "in": "exp", "out": "exp"}})
+template("template_acts_on_nothing_known", response={"acts_on": ["rate"]})
+template("template_with_falling_edges", estimator={"type": "histogram", "edges": [0, 5, 4]})
+template("template_of_unknown_estimator", estimator={"type": "kde", "bandwidth": 1})
+template("template_with_event_outside", entries=[1, 4, 5, 11])
+template("template_with_column_but_no_file", response={"up": "w_up"})
+template("template_without_weight", weights=[0, 0, 0, 0])
+template("template_in_a_mixture_of_fractions")
+template("warning_template_without_constraint")
+
+
 @case("crystal_ball_without_tail")
 def _(m):
     m["distributions"][0] = {"name": "sig", "type": "nextstat.crystalball_dist", "m": "m", "m0": "mean", "sigma_L": 1, "sigma_R": 1}

@@ -43,10 +43,11 @@ def test_values_and_derivatives_are_those_of_the_cpu(make):
             assert torch.allclose(got.detach().cpu(), expected.detach(), rtol=1e-11, atol=1e-10)
 
 
+@pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("make", CASES, **IDS)
-def test_gradcheck(make):
+def test_gradcheck(make, single):
     session = session_of(make)
-    yields, params = (x.requires_grad_() for x in rows(session, 2))
+    yields, params = ((x[0] if single else x).clone().requires_grad_() for x in rows(session, 2))
     assert torch.autograd.gradcheck(lambda y, p: nt.nll(session, y, p), (yields, params), eps=1e-4)
     assert torch.autograd.gradgradcheck(lambda y, p: nt.nll(session, y, p), (yields, params), eps=1e-4, atol=1e-4)
 

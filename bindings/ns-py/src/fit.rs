@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use ns_core::{Control, Search};
 use ns_inference::Work;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -22,7 +23,8 @@ use crate::work::{Progress, SHORT_FIT, run, run_short};
 /// parameters, `asimov=1.0` those with the parameter of interest at 1. `fixed` maps names of parameters
 /// to the values that they are fixed at. `init` is the starting point, all values or some by name.
 /// `minos` names the parameters whose MINOS (asymmetric) intervals are found. `search`, the effort to find
-/// the global minimum, is "local", "standard" or "thorough".
+/// the global minimum, is "local", "standard" or "thorough". `weighted_uncertainties` says how uncertainties are
+/// computed if events have weights: "sandwich" (the default, asymptotically correct), "sumw2" or "hesse".
 ///
 /// A fit that does not converge is returned with `converged = False` and the reasons in `warnings`;
 /// `strict=True` raises `ConvergenceError` instead. If the likelihood is finite at no starting point,
@@ -30,7 +32,7 @@ use crate::work::{Progress, SHORT_FIT, run, run_short};
 #[pyfunction]
 #[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, minos = None,
                     covariance = true, uncertainties = true, crossings = true, search = "standard", threads = 0,
-                    strict = false))]
+                    strict = false, weighted_uncertainties = None))]
 pub(crate) fn fit(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
@@ -46,6 +48,7 @@ pub(crate) fn fit(
     search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
     strict: bool,
+    weighted_uncertainties: Option<&str>,
 ) -> PyResult<FitResult> {
     let started = Instant::now();
     let model = load::model(py, model)?;
@@ -53,6 +56,9 @@ pub(crate) fn fit(
     let common = Common { device, threads, data, asimov, fixed, init, search, progress: None };
     let mut wanted = common.fit_options(model)?.crossings(crossings);
     wanted = wanted.covariance(covariance).uncertainties(uncertainties);
+    let method =
+        weighted_uncertainties.map(|word| word.parse().map_err(PyValueError::new_err)).transpose()?;
+    wanted = wanted.weighted_uncertainties(method);
     for name in minos.map(load::Names::list).into_iter().flatten() {
         wanted = wanted.minos(name);
     }

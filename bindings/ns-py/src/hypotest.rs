@@ -1,6 +1,7 @@
 //! The functions `nextstat.hypotest`, `nextstat.significance` and `nextstat.goodness_of_fit` and their
 //! results.
 
+use ns_inference::goodness::DEFAULT_BINS;
 use ns_inference::{HypotestOptions, TestStatistic, Work};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -32,6 +33,15 @@ result_class! {
     GoodnessResult {
         chi2 ndof p_value p_value_toys p_value_toys_error toys n_bins n_unconstrained twice_nll
         twice_nll_saturated converged warnings
+    }
+}
+
+result_class! {
+    /// The result of a goodness-of-fit test of events. Attributes are the keys of the JSON of
+    /// `nextstat gof --statistic`.
+    EventGoodnessResult {
+        statistic value ndof p_value p_value_toys p_value_toys_error toys channels n_unconstrained twice_nll converged
+        warnings
     }
 }
 
@@ -126,30 +136,54 @@ pub(crate) fn significance(
 
 /// Compares the best fit with the saturated model: finds `chi2`, `ndof` and `p_value`. With `toys=N` it also
 /// finds `p_value_toys`, the fraction of N toys whose `chi2` is at least as large. The toys are generated at
-/// the best fit with `seed`. The other arguments are those of `hypotest`.
+/// the best fit with `seed`. `statistic` is "saturated", or for channels of events "chi2" (in `bins` bins of each
+/// observable) or "ks" (the distance of Kolmogorov and Smirnov), which give an `EventGoodnessResult`. The other
+/// arguments are those of `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, toys = None, seed = 0, device = "auto", data = None, asimov = None, fixed = None,
-                    init = None, search = "standard", threads = 0, progress = None))]
-pub(crate) fn goodness_of_fit(
-    py: Python<'_>,
-    model: &Bound<'_, PyAny>,
+                    init = None, search = "standard", threads = 0, progress = None, statistic = "saturated",
+                    bins = None))]
+pub(crate) fn goodness_of_fit<'py>(
+    py: Python<'py>,
+    model: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
     #[pyo3(from_py_with = whole)] seed: u64,
     device: &str,
-    data: Option<&Bound<'_, PyAny>>,
-    asimov: Option<&Bound<'_, PyAny>>,
-    fixed: Option<&Bound<'_, PyDict>>,
-    init: Option<&Bound<'_, PyAny>>,
+    data: Option<&Bound<'py, PyAny>>,
+    asimov: Option<&Bound<'py, PyAny>>,
+    fixed: Option<&Bound<'py, PyDict>>,
+    init: Option<&Bound<'py, PyAny>>,
     search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Py<GoodnessResult>> {
+    progress: Option<&Bound<'py, PyAny>>,
+    statistic: &str,
+    #[pyo3(from_py_with = perhaps_whole)] bins: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
     let model = load::model(py, model)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = common.fit_options(model)?;
+    if statistic != "saturated" {
+        let of = (statistic.parse().map_err(PyValueError::new_err)?, bins.unwrap_or(DEFAULT_BINS));
+        let work = toys.map_or(Work::Test, |toys| Work::Toys { toys, fits: 1 });
+        let toys = toys.map(|n_toys| (n_toys, seed));
+        let result = common.run_keeping(
+            py,
+            model,
+            work,
+            |core, session, control| {
+                ns_inference::event_goodness_of_fit(core, session, &options, of, toys, control)
+            },
+            ns_inference::EventGoodness::parts,
+            EventGoodnessResult,
+        )?;
+        return Ok(result.into_bound(py).into_any());
+    }
+    if bins.is_some() {
+        return Err(PyValueError::new_err("bins are for statistic=\"chi2\" alone"));
+    }
     let parts = ns_inference::GoodnessResult::parts;
-    match toys {
+    let result = match toys {
         None => {
             let record = common.run(
                 py,
@@ -158,7 +192,7 @@ pub(crate) fn goodness_of_fit(
                 |core, session, control| ns_inference::goodness_of_fit(core, session, &options, control),
                 parts,
             )?;
-            Py::new(py, GoodnessResult(record))
+            Py::new(py, GoodnessResult(record))?
         }
         Some(n_toys) => common.run_keeping(
             py,
@@ -169,6 +203,7 @@ pub(crate) fn goodness_of_fit(
             },
             parts,
             GoodnessResult,
-        ),
-    }
+        )?,
+    };
+    Ok(result.into_bound(py).into_any())
 }

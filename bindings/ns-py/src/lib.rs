@@ -58,7 +58,8 @@ mod _native {
     use crate::fit::fit;
     #[pymodule_export]
     use crate::hypotest::{
-        GoodnessResult, HypotestResult, SignificanceResult, goodness_of_fit, hypotest, significance,
+        EventGoodnessResult, GoodnessResult, HypotestResult, SignificanceResult, goodness_of_fit, hypotest,
+        significance,
     };
     #[pymodule_export]
     use crate::limit::{LimitResult, upper_limit};

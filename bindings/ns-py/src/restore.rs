@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::analysis::Record;
-use crate::hypotest::{GoodnessResult, HypotestResult, SignificanceResult};
+use crate::hypotest::{EventGoodnessResult, GoodnessResult, HypotestResult, SignificanceResult};
 use crate::limit::{Drawn, LimitResult};
 use crate::pickle::read;
 use crate::ranking::RankingResult;
@@ -27,6 +27,7 @@ pub(crate) fn _result(
     Ok(match class {
         "HypotestResult" => Py::new(py, HypotestResult(record))?.into_any(),
         "SignificanceResult" => Py::new(py, SignificanceResult(record))?.into_any(),
+        "EventGoodnessResult" => Py::new(py, EventGoodnessResult(record))?.into_any(),
         "GoodnessResult" => Py::new(py, GoodnessResult(record))?.into_any(),
         "HypotestToysResult" => Py::new(py, HypotestToysResult(record))?.into_any(),
         "ToyLimitResult" => Py::new(py, ToyLimitResult(record))?.into_any(),

@@ -196,6 +196,12 @@ inner_methods! { FitResult {
         intervals(py, &self.inner.crossings)
     }
 
+    /// How the uncertainties were computed, if events have weights: "sandwich", "sumw2" or "hesse"; else None.
+    #[getter]
+    fn weighted_uncertainties(&self) -> Option<&'static str> {
+        self.inner.weighted_uncertainties.map(ns_inference::WeightedUncertainties::name)
+    }
+
     /// Returns the best-fit value of a parameter by name.
     fn value(&self, name: &str) -> PyResult<f64> {
         let index = self.index(name)?;

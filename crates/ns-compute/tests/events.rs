@@ -6,7 +6,10 @@ mod events_oracle;
 
 use events_oracle::{channel, channel_nll, even, model, table};
 use ns_compute::CpuSession;
-use ns_core::{Data, Density, EvaluationRequest, Execution, Model, Op, Session, Tail, Tape, Value};
+use ns_core::{
+    Data, Density, EvaluationRequest, Execution, HistosysCode, Model, Op, Session, Tail, Tape, Value,
+    WeightSys,
+};
 
 const P: fn(usize) -> Value = Value::Parameter;
 
@@ -167,6 +170,34 @@ fn every_density_of_one_observable_agrees() {
         let what = format!("{} at {values:?}", density.type_name());
         let (model, point) = single(axis, density, &values);
         check(&what, &model, &point);
+    }
+}
+
+#[test]
+fn templates_follow_the_weights_of_their_events() {
+    let effect = |alpha, code, lo: [f64; 3], hi: [f64; 3]| WeightSys {
+        alpha,
+        lo: lo.to_vec(),
+        hi: hi.to_vec(),
+        code,
+        shape: true,
+        rate: false,
+    };
+    for code in HistosysCode::ALL.iter().copied() {
+        for values in [[0.3, -0.7], [1.6, -2.2], [-1.3, 0.999]] {
+            let variations = vec![
+                effect(P(2), code, [0.9, 4.4, 1.5], [1.3, 4.1, 2.2]),
+                effect(P(3), code, [1.1, 3.4, 1.9], [0.8, 4.4, 2.3]),
+            ];
+            let density = Density::Template {
+                observables: vec![0],
+                edges: vec![vec![0.0, 0.5, 2.0, 3.0]],
+                heights: vec![1.0, 4.0, 2.0],
+                variations,
+            };
+            let (model, point) = single((0.2, 3.0), density, &values);
+            check(&format!("template, {code} at {values:?}"), &model, &point);
+        }
     }
 }
 

@@ -227,6 +227,19 @@ impl Model {
                 let bins = edges.iter().map(|axis| axis.len() - 1).product();
                 length(place, "list of contents of a histogram", heights.len(), bins)?;
             }
+            Density::Template { observables, edges, heights, variations } => {
+                length(place, "list of axes of a template", edges.len(), observables.len())?;
+                for axis in edges {
+                    ascending(axis, place, "list of bin edges of a template")?;
+                }
+                let bins = edges.iter().map(|axis| axis.len() - 1).product();
+                length(place, "list of contents of a template", heights.len(), bins)?;
+                for variation in variations {
+                    self.check_value(variation.alpha, self.functions.len(), place)?;
+                    length(place, "list of varied contents of a template", variation.lo.len(), bins)?;
+                    length(place, "list of varied contents of a template", variation.hi.len(), bins)?;
+                }
+            }
             Density::Spline { knots, values, .. } => {
                 ascending(knots, place, "list of knots of a spline")?;
                 length(place, "list of values of a spline", values.len(), knots.len())?;

@@ -15,6 +15,7 @@ mod execution;
 mod input;
 mod interpolation;
 mod inverse;
+mod kinks;
 mod model;
 mod observations;
 mod open;
@@ -34,7 +35,7 @@ pub use error::{EXPECTED, FitFailure, SessionError};
 pub use event_source::{DrawEvents, EventColumns, EventSource, NotDrawn};
 pub use events::{
     BinRule, Binning, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm, Measured,
-    Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value,
+    Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value, WeightSys,
 };
 pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use input::{Input, InputError, InputTable, Pulled};
@@ -47,6 +48,6 @@ pub use parameter::{Constraint, Parameter, ParameterSet};
 pub use plain::{plain, plain_lines};
 pub use session::{
     Condition, Evaluation, EvaluationRequest, FitRequest, FitTask, OutcomeParts, ParameterTable, Search,
-    Session, Sink, Start,
+    Session, Sink, SquaredWeights, Start,
 };
 pub use toys::{AuxiliarySource, ToySource};

@@ -171,6 +171,17 @@ pub struct Evaluation {
     pub samples: Vec<f64>,
 }
 
+/// What [`Session::squared_weights`] computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SquaredWeights {
+    /// The covariance matrix of the gradient of `-ln L`: `sum_i w_i^2 g_i g_i'` with the gradients `g_i` of the
+    /// logarithms of the events' densities times rates, and the information of bins and constraint terms.
+    Scores,
+    /// The Hessian of `-ln L` with squared weights. Rates of extended channels count by the ratio of the sums of
+    /// squared and of plain weights.
+    Hessian,
+}
+
 /// Start values, bounds and fixed flags of a model's parameters, without names.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParameterTable {
@@ -259,6 +270,24 @@ pub trait Session: Send + Sync {
     ) -> Result<Option<Vec<f64>>, SessionError> {
         match self.cpu() {
             Some(cpu) => cpu.combined_variances(data, point, free, combinations),
+            None => Ok(None),
+        }
+    }
+
+    /// Computes a matrix over all parameters, row-major, in which event `i` counts with the square of its weight: what
+    /// uncertainties of fits of weighted events need. Data of bins and constraint terms count as they are. `None` if this
+    /// session cannot compute it.
+    ///
+    /// # Errors
+    /// If a length does not fit the model, a number is not finite, or the device fails.
+    fn squared_weights(
+        &self,
+        data: &Data,
+        point: &[f64],
+        form: SquaredWeights,
+    ) -> Result<Option<Vec<f64>>, SessionError> {
+        match self.cpu() {
+            Some(cpu) => cpu.squared_weights(data, point, form),
             None => Ok(None),
         }
     }

@@ -13,6 +13,7 @@ use ns_core::{
 use crate::InferenceError;
 use crate::diagnosis;
 use crate::options::FitOptions;
+use crate::weighted::{NOT_COUNTED, has_weights};
 
 /// Largest number of free parameters for which every fit on the way to a limit searches for the global
 /// minimum. Such a search takes microseconds to a millisecond.
@@ -48,6 +49,8 @@ pub(crate) struct Analysis<'a> {
     /// The request of the base fit: start, fixed parameters and search. All other requests are copies with
     /// changes.
     pub(crate) base: FitRequest,
+    /// Whether events have weights other than 1.
+    weighted: bool,
     control: Control<'a>,
     /// Inverse Hessian of the last fit that computed one; similar fits start with it.
     metric: Option<InverseHessian>,
@@ -70,7 +73,8 @@ impl<'a> Analysis<'a> {
     ) -> Result<Self, InferenceError> {
         let FitTask { data, fits } = options.task(model, session)?;
         let base = fits.into_iter().next().unwrap_or_default();
-        Ok(Self { model, session, data, base, control, metric: None, done: 0, total: 0 })
+        let weighted = has_weights(model, &data, &options.data);
+        Ok(Self { model, session, data, base, weighted, control, metric: None, done: 0, total: 0 })
     }
 
     /// Returns the index of the POI. `analysis` is the name of the analysis for the error message.
@@ -81,6 +85,11 @@ impl<'a> Analysis<'a> {
         self.model
             .poi
             .ok_or_else(|| InferenceError::NoPoi { analysis, measurement: self.model.measurement.clone() })
+    }
+
+    /// Returns a warning if events have weights, for analyses that rely on the rise of the likelihood.
+    pub(crate) fn about_weights(&self) -> Option<String> {
+        self.weighted.then(|| NOT_COUNTED.to_owned())
     }
 
     /// Returns whether a parameter is fixed in the base fit.

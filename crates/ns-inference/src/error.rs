@@ -40,6 +40,14 @@ pub enum InferenceError {
         /// Name of the POI.
         name: String,
     },
+    /// A statistic does not exist for the events of a model.
+    #[error("the statistic {statistic} cannot be computed: {reason}")]
+    NoEventStatistic {
+        /// The statistic.
+        statistic: &'static str,
+        /// Why it cannot, and what can.
+        reason: String,
+    },
     /// There are no sPlot weights.
     #[error("there are no sPlot weights: {reason}")]
     NoSplot {

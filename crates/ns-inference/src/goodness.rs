@@ -6,6 +6,10 @@
 //! constraint (R. D. Cousins, "Generalization of chisquare goodness-of-fit test for binned data using
 //! saturated models"; the degrees of freedom are counted as in cabinetry).
 
+mod distance;
+mod events;
+mod histogram;
+
 use ns_core::{Constraint, Control, Model, OutcomeParts, Session};
 use serde::Serialize;
 
@@ -13,12 +17,16 @@ use crate::analysis::{Analysis, of_single_fits};
 use crate::diagnosis;
 use crate::toys::INTERRUPTED;
 pub use crate::toys::goodness::GoodnessToys;
-use crate::toys::goodness::{binomial_error, check_number, count};
+use crate::toys::goodness::{Saturated, binomial_error, check_number, count};
 use crate::{FitOptions, InferenceError};
+pub use events::{ChannelGoodness, EventGoodness, EventStatistic, event_goodness_of_fit};
+
+/// Number of bins of each observable for chi2 of events, unless another one is asked for.
+pub const DEFAULT_BINS: usize = 20;
 
 /// Why there is no chi2 for single events.
 const NO_SATURATED_MODEL: &str = "chi2 is null: single events have no saturated model, because the likelihood of a density that \
-     peaks at every event has no bound; compare the model with counts in bins";
+     peaks at every event has no bound; compare the model with counts in bins (statistic chi2), or use the statistic ks";
 
 /// The result of a goodness-of-fit test. Serialises to the JSON of `nextstat gof`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -93,7 +101,8 @@ pub fn goodness_of_fit_toys(
             .push("no toys were drawn: without chi2 there is nothing to compare them with".to_owned());
         return Ok(result);
     };
-    let (counts, above) = count(&mut analysis, session, &point, chi2, (n_toys, seed), control)?;
+    let measure = Saturated { session, of: analysis.data.clone() };
+    let (counts, above) = count(&mut analysis, session, &point, (chi2, &measure), (n_toys, seed), control)?;
     let good = counts.n_toys - counts.n_nonconverged - counts.n_error;
     if good > 0 {
         result.p_value_toys = Some(above as f64 / good as f64);
@@ -129,10 +138,7 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
     }
 
     let n_bins = model.n_bins();
-    let free = (0..model.parameters.len()).filter(|&i| !analysis.is_fixed(i));
-    let n_unconstrained = free
-        .filter(|&i| model.parameters.get(i).is_some_and(|p| matches!(p.constraint, Constraint::None)))
-        .count();
+    let n_unconstrained = unconstrained(analysis);
     let chi2 = saturated.map(|saturated| (2.0 * (fit.nll - saturated)).max(0.0));
     let ndof = chi2.map(|_| n_bins as i64 - n_unconstrained as i64);
     let p_value = chi2
@@ -163,6 +169,14 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
         warnings,
     };
     Ok((result, fit.parameters))
+}
+
+/// Returns the number of free parameters without a constraint.
+fn unconstrained(analysis: &Analysis<'_>) -> usize {
+    let free = |i: &usize| !analysis.is_fixed(*i);
+    let constraint = |i: usize| analysis.model.parameters.get(i).map(|p| p.constraint);
+    let n = analysis.model.parameters.len();
+    (0..n).filter(free).filter(|i| constraint(*i) == Some(Constraint::None)).count()
 }
 
 /// Computes the probability that a chi2-distributed variable with `ndof` degrees of freedom exceeds `chi2`.

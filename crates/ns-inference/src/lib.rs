@@ -56,6 +56,7 @@ pub mod significance;
 pub mod splot;
 pub mod stored;
 pub mod toys;
+mod weighted;
 pub mod yields;
 
 pub use device::{
@@ -64,8 +65,11 @@ pub use device::{
 };
 pub use differentiable::{DifferentiableSession, ProfiledDifferentiableSession};
 pub use error::InferenceError;
-pub use fit::{BatchFit, FitResult, fit, fit_batch, fit_batch_within};
-pub use goodness::{GoodnessResult, GoodnessToys, goodness_of_fit, goodness_of_fit_toys};
+pub use fit::{BatchFit, FitResult, WeightedUncertainties, fit, fit_batch, fit_batch_within};
+pub use goodness::{
+    ChannelGoodness, EventGoodness, EventStatistic, GoodnessResult, GoodnessToys, event_goodness_of_fit,
+    goodness_of_fit, goodness_of_fit_toys,
+};
 pub use hypotest::{HypotestOptions, HypotestResult, TestStatistic, hypotest};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use lookup::parameter_index;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ns_core::{Constraint, Effect, Model};
+use ns_core::{Constraint, Density, Effect, Model, Value, WeightSys};
 use serde::Serialize;
 
 use crate::ModelSource;
@@ -292,6 +292,14 @@ fn parameters(model: &Model) -> Vec<ParameterRow> {
             }
         }
     }
+    for variation in weights(model) {
+        if let Value::Parameter(p) = variation.alpha
+            && let Some(row) = rows.get_mut(p)
+            && !row.modifiers.contains(&WEIGHTS)
+        {
+            row.modifiers.push(WEIGHTS);
+        }
+    }
     rows
 }
 
@@ -301,7 +309,29 @@ fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
     for (_, modifier) in modifiers(model) {
         *counts.entry(Effect::type_name(&modifier.effect)).or_insert(0) += 1;
     }
+    let effects = weights(model).len();
+    if effects > 0 {
+        counts.insert(WEIGHTS, effects);
+    }
     counts
+}
+
+/// The name of effects on the weights of simulated events.
+const WEIGHTS: &str = "weightsys";
+
+/// Returns the effects on the weights of simulated events, of all processes.
+fn weights(model: &Model) -> Vec<&WeightSys> {
+    let mut found = Vec::new();
+    for process in model.event_channels.iter().flat_map(|channel| &channel.processes) {
+        let mut open = vec![&process.density];
+        while let Some(density) = open.pop() {
+            if let Density::Template { variations, .. } = density {
+                found.extend(variations);
+            }
+            open.extend(density.parts());
+        }
+    }
+    found
 }
 
 /// Returns every modifier of the model with its channel.

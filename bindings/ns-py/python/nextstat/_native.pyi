@@ -228,6 +228,49 @@ class GoodnessResult:
     def _repr_html_(self) -> str: ...
 
 @final
+class EventGoodnessResult:
+    """A comparison of events with their density."""
+
+    @property
+    def statistic(self) -> Literal["chi2", "ks"]: ...
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def ndof(self) -> int | None: ...
+    @property
+    def p_value(self) -> float | None: ...
+    @property
+    def p_value_toys(self) -> float | None: ...
+    @property
+    def p_value_toys_error(self) -> float | None: ...
+    @property
+    def toys(self) -> dict[str, Any] | None: ...
+    @property
+    def channels(self) -> list[dict[str, Any]]: ...
+    @property
+    def n_unconstrained(self) -> int: ...
+    @property
+    def twice_nll(self) -> float: ...
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def device_reason(self) -> str | None: ...
+    @property
+    def gpu_check(self) -> dict[str, Any] | None: ...
+    @property
+    def interpolation(self) -> str: ...
+    @property
+    def model_digest(self) -> str: ...
+    @property
+    def wall_s(self) -> float: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
+
+@final
 class HypotestToysResult:
     """A toy-based test; attributes are the keys of `nextstat hypotest-toys`'s JSON."""
 
@@ -704,6 +747,8 @@ class FitResult:
     @property
     def crossings(self) -> dict[str, Interval]: ...
     @property
+    def weighted_uncertainties(self) -> Literal["sandwich", "sumw2", "hesse"] | None: ...
+    @property
     def device(self) -> str: ...
     @property
     def device_reason(self) -> str | None: ...
@@ -1043,6 +1088,7 @@ def fit(
     search: Search = "standard",
     threads: int = 0,
     strict: bool = False,
+    weighted_uncertainties: Literal["sandwich", "sumw2", "hesse"] | None = None,
 ) -> FitResult: ...
 def hypotest(
     mu: float,
@@ -1171,6 +1217,7 @@ def significance(
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> SignificanceResult: ...
+@overload
 def goodness_of_fit(
     model: Model | Source,
     *,
@@ -1184,7 +1231,26 @@ def goodness_of_fit(
     search: Search = "standard",
     threads: int = 0,
     progress: bool | Callable[[int, int], object] | None = None,
+    statistic: Literal["saturated"] = "saturated",
+    bins: None = None,
 ) -> GoodnessResult: ...
+@overload
+def goodness_of_fit(
+    model: Model | Source,
+    *,
+    toys: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    data: ArrayLike | None = None,
+    asimov: bool | float | None = None,
+    fixed: dict[str, float] | None = None,
+    init: ArrayLike | dict[str, float] | None = None,
+    search: Search = "standard",
+    threads: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
+    statistic: Literal["chi2", "ks"],
+    bins: int | None = None,
+) -> EventGoodnessResult: ...
 def yields(
     model: Model | Source,
     params: GeneratingPoint | FitResult = None,

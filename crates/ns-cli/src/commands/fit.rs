@@ -7,7 +7,10 @@ use clap::Args;
 use ns_core::{Control, Model};
 use ns_inference::fit::MOST_WITH_COVARIANCE;
 use ns_inference::report::{Report, RunInfo, to_json};
-use ns_inference::{FitOptions, Opened, Work, fit, open_session_for, picture, postfit_yields, prefit_yields};
+use ns_inference::{
+    FitOptions, Opened, WeightedUncertainties, Work, fit, open_session_for, picture, postfit_yields,
+    prefit_yields,
+};
 use ns_translate::pyhf::file_of;
 use serde::Serialize;
 
@@ -28,6 +31,10 @@ pub(crate) struct FitArgs {
     /// Find the MINOS intervals of these parameters; repeatable (give a name that contains commas alone)
     #[arg(long, help_heading = "Fit", value_name = "NAME,...")]
     minos: Vec<String>,
+    /// How uncertainties are computed if events have weights: sandwich (asymptotically correct), sumw2 (squared
+    /// weights in the Hessian), or hesse (as for events without weights) [default: sandwich]
+    #[arg(long, help_heading = "Fit", value_name = "METHOD", value_parser = weighted)]
+    weighted_uncertainties: Option<WeightedUncertainties>,
     /// Write the covariance matrix to a JSON file (above 500 parameters it is not in the result)
     #[arg(long, help_heading = "Fit", value_name = "FILE")]
     covariance: Option<PathBuf>,
@@ -62,6 +69,11 @@ const POSTFIT: &str = "--plot-postfit";
 fn threshold(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| (0.0..=1.0).contains(value));
     value.ok_or_else(|| format!("'{text}' is no correlation; expected a number between 0 and 1"))
+}
+
+/// Parses the value of `--weighted-uncertainties`.
+fn weighted(text: &str) -> Result<WeightedUncertainties, String> {
+    text.parse()
 }
 
 /// Contents of the file of `--covariance`.
@@ -146,7 +158,8 @@ fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, C
     let covariance = args.covariance.is_some()
         || plots.wanted(CORRELATION)
         || model.parameters.len() <= MOST_WITH_COVARIANCE;
-    let mut options = args.data.options(model)?.covariance(covariance);
+    let options = args.data.options(model)?.covariance(covariance);
+    let mut options = options.weighted_uncertainties(args.weighted_uncertainties);
     for name in load::parameters(&args.minos, model) {
         options = options.minos(name);
     }

@@ -1,12 +1,12 @@
 //! Values, gradients, Hessians and expected data at given points.
 
-use ns_core::{Data, EXPECTED, Evaluation, EvaluationRequest, Observations, SessionError};
+use ns_core::{Data, EXPECTED, Evaluation, EvaluationRequest, Observations, SessionError, SquaredWeights};
 
 use super::{CpuSession, put, take};
 use crate::curvature::{Curvature, Factored, Point, assemble, combined_variances, factor};
-use crate::eval::{forward, likelihood};
-use crate::events::{asimov, expected_data};
-use crate::optimise::Problem;
+use crate::eval::{Dataset, forward, likelihood};
+use crate::events::{asimov, expected_data, squared_weights};
+use crate::optimise::{Problem, Worker};
 use crate::task::{check_data, check_points, finite, length};
 
 impl CpuSession {
@@ -45,26 +45,7 @@ impl CpuSession {
                 out.gradient.extend_from_slice(&worker.scratch.gradient);
             }
             if request.hessian {
-                let mut flat = worker.flat.take().unwrap_or_else(|| Curvature::new(&plan.structure.flat));
-                let point = Point {
-                    theta,
-                    data,
-                    active: &vec![true; n],
-                    side: &vec![0.0; n],
-                    exactness: 1.0,
-                    damping: 0.0,
-                };
-                assemble(self.level, plan, &plan.structure.flat, point, &mut worker.scratch, &mut flat);
-                if let (Some(component), Some(m)) =
-                    (plan.structure.flat.components.first(), flat.matrices.first())
-                {
-                    for i in 0..n {
-                        for j in 0..n {
-                            out.hessian.push(m.h[i.min(j) * component.width + i.max(j)]);
-                        }
-                    }
-                }
-                worker.flat = Some(flat);
+                self.add_matrix(&mut worker, (theta, data), 1.0, &mut out.hessian);
             }
             if request.expected {
                 out.expected.extend_from_slice(&worker.scratch.lambda[..plan.n_bins()]);
@@ -73,6 +54,60 @@ impl CpuSession {
         }
         put(&self.workers, worker);
         Ok(out)
+    }
+
+    /// Appends the Hessian at the point of the last evaluation to `out`, row by row. `exactness` is that of
+    /// [`Point`].
+    fn add_matrix(
+        &self,
+        worker: &mut Worker,
+        (theta, data): (&[f64], &Dataset),
+        exactness: f64,
+        out: &mut Vec<f64>,
+    ) {
+        let (plan, n) = (&self.plan, self.plan.n_parameters());
+        let layout = &plan.structure.flat;
+        let mut flat = worker.flat.take().unwrap_or_else(|| Curvature::new(layout));
+        let (active, side) = (vec![true; n], vec![0.0; n]);
+        let point = Point { theta, data, active: &active, side: &side, exactness, damping: 0.0 };
+        assemble(self.level, plan, layout, point, &mut worker.scratch, &mut flat);
+        if let (Some(component), Some(m)) = (layout.components.first(), flat.matrices.first()) {
+            for i in 0..n {
+                out.extend((0..n).map(|j| m.h[i.min(j) * component.width + i.max(j)]));
+            }
+        }
+        worker.flat = Some(flat);
+    }
+
+    /// Computes what [`ns_core::Session::squared_weights`] says.
+    pub(super) fn with_squared_weights(
+        &self,
+        data: &Data,
+        theta: &[f64],
+        form: SquaredWeights,
+    ) -> Result<Vec<f64>, SessionError> {
+        let plan = &self.plan;
+        length("the point", theta.len(), plan.n_parameters())?;
+        finite("point", theta)?;
+        let own = self.dataset(data)?;
+        let data = own.as_ref().unwrap_or(&self.observed);
+        let problem = Problem::without_box(plan, self.level, data);
+        let mut worker = take(&self.workers, plan);
+        worker.evaluate(&problem, theta, 0.0);
+        let events = &mut worker.scratch.events;
+        squared_weights(self.level, &plan.events, (theta, &data.aux), &data.events, events);
+        let exactness = match form {
+            SquaredWeights::Scores => {
+                // Constraint terms count with all of their curvature.
+                events.penalties_are_certain(&plan.events);
+                0.0
+            }
+            SquaredWeights::Hessian => 1.0,
+        };
+        let mut matrix = Vec::new();
+        self.add_matrix(&mut worker, (theta, data), exactness, &mut matrix);
+        put(&self.workers, worker);
+        Ok(matrix)
     }
 
     pub(super) fn variances_of(

@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ns_core::{
     Control, Data, Device, Evaluation, EvaluationRequest, Execution, FitTask, InputTable, Model,
-    OutcomeParts, ParameterTable, Precision, Pulled, Seen, Session, SessionError, Sink, TaskOutcome,
-    ToySource,
+    OutcomeParts, ParameterTable, Precision, Pulled, Seen, Session, SessionError, Sink, SquaredWeights,
+    TaskOutcome, ToySource,
 };
 
 use crate::eval::Dataset;
@@ -70,8 +70,7 @@ impl CpuSession {
     pub fn open_at(model: &Model, execution: &Execution, level: Level) -> Result<Self, SessionError> {
         let plan = Plan::compile(model, execution)?;
         let smooth = if plan.structure.has_kinks {
-            let twin = Model { interpolation: model.interpolation.smooth(), ..model.clone() };
-            Some(Arc::new(Plan::compile(&twin, execution)?))
+            Some(Arc::new(Plan::compile(&model.with_smooth_codes(), execution)?))
         } else {
             None
         };
@@ -282,6 +281,18 @@ impl Session for CpuSession {
         self.with_numbers(data, Purpose::Evaluation, |session| {
             session.variances_of(data, point, free, combinations)
         })?
+    }
+
+    fn squared_weights(
+        &self,
+        data: &Data,
+        point: &[f64],
+        form: SquaredWeights,
+    ) -> Result<Option<Vec<f64>>, SessionError> {
+        self.with_numbers(data, Purpose::Evaluation, |session| {
+            session.with_squared_weights(data, point, form)
+        })?
+        .map(Some)
     }
 
     fn asimov(&self, parameters: &[f64], of: &Data) -> Result<Data, SessionError> {

@@ -16,6 +16,9 @@ pub(crate) fn gradient(level: Level, plan: &Plan, theta: &[f64], data: &Dataset,
             scratch.gradient[p] += derivative;
         }
     }
+    for &(p, jump) in &scratch.events.jumps {
+        scratch.jump[p] += jump;
+    }
 }
 
 isa_fn! {

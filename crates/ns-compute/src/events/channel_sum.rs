@@ -121,11 +121,12 @@ pub(super) fn sum_elsewhere(
     there.sum(index, table, &offload.numbers, &mut Totals::of(sums))
 }
 
-/// Turns derivatives by the coordinates of a channel into those by its parameters.
+/// Turns derivatives by the coordinates of a channel into those by its parameters. Its rates count `factor` times.
 pub(super) fn differentiate(
     functions: (&Functions, &FunctionMemory),
     channel: &ChannelPlan,
     memory: &mut ChannelMemory,
+    factor: f64,
     out: &mut Derivatives,
 ) {
     let ChannelMemory { amplitudes, every_local, sums, by_local, .. } = memory;
@@ -137,7 +138,7 @@ pub(super) fn differentiate(
         None => Inner { result: None, variables: own[a - n] },
     });
     for &rate in &channel.rates {
-        by_local.gradient[rate] += 1.0;
+        by_local.gradient[rate] += factor;
     }
     out.pull_back((&by_local.gradient, &by_local.squares, &by_local.bends), &|a| {
         let local = &channel.locals[a];

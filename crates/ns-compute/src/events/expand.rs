@@ -236,15 +236,15 @@ impl<'a> Expansion<'a> {
             [density] => one_axis.map(|ends| (density, ends)),
             _ => None,
         };
-        let closed = match densities.as_slice() {
-            [Density::Histogram { observables, edges, heights }] => {
-                let side = |x: &usize| own.iter().position(|o| o == x).map(|i| sides[i]);
-                let ordered: Vec<(f64, f64)> = observables.iter().filter_map(side).collect();
-                Some(densities::histogram_integral(&mut b, edges, heights, &ordered))
-            }
-            _ => single
-                .and_then(|(density, ends)| densities::integral(&mut b, density, axes, &mut values, ends)),
+        let side = |x: usize| own.iter().position(|o| *o == x).and_then(|i| sides.get(i)).copied();
+        let histogram = match densities.as_slice() {
+            [density] => densities::histogram_integral(&mut b, density, &mut values, &side),
+            _ => None,
         };
+        let closed = histogram.or_else(|| {
+            let (density, ends) = single?;
+            densities::integral(&mut b, density, axes, &mut values, ends)
+        });
         let rule = if let Some(result) = closed {
             Rule::Closed(b.finish(result, variables.locals.len(), &[]))
         } else {

@@ -24,6 +24,7 @@ mod sample;
 mod shapes;
 mod sources;
 mod special;
+mod squared;
 mod sums;
 mod table;
 mod term;
@@ -37,4 +38,5 @@ pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, Totals, UnaryOp
 pub(crate) use program::Table;
 pub(crate) use sample::{auxiliary_widths, event_sources};
 pub use shapes::EventShapes;
+pub(crate) use squared::squared_weights;
 pub(crate) use term::{EventPlan, EventScratch, asimov, evaluate, expected_data};

@@ -21,6 +21,8 @@ pub(crate) struct EventPlan {
     pub(super) functions: Functions,
     pub(super) channels: Vec<ChannelPlan>,
     penalties: Vec<FormulaPlan>,
+    /// Parameters at whose value 0 the terms have a kink, ascending.
+    kinks: Vec<usize>,
     /// Auxiliary data of penalties, each with the formulae of its expectation and, if it is Gaussian, of its
     /// width.
     pub(super) expected: Vec<(usize, FormulaPlan, Option<FormulaPlan>)>,
@@ -54,12 +56,22 @@ impl EventPlan {
             _ => None,
         };
         let expected = model.penalties.iter().filter_map(expectation).collect();
-        Ok(Self { functions, channels, penalties, expected })
+        Ok(Self { functions, channels, penalties, kinks: model.event_kinks(), expected })
     }
 
     /// Returns whether there is no term.
     pub(crate) fn is_empty(&self) -> bool {
         self.channels.is_empty() && self.penalties.is_empty()
+    }
+
+    /// Returns the parameters at whose value 0 the terms have a kink, ascending.
+    pub(crate) fn kinks(&self) -> &[usize] {
+        &self.kinks
+    }
+
+    /// Returns whether the data of a channel are a histogram.
+    pub(super) fn is_binned(&self, channel: usize) -> bool {
+        self.channels.get(channel).is_some_and(|channel| channel.binning.is_some())
     }
 
     /// Returns the number of event channels.
@@ -121,6 +133,10 @@ pub(crate) struct EventScratch {
     pub(crate) terms: Vec<Derivatives>,
     /// Channel and event of the first density that is not positive or not finite.
     pub(crate) bad: Option<(usize, usize)>,
+    /// Half the jump of the derivative by each parameter that is at a kink.
+    pub(crate) jumps: Vec<(usize, f64)>,
+    /// The point beside the kinks.
+    beside: Vec<f64>,
     /// Threads that share the events; `None` for the calling thread alone.
     pub(crate) crew: Option<Crew>,
     /// Computes sums over events elsewhere; `None` for the CPU.
@@ -155,10 +171,19 @@ impl EventScratch {
             penalties: plan.penalties.iter().map(FormulaPlan::memory).collect(),
             terms: plan.parameters().map(|parameters| Derivatives::new(parameters.len())).collect(),
             bad: None,
+            jumps: Vec::with_capacity(plan.kinks.len()),
+            beside: Vec::new(),
             crew: None,
             elsewhere: None,
             last: Last::default(),
         }
+    }
+
+    /// Forgets the last evaluation, whose results are not used again.
+    pub(super) fn forget(&mut self) {
+        self.last.theta.clear();
+        self.last.tables.clear();
+        self.jumps.clear();
     }
 }
 
@@ -173,7 +198,8 @@ pub(crate) struct EventValues {
     pub(crate) scale: f64,
 }
 
-/// Evaluates all terms with their derivatives at `theta`. `tables` has one table per event channel.
+/// Evaluates all terms with their derivatives at `theta`. `tables` has one table per event channel. Derivatives by
+/// parameters at a kink are the means of both sides; `scratch.jumps` has half their differences.
 pub(crate) fn evaluate(
     level: Level,
     plan: &EventPlan,
@@ -182,10 +208,58 @@ pub(crate) fn evaluate(
     tables: &[Arc<EventTable>],
     scratch: &mut EventScratch,
 ) -> EventValues {
-    let EventScratch { functions, channels, penalties, terms, bad, crew, elsewhere, last } = scratch;
-    if last.is(theta, aux, tables) {
-        return last.values;
+    if scratch.last.is(theta, aux, tables) {
+        return scratch.last.values;
     }
+    scratch.jumps.clear();
+    scratch.jumps.extend(plan.kinks.iter().filter(|&&p| theta[p] == 0.0).map(|&p| (p, 0.0)));
+    if !scratch.jumps.is_empty() {
+        // Just above all kinks, where only the slopes by these parameters differ.
+        let mut beside = std::mem::take(&mut scratch.beside);
+        beside.clear();
+        beside.extend_from_slice(theta);
+        for &(p, _) in &scratch.jumps {
+            beside[p] = f64::MIN_POSITIVE;
+        }
+        evaluate_once(level, plan, (&beside, aux), tables, None, scratch);
+        scratch.beside = beside;
+        add_slopes(plan, scratch, 1.0);
+    }
+    let values = evaluate_once(level, plan, (theta, aux), tables, None, scratch);
+    add_slopes(plan, scratch, -1.0);
+    let last = &mut scratch.last;
+    last.theta.clear();
+    last.theta.extend_from_slice(theta);
+    last.aux.clear();
+    last.aux.extend_from_slice(aux);
+    last.tables.clear();
+    last.tables.extend(tables.iter().cloned());
+    last.values = values;
+    values
+}
+
+/// Adds the derivatives by the parameters at kinks, times `sign`, to their jumps.
+fn add_slopes(plan: &EventPlan, scratch: &mut EventScratch, sign: f64) {
+    let EventScratch { jumps, terms, .. } = scratch;
+    for (p, jump) in jumps {
+        for (parameters, term) in plan.parameters().zip(terms.iter()) {
+            if let Ok(i) = parameters.binary_search(p) {
+                *jump += sign * term.gradient[i];
+            }
+        }
+    }
+}
+
+/// Evaluates all terms. `factors` multiply the rates of each channel; `None` stands for 1.
+pub(super) fn evaluate_once(
+    level: Level,
+    plan: &EventPlan,
+    (theta, aux): (&[f64], &[f64]),
+    tables: &[Arc<EventTable>],
+    factors: Option<&[f64]>,
+    scratch: &mut EventScratch,
+) -> EventValues {
+    let EventScratch { functions, channels, penalties, terms, bad, crew, elsewhere, .. } = scratch;
     let mut values = EventValues::default();
     *bad = None;
     plan.functions.evaluate(level, theta, functions);
@@ -205,9 +279,10 @@ pub(crate) fn evaluate(
             *bad = bad.or(Some((c, event)));
         }
         let rate = channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r]);
-        values.events += memory.sums.value + rate;
+        let factor = factors.map_or(1.0, |factors| factors[c]);
+        values.events += memory.sums.value + factor * rate;
         values.scale += memory.sums.scale + rate.abs();
-        differentiate((&plan.functions, functions), channel, memory, &mut of_channels[c]);
+        differentiate((&plan.functions, functions), channel, memory, factor, &mut of_channels[c]);
     }
     if bad.is_some() || values.events.is_nan() {
         values.events = f64::INFINITY;
@@ -228,13 +303,6 @@ pub(crate) fn evaluate(
             }
         }
     }
-    last.theta.clear();
-    last.theta.extend_from_slice(theta);
-    last.aux.clear();
-    last.aux.extend_from_slice(aux);
-    last.tables.clear();
-    last.tables.extend(tables.iter().cloned());
-    last.values = values;
     values
 }
 
@@ -256,9 +324,8 @@ pub(crate) fn expected_data(
 
 /// Prepares all channels at `theta`, for [`asimov`] and [`super::event_sources`].
 pub(super) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], scratch: &mut EventScratch) {
-    let EventScratch { functions, channels, last, .. } = scratch;
-    last.tables.clear();
-    last.theta.clear();
+    scratch.forget();
+    let EventScratch { functions, channels, .. } = scratch;
     plan.functions.evaluate(level, theta, functions);
     for (channel, memory) in plan.channels.iter().zip(channels) {
         prepare_channel(level, (&plan.functions, functions), channel, theta, memory);

@@ -95,6 +95,9 @@ impl Plan {
         structure.hist_params = structure.hist_param.iter().map(|&p| p as usize).collect();
         structure.hist_params.sort_unstable();
         structure.hist_params.dedup();
+        for &p in events.kinks() {
+            structure.kinked[p] = true;
+        }
         structure.has_kinks = structure.kinked.iter().any(|&k| k);
         let incidence = Incidence::new(&structure);
         structure.layout = Layout::nested(&structure, &incidence);

@@ -4,8 +4,8 @@
 #![allow(dead_code)]
 
 use ns_core::{
-    BinRule, Binning, Constraint, Density, EventChannel, EventTable, Measured, Model, Op, Penalty,
-    PenaltyForm, Tail, Tape, Value,
+    BinRule, Binning, Constraint, Density, EventChannel, EventTable, HistosysCode, Measured, Model, Op,
+    Penalty, PenaltyForm, Tail, Tape, Value, WeightSys,
 };
 
 use crate::events_oracle::{channel, model, table};
@@ -202,6 +202,7 @@ fn one_observable(line: &[(f64, f64)]) -> Vec<Case> {
             },
             &[],
         ),
+        one("template", n, line, template(), &[("alpha", 0.6, (-3.0, 3.0))]),
         one(
             "spline",
             n,
@@ -215,6 +216,24 @@ fn one_observable(line: &[(f64, f64)]) -> Vec<Case> {
         ),
         one("expression", n, line, Density::Generic(wave()), &[("a", 0.5, (-0.95, 0.95))]),
     ]
+}
+
+/// Returns a template in five bins, whose weights follow parameter 1 and are nearly linear in it.
+fn template() -> Density {
+    let effect = WeightSys {
+        alpha: P(1),
+        lo: vec![0.75, 3.3, 0.32, 1.7, 0.78],
+        hi: vec![1.3, 2.6, 0.5, 2.3, 0.6],
+        code: HistosysCode::Code4p,
+        shape: true,
+        rate: false,
+    };
+    Density::Template {
+        observables: vec![0],
+        edges: vec![vec![0.0, 1.0, 2.5, 4.0, 7.5, 10.0]],
+        heights: vec![1.0, 3.0, 0.4, 2.0, 0.7],
+        variations: vec![effect],
+    }
 }
 
 /// Returns the expression `1 + a sin(2 x) + x^2/50`, where `a` is parameter 1.

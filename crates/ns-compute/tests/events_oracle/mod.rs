@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ns_core::{
-    Constraint, Density, EventChannel, EventTable, Interpolation, Model, Observable, Observations, Parameter,
-    ParameterSet, Process, Value,
+    Constraint, Density, EventChannel, EventTable, HistosysCode, Interpolation, Model, Observable,
+    Observations, Parameter, ParameterSet, Process, Value,
 };
 
 /// Returns the value of a density before normalisation. `q` returns the number for each [`Value`].
@@ -110,6 +110,36 @@ pub(crate) fn density(
                 index = index * (edges.len() - 1) + bin;
             }
             heights[index]
+        }
+        Density::Template { observables, edges, heights, variations } => {
+            let own = |heights: &[f64]| {
+                let (observables, edges) = (observables.clone(), edges.clone());
+                let histogram = Density::Histogram { observables, edges, heights: heights.to_vec() };
+                self::density(&histogram, axes, event, q)
+            };
+            let nominal = own(heights);
+            let varied = variations.iter().filter(|v| v.shape).map(|v| {
+                let (a, up, down) = (q(v.alpha), own(&v.hi) - nominal, nominal - own(&v.lo));
+                // HistFactory (pyhf.interpolators): one side each, or the polynomial of code4p.
+                match v.code {
+                    HistosysCode::Code4p if a.abs() < 1.0 => {
+                        let even = 15.0 * a.powi(2) - 10.0 * a.powi(4) + 3.0 * a.powi(6);
+                        0.5 * (up + down) * a + 0.0625 * (up - down) * even
+                    }
+                    HistosysCode::Code2 if a.abs() < 1.0 => 0.5 * (up - down) * a * a + 0.5 * (up + down) * a,
+                    HistosysCode::Code2 => {
+                        let (s, b) = (0.5 * (up - down), 0.5 * (up + down));
+                        if a > 0.0 {
+                            (b + 2.0 * s) * (a - 1.0) + up
+                        } else {
+                            (b - 2.0 * s) * (a + 1.0) - down
+                        }
+                    }
+                    _ if a > 0.0 => a * up,
+                    _ => a * down,
+                }
+            });
+            nominal + varied.sum::<f64>()
         }
         other => panic!("the oracle does not know the density {}", other.type_name()),
     }
@@ -222,7 +252,7 @@ fn breaks(of: &Density, q: &dyn Fn(Value) -> f64) -> Vec<f64> {
             points.extend(right.map(|tail| q(*mean) + q(tail.alpha) * q(*sigma_right)));
             points
         }
-        Density::Histogram { edges, .. } => edges.concat(),
+        Density::Histogram { edges, .. } | Density::Template { edges, .. } => edges.concat(),
         Density::Spline { knots, .. } => knots.clone(),
         Density::Product(parts) => parts.iter().flat_map(|part| breaks(part, q)).collect(),
         _ => Vec::new(),

@@ -141,6 +141,19 @@ impl Digest {
                 edges.iter().for_each(|axis| self.numbers(axis));
                 self.numbers(heights);
             }
+            Density::Template { observables, edges, heights, variations } => {
+                observables.iter().for_each(|&observable| self.integer(observable));
+                edges.iter().for_each(|axis| self.numbers(axis));
+                self.numbers(heights);
+                self.integer(variations.len());
+                for variation in variations {
+                    self.value(variation.alpha);
+                    self.text(variation.code.name());
+                    self.integer(usize::from(variation.shape) + 2 * usize::from(variation.rate));
+                    self.numbers(&variation.lo);
+                    self.numbers(&variation.hi);
+                }
+            }
             Density::Spline { knots, .. } => self.numbers(knots),
             Density::MultivariateNormal { observables, .. } => {
                 observables.iter().for_each(|&observable| self.integer(observable));

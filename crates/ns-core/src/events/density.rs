@@ -1,6 +1,6 @@
 //! Densities of observables.
 
-use super::{Tape, Value};
+use super::{Tape, Value, WeightSys};
 
 /// Power-law tail of a Crystal Ball density: `A (B + |t|)^-n` beyond `|t| = alpha`, with
 /// `A = (n/alpha)^n exp(-alpha^2/2)` and `B = n/alpha - alpha`, so that value and slope are continuous.
@@ -150,6 +150,17 @@ pub enum Density {
         /// fastest.
         heights: Vec<f64>,
     },
+    /// Histogram of simulated events whose weights depend on nuisance parameters; 0 outside of all bins.
+    Template {
+        /// Observables, one per axis.
+        observables: Vec<usize>,
+        /// Bin edges of each axis, ascending.
+        edges: Vec<Vec<f64>>,
+        /// Sum of the weights over the volume of each bin; the last axis varies fastest.
+        heights: Vec<f64>,
+        /// Effects of nuisance parameters on the weights; they add up.
+        variations: Vec<WeightSys>,
+    },
     /// Natural cubic spline through points; 0 outside of the knots.
     Spline {
         /// Observable.
@@ -213,6 +224,7 @@ impl Density {
             Self::Lognormal { .. } => "lognormal",
             Self::Uniform { .. } => "uniform",
             Self::Histogram { .. } => "histogram",
+            Self::Template { .. } => "template",
             Self::Spline { .. } => "spline",
             Self::MultivariateNormal { .. } => "multivariate normal",
             Self::GeneralizedNormal { .. } => "generalized normal",
@@ -247,6 +259,9 @@ impl Density {
             | Self::Mixture { coefficients, .. } => coefficients.clone(),
             Self::Lognormal { mu, sigma, .. } => vec![*mu, *sigma],
             Self::Uniform { .. } | Self::Histogram { .. } | Self::Product(_) => Vec::new(),
+            Self::Template { variations, .. } => {
+                variations.iter().filter(|v| v.shape).map(|v| v.alpha).collect()
+            }
             Self::Spline { values, .. } => values.clone(),
             Self::MultivariateNormal { mean, covariance, .. } => {
                 mean.iter().chain(covariance.iter().flatten()).copied().collect()
@@ -284,9 +299,9 @@ impl Density {
             | Self::Uniform { x }
             | Self::Spline { x, .. }
             | Self::GeneralizedNormal { x, .. } => vec![*x],
-            Self::Histogram { observables, .. } | Self::MultivariateNormal { observables, .. } => {
-                observables.clone()
-            }
+            Self::Histogram { observables, .. }
+            | Self::Template { observables, .. }
+            | Self::MultivariateNormal { observables, .. } => observables.clone(),
             Self::Generic(tape) => tape.observables().collect(),
             Self::Product(parts) | Self::Mixture { summands: parts, .. } => {
                 parts.iter().flat_map(Self::observables).collect()

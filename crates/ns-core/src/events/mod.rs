@@ -8,6 +8,7 @@ mod penalty;
 mod table;
 mod tape;
 mod value;
+mod weights;
 
 pub use channel::{BinRule, Binning, EventChannel, Observable, Process};
 pub use density::{Density, Tail};
@@ -17,3 +18,4 @@ pub use penalty::{Measured, Penalty, PenaltyForm};
 pub use table::EventTable;
 pub use tape::{Op, Tape, TapeError};
 pub use value::Value;
+pub use weights::WeightSys;

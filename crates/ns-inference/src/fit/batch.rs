@@ -5,8 +5,8 @@ use ns_core::{
     TaskOutcome,
 };
 
-use super::FitOptions;
-use crate::{InferenceError, diagnosis};
+use super::{FitData, FitOptions, WeightedUncertainties};
+use crate::{InferenceError, diagnosis, weighted};
 
 /// The fits of many data sets, in the order of the data sets.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,8 +100,14 @@ pub fn fit_batch_within(
         .zip(requests.iter().cycle())
         .map(|(data, request)| FitTask { data: data.into(), fits: vec![request.clone()] })
         .collect();
-    let wanted =
-        OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance, inverse: false };
+    // Uncertainties of weighted events need the whole matrix.
+    let asked = options.uncertainties || options.covariance;
+    let weighted: Vec<bool> = tasks
+        .iter()
+        .map(|task| asked && weighted::has_weights(model, &task.data, &FitData::Observed))
+        .collect();
+    let covariance = options.covariance || weighted.contains(&true);
+    let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance, inverse: false };
     let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
     session.fit_batch(&tasks, wanted, control, &mut outcomes)?;
     let mut fits: Vec<Result<FitOutcome, FitFailure>> = outcomes
@@ -109,6 +115,16 @@ pub fn fit_batch_within(
         .map(|mut outcome| outcome.fits.pop().unwrap_or(Err(FitFailure::Cancelled)))
         .collect();
     fits.resize_with(tasks.len(), || Err(FitFailure::Cancelled));
+    let method = options.weighted_uncertainties.unwrap_or(WeightedUncertainties::Sandwich);
+    for ((fit, task), weighted) in fits.iter_mut().zip(&tasks).zip(&weighted) {
+        let Ok(fit) = fit else { continue };
+        if *weighted && fit.converged() {
+            weighted::correct(session, &task.data, fit, method)?;
+        }
+        if !options.covariance {
+            fit.covariance = None;
+        }
+    }
     let interrupted = fits.iter().any(|fit| matches!(fit, Err(FitFailure::Cancelled)));
     let parameter_names = model.parameters.iter().map(|p| p.name.clone()).collect();
     Ok(BatchFit { parameter_names, fits, interrupted })

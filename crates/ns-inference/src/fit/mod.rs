@@ -3,7 +3,7 @@
 mod batch;
 mod result;
 
-pub use crate::options::{FitData, FitOptions};
+pub use crate::options::{FitData, FitOptions, WeightedUncertainties};
 pub use batch::{BatchFit, fit_batch, fit_batch_within};
 pub use result::{FitResult, MOST_WITH_COVARIANCE};
 
@@ -14,7 +14,7 @@ use ns_core::{Control, Data, FitOutcome, FitRequest, Inactive, Model, OutcomePar
 use crate::analysis::Analysis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
-use crate::{InferenceError, diagnosis, parameter_index};
+use crate::{InferenceError, diagnosis, parameter_index, weighted};
 
 /// Finds the best fit of `model` with its uncertainties.
 ///
@@ -37,8 +37,10 @@ pub fn fit(
     let mut analysis = Analysis::new(model, session, options, control)?;
     let (data, request) = (analysis.data.clone(), analysis.base.clone());
     let minos = minos_parameters(&analysis, options)?;
-    let wanted =
-        OutcomeParts { uncertainties: options.uncertainties, covariance: options.covariance, inverse: false };
+    let weighted = weighted::has_weights(model, &data, &options.data);
+    let method = weighted.then(|| options.weighted_uncertainties.unwrap_or(WeightedUncertainties::Sandwich));
+    let covariance = options.covariance || (weighted && options.uncertainties);
+    let wanted = OutcomeParts { uncertainties: options.uncertainties, covariance, inverse: false };
     let mut lowest = Lowest::new(analysis.fit(&data, request.clone(), wanted)?);
     let mut notes = Vec::new();
     let intervals = loop {
@@ -66,7 +68,14 @@ pub fn fit(
             lowest.fit.n_evaluations += before.1;
         }
     };
-    Ok(name_result(&analysis, options, lowest.fit, &minos, intervals, notes))
+    let mut fit = lowest.fit;
+    if let Some(method) = method.filter(|_| fit.converged()) {
+        weighted::correct(session, &data, &mut fit, method)?;
+    }
+    if !options.covariance {
+        fit.covariance = None;
+    }
+    Ok(name_result(&analysis, options, method, (fit, &minos, intervals), notes))
 }
 
 /// Returns the indices of the parameters whose MINOS intervals were asked for.
@@ -101,9 +110,8 @@ fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptio
 fn name_result(
     analysis: &Analysis<'_>,
     options: &FitOptions,
-    mut outcome: FitOutcome,
-    minos: &[usize],
-    intervals: Vec<(usize, Interval)>,
+    weighted: Option<WeightedUncertainties>,
+    (mut outcome, minos, intervals): (FitOutcome, &[usize], Vec<(usize, Interval)>),
     notes: Vec<String>,
 ) -> FitResult {
     let Analysis { model, session, data, .. } = analysis;
@@ -122,6 +130,7 @@ fn name_result(
 
     let mut warnings = model.warnings.clone();
     warnings.extend(notes);
+    warnings.extend(about_weights(options, weighted, !intervals.is_empty()));
     if !outcome.converged() {
         warnings.extend(diagnosis::not_converged(model, &outcome));
     } else {
@@ -164,6 +173,7 @@ fn name_result(
         pulls: pulls(model, data, &outcome.parameters, |i| analysis.is_fixed(i)),
         uncertainties: if options.uncertainties { pad(&outcome.uncertainties, n) } else { vec![None; n] },
         covariance,
+        weighted_uncertainties: weighted.filter(|_| options.uncertainties || options.covariance),
         nll: outcome.nll,
         twice_nll: 2.0 * outcome.nll,
         poi_index: model.poi,
@@ -182,6 +192,32 @@ fn name_result(
         interrupted,
         bestfit: outcome.parameters,
     }
+}
+
+/// Returns warnings about uncertainties and weights of events.
+fn about_weights(
+    options: &FitOptions,
+    weighted: Option<WeightedUncertainties>,
+    intervals: bool,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    match (weighted, options.weighted_uncertainties) {
+        (None, Some(asked)) if asked != WeightedUncertainties::Hesse => warnings.push(format!(
+            "no event has a weight other than 1: the uncertainties are those of the Hessian, and {asked} is not needed"
+        )),
+        (Some(WeightedUncertainties::Hesse), _) if options.uncertainties => warnings.push(
+            "the events have weights: the inverse Hessian is not the covariance of the parameters; \"sandwich\" is right"
+                .to_owned(),
+        ),
+        _ => {}
+    }
+    if weighted.is_some() && intervals {
+        warnings.push(
+            "the events have weights: intervals at a rise of twice_nll by 1 are not those of one standard deviation"
+                .to_owned(),
+        );
+    }
+    warnings
 }
 
 /// Returns a list of `n` uncertainties, in which missing ones and those that are not finite are `None`.

@@ -7,7 +7,7 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::minos::Interval;
-use crate::options::pairs;
+use crate::options::{WeightedUncertainties, pairs};
 
 /// Largest number of parameters for which the JSON of a fit contains the covariance matrix.
 pub const MOST_WITH_COVARIANCE: usize = 500;
@@ -21,7 +21,7 @@ pub struct FitResult {
     pub parameter_names: Vec<String>,
     /// Values of the parameters at the minimum.
     pub bestfit: Vec<f64>,
-    /// Uncertainties from the exact Hessian; `None` for fixed parameters, and for those at a bound, on a kink
+    /// Uncertainties from the exact Hessian, corrected as `weighted_uncertainties` says; `None` for fixed parameters, and for those at a bound, on a kink
     /// or along a flat direction.
     pub uncertainties: Vec<Option<f64>>,
     /// Covariance matrix; `None` if not asked for. The rows and columns of fixed parameters, and of those at a
@@ -30,6 +30,9 @@ pub struct FitResult {
     /// which both slopes vanish, the mean of the curvatures of both sides is used.
     #[serde(serialize_with = "rows", skip_deserializing)]
     pub covariance: Option<Covariance>,
+    /// How uncertainties and covariance were computed, if events have weights; left out otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighted_uncertainties: Option<WeightedUncertainties>,
     /// `-ln L` at the minimum, including all constants.
     pub nll: f64,
     /// Twice `nll`, which is `-2` times pyhf's `logpdf`.

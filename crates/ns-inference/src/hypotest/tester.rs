@@ -67,6 +67,7 @@ impl<'a> Tester<'a> {
             return Err(InferenceError::PoiFixed { analysis: what, name: name(poi) });
         }
         let mut notes = analysis.model.warnings.clone();
+        notes.extend(analysis.about_weights());
         match statistic {
             TestStatistic::Qtilde if bounds.0 != 0.0 => notes.push(format!(
                 "qtilde with a lower bound of {} for {} is the statistic q (its bound is not moved to 0), with the \

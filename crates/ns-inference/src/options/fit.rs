@@ -6,7 +6,7 @@ use ns_core::{Data, FitRequest, FitTask, Model, Observations, Search, Session, S
 
 use serde::Deserialize;
 
-use crate::options::{self, Point};
+use crate::options::{self, Point, WeightedUncertainties};
 use crate::{InferenceError, diagnosis, parameter_index};
 
 /// The data to which a model is fitted.
@@ -60,6 +60,9 @@ pub struct FitOptions {
     pub crossings: bool,
     /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,
+    /// How uncertainties are computed if events have weights; `None` stands for the sandwich, which is asymptotically
+    /// correct. Without weights they are those of the Hessian.
+    pub weighted_uncertainties: Option<WeightedUncertainties>,
 }
 
 impl Default for FitOptions {
@@ -73,12 +76,14 @@ impl Default for FitOptions {
             covariance: true,
             crossings: true,
             minos: Vec::new(),
+            weighted_uncertainties: None,
         }
     }
 }
 
 options::setters! { FitOptions {
-    data: FitData, search: Search, covariance: bool, crossings: bool
+    data: FitData, search: Search, covariance: bool, crossings: bool,
+    weighted_uncertainties: Option<WeightedUncertainties>
 } }
 
 impl FitOptions {

@@ -1,6 +1,7 @@
 //! Reads the options of analyses from JSON or similar formats. An error gives the path of the wrong entry.
 
 mod fit;
+mod weighted;
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 pub use fit::{FitData, FitOptions};
+pub use weighted::WeightedUncertainties;
 
 use crate::{InferenceError, parameter_index};
 

@@ -63,6 +63,7 @@ pub(super) fn assemble(
     group_impacts.sort_by(|a, b| size(b).total_cmp(&size(a)));
 
     let mut warnings = model.warnings.clone();
+    warnings.extend(study.analysis.about_weights());
     warnings.extend(study.notes.iter().cloned());
     if !study.lowest.fit.converged() {
         warnings.push(format!("the best fit is {}", diagnosis::termination(&study.lowest.fit)));

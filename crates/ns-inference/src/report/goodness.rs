@@ -1,9 +1,9 @@
 //! Text of a goodness-of-fit test.
 
-use super::Part;
 use super::toys::rate;
-use crate::GoodnessResult;
+use super::{Part, Table};
 use crate::present::{count, or_none, significant, with_error};
+use crate::{EventGoodness, EventStatistic, GoodnessResult, GoodnessToys};
 
 impl GoodnessResult {
     /// Returns the text shown for a goodness-of-fit test.
@@ -14,17 +14,7 @@ impl GoodnessResult {
             Some(1) => "1 degree of freedom".to_owned(),
             Some(n) => format!("{n} degrees of freedom"),
         };
-        let toys = self.toys.as_ref().map_or_else(String::new, |toys| {
-            format!(
-                "\np-value with toys {} ({} toys, {} not converged, {} failed, seed {}{})",
-                with_error(self.p_value_toys, self.p_value_toys_error),
-                toys.n_toys,
-                toys.n_nonconverged,
-                toys.n_error,
-                toys.seed,
-                rate(toys.toys_per_s),
-            )
-        });
+        let toys = toys(self.toys.as_ref(), self.p_value_toys, self.p_value_toys_error);
         vec![Part::Text(format!(
             "goodness of fit against the saturated model\n\
              chi2 {}, {ndof} ({}, {} without a constraint)\n\
@@ -38,4 +28,51 @@ impl GoodnessResult {
             or_none(self.twice_nll_saturated),
         ))]
     }
+}
+
+impl EventGoodness {
+    /// Returns the text shown for a goodness-of-fit test of events.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Part> {
+        let (what, total) = match self.statistic {
+            EventStatistic::Chi2 => ("chi2 in bins", "chi2"),
+            EventStatistic::Ks => ("distance of Kolmogorov and Smirnov", "largest sqrt(n) D"),
+        };
+        let ndof = self.ndof.map_or_else(String::new, |n| format!(", {n} degrees of freedom"));
+        let value = if self.statistic == EventStatistic::Chi2 { "chi2" } else { "D" };
+        let mut table = Table::new(&["event channel", value, "events", "bins"], &[1, 2, 3]);
+        for channel in &self.channels {
+            let bins = channel.n_bins.map_or_else(String::new, |n| n.to_string());
+            table.row([
+                channel.name.clone(),
+                significant(channel.value),
+                significant(channel.n_events),
+                bins,
+            ]);
+        }
+        let toys = toys(self.toys.as_ref(), self.p_value_toys, self.p_value_toys_error);
+        let text = format!(
+            "{total} {}{ndof} ({} without a constraint)\np-value {}{toys}\ntwice_nll {} at the best fit",
+            or_none(self.value),
+            count(self.n_unconstrained, "free parameter"),
+            or_none(self.p_value),
+            significant(self.twice_nll),
+        );
+        vec![Part::Text(format!("goodness of fit: {what}")), Part::Table(table), Part::Text(text)]
+    }
+}
+
+/// Returns a line about the toys; empty without toys.
+fn toys(toys: Option<&GoodnessToys>, p_value: Option<f64>, error: Option<f64>) -> String {
+    toys.map_or_else(String::new, |toys| {
+        format!(
+            "\np-value with toys {} ({} toys, {} not converged, {} failed, seed {}{})",
+            with_error(p_value, error),
+            toys.n_toys,
+            toys.n_nonconverged,
+            toys.n_error,
+            toys.seed,
+            rate(toys.toys_per_s),
+        )
+    })
 }

@@ -188,6 +188,7 @@ fn name_result(
     let sigma = |index: usize| parent.uncertainties.get(index).copied().flatten();
     let mu_hat = best(shape.first.index);
     let mut warnings = model.warnings.clone();
+    warnings.extend(analysis.about_weights());
     warnings.extend(tally.notes);
     if !parent.converged() {
         warnings.extend(diagnosis::not_converged(model, parent));

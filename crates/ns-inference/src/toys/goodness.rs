@@ -1,8 +1,10 @@
-//! Goodness of fit with toys: the chi2 of each toy relative to the saturated model of the toy's data.
+//! Goodness of fit with toys: a statistic of each toy, for example its chi2 relative to the saturated model.
 
 use std::sync::Arc;
 
-use ns_core::{Control, Data, FitRequest, Model, OutcomeParts, Search, Session, TaskOutcome, ToySource};
+use ns_core::{
+    Control, Data, FitOutcome, FitRequest, Model, OutcomeParts, Search, Session, TaskOutcome, ToySource,
+};
 use serde::Serialize;
 
 pub(crate) use super::options::check_number;
@@ -38,13 +40,33 @@ pub struct GoodnessToys {
     pub interrupted: bool,
 }
 
+/// The statistic of a fitted toy.
+pub(crate) trait Measure: Sync {
+    /// Returns the statistic of toy `index` of `source` with its fit; `None` if there is none.
+    fn of_toy(&self, fit: &FitOutcome, source: &ToySource, index: u64) -> Option<f64>;
+}
+
+/// The chi2 relative to the saturated model.
+pub(crate) struct Saturated<'a> {
+    pub(crate) session: &'a dyn Session,
+    /// Data whose counts the toys replace.
+    pub(crate) of: Data,
+}
+
+impl Measure for Saturated<'_> {
+    fn of_toy(&self, fit: &FitOutcome, source: &ToySource, index: u64) -> Option<f64> {
+        let saturated = self.session.saturated_nll(&self.of.with(source.draw(index))).ok()??;
+        Some((2.0 * (fit.nll - saturated)).max(0.0))
+    }
+}
+
 /// Draws toys at `point` and fits them with `session`. Returns the numbers of toys run and left out, then the
-/// number of toys with a chi2 not below `chi2`.
+/// number of toys with a statistic not below `value`.
 pub(crate) fn count(
     analysis: &mut Analysis<'_>,
     session: &dyn Session,
     point: &[f64],
-    chi2: f64,
+    (value, measure): (f64, &dyn Measure),
     (n_toys, seed): (u64, u64),
     control: Control<'_>,
 ) -> Result<(GoodnessToys, u64), InferenceError> {
@@ -55,7 +77,7 @@ pub(crate) fn count(
     let (free, _) = free_request(analysis, &asimov, point)?;
     let base = FitRequest { metric: None, ..free.clone() };
     let of = analysis.data.clone();
-    let reader = ChiSquareReader { session, of: of.clone(), source: Arc::clone(&source), base };
+    let reader = StatisticReader { measure, source: Arc::clone(&source), base };
     let toys = Toys { of, source, fits: vec![free], wanted: OutcomeParts::default() };
     let mut above = 0;
     let mut counts =
@@ -63,7 +85,7 @@ pub(crate) fn count(
     let mut take = |rows: &[(ToyStatus, f64)]| {
         for (status, toy) in rows {
             match status {
-                ToyStatus::Converged => above += u64::from(*toy >= chi2 - SAME_STATISTIC),
+                ToyStatus::Converged => above += u64::from(*toy >= value - SAME_STATISTIC),
                 ToyStatus::NotConverged => counts.n_nonconverged += 1,
                 ToyStatus::Failed => counts.n_error += 1,
             }
@@ -80,17 +102,15 @@ pub(crate) fn count(
     Ok((counts, above))
 }
 
-/// Reads the single fit of every toy. Draws the data of the toy again for the saturated model. This takes a
-/// fraction of the time of a fit.
-struct ChiSquareReader<'a> {
-    session: &'a dyn Session,
-    /// Data whose counts the toys replace.
-    of: Data,
+/// Reads the single fit of every toy. Draws the data of the toy again for its statistic. This takes a fraction of the
+/// time of a fit.
+struct StatisticReader<'a> {
+    measure: &'a dyn Measure,
     source: Arc<ToySource>,
     base: FitRequest,
 }
 
-impl Reader for ChiSquareReader<'_> {
+impl Reader for StatisticReader<'_> {
     type Row = (ToyStatus, f64);
 
     fn read(&self, _model: &Model, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row> {
@@ -105,11 +125,9 @@ impl Reader for ChiSquareReader<'_> {
                 return Reading::Again(vec![(0, again)]);
             }
         };
-        match self.session.saturated_nll(&self.of.with(self.source.draw(index))) {
-            Ok(Some(saturated)) => {
-                Reading::Row((ToyStatus::Converged, (2.0 * (fit.nll - saturated)).max(0.0)))
-            }
-            _ => Reading::Row((ToyStatus::Failed, f64::NAN)),
+        match self.measure.of_toy(fit, &self.source, index) {
+            Some(value) => Reading::Row((ToyStatus::Converged, value)),
+            None => Reading::Row((ToyStatus::Failed, f64::NAN)),
         }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 
 use ns_core::{
     Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, FitTask, InputTable, LeftToCpu,
-    OutcomeParts, ParameterTable, Pulled, Session, SessionError, Sink, TaskOutcome, ToySource,
+    OutcomeParts, ParameterTable, Pulled, Session, SessionError, Sink, SquaredWeights, TaskOutcome,
+    ToySource,
 };
 
 use super::queue::{Failure, Piece, Reply};
@@ -171,6 +172,15 @@ impl Session for PooledSession {
         combinations: &[Vec<(usize, f64)>],
     ) -> Result<Option<Vec<f64>>, SessionError> {
         self.inner.combined_variances(data, point, free, combinations)
+    }
+
+    fn squared_weights(
+        &self,
+        data: &Data,
+        point: &[f64],
+        form: SquaredWeights,
+    ) -> Result<Option<Vec<f64>>, SessionError> {
+        self.inner.squared_weights(data, point, form)
     }
 
     fn inputs(&self) -> &InputTable {

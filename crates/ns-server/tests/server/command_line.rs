@@ -151,6 +151,22 @@ fn a_model_of_events_and_bins_answers_as_the_command_line_does() {
     for case in quick().iter().chain(&long()).filter(|case| wanted.contains(&case.0)) {
         check(&server, &file, case);
     }
+    let of_events: [Case; 3] = [
+        ("gof", &["--device", "cpu", "--statistic", "chi2"], json!({"statistic": "chi2"})),
+        (
+            "gof",
+            &["--device", "cpu", "--statistic", "ks", "--toys", "20"],
+            json!({"statistic": "ks", "n_toys": 20}),
+        ),
+        (
+            "fit",
+            &["--device", "cpu", "--weighted-uncertainties", "sumw2"],
+            json!({"options": {"weighted_uncertainties": "sumw2"}}),
+        ),
+    ];
+    for case in &of_events {
+        check(&server, &file, case);
+    }
 }
 
 #[test]

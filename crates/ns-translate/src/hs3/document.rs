@@ -162,6 +162,8 @@ pub(crate) enum Distribution {
         axes: Vec<Axis>,
         contents: Vec<f64>,
     },
+    /// A histogram of simulated events whose weights depend on nuisance parameters; `nextstat.template_dist`.
+    Template(Template),
     Generic {
         expression: Placed<String>,
     },
@@ -198,6 +200,33 @@ pub(crate) enum Distribution {
 pub(crate) struct Tails {
     pub(crate) left: Option<(Arg, Arg)>,
     pub(crate) right: Option<(Arg, Arg)>,
+}
+
+/// Simulated events with the effects of nuisance parameters on their weights.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Template {
+    pub(crate) x: Vec<Arg>,
+    /// Bin edges of each observable.
+    pub(crate) edges: Vec<Vec<f64>>,
+    /// One column per observable.
+    pub(crate) columns: Vec<Arc<[f64]>>,
+    pub(crate) weights: Option<Arc<[f64]>>,
+    pub(crate) responses: Vec<Response>,
+}
+
+/// The effect of one nuisance parameter on the weights of simulated events.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Response {
+    pub(crate) path: String,
+    pub(crate) parameter: Arg,
+    /// Weights at 1.
+    pub(crate) up: Arc<[f64]>,
+    /// Weights at -1.
+    pub(crate) down: Arc<[f64]>,
+    pub(crate) interpolation: Option<Placed<Interpolation>>,
+    /// Whether it acts on the shape, and on the expected number of events.
+    pub(crate) shape: bool,
+    pub(crate) rate: bool,
 }
 
 /// A channel of a HistFactory model.

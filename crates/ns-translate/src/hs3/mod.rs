@@ -14,6 +14,7 @@ mod read;
 mod references;
 mod restate;
 mod restate_histfactory;
+mod restate_template;
 mod sources;
 mod words;
 mod write;

@@ -71,6 +71,10 @@ pub(super) fn of_distribution<'a>(
             .iter()
             .map(|axis| Reference { name: &axis.name, path: &axis.path, role: Role::Value })
             .collect(),
+        D::Template(template) => {
+            let parameters = template.responses.iter().map(|response| &response.parameter);
+            named(template.x.iter().chain(parameters), Role::Value)
+        }
         D::Generic { expression: text } => expressed(&text.path, expression),
         D::DensityFunction { function, .. } => values(&[function]),
         D::EfficiencyProduct { pdf, efficiency } => {

@@ -148,7 +148,7 @@ fn data(data: &Data) -> Option<Value> {
 type Range = (Option<f64>, Option<f64>);
 
 /// What decides how names and ranges are written.
-struct Words<'a> {
+pub(super) struct Words<'a> {
     document: &'a Document,
     /// Names of objects, of axes, and of parameters with a value.
     names: HashSet<&'a str>,
@@ -187,7 +187,7 @@ impl<'a> Words<'a> {
     }
 
     /// Returns an argument. ROOT writes some numbers as text.
-    fn arg(&self, argument: &Arg) -> Value {
+    pub(super) fn arg(&self, argument: &Arg) -> Value {
         match &argument.value {
             Argument::Number(number) => json!(number),
             Argument::Name(name) => match name.parse::<f64>() {
@@ -198,7 +198,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn args(&self, arguments: &[Arg]) -> Vec<Value> {
+    pub(super) fn args(&self, arguments: &[Arg]) -> Vec<Value> {
         arguments.iter().map(|argument| self.arg(argument)).collect()
     }
 
@@ -274,6 +274,7 @@ impl<'a> Words<'a> {
                 let axes: Vec<Value> = axes.iter().map(|a| axis(a, true)).collect();
                 json!({"type": "histogram_dist", "data": {"axes": axes, "contents": contents}})
             }
+            D::Template(template) => self.template(template),
             D::Generic { expression } => json!({"type": "generic_dist", "expression": expression.value}),
             D::DensityFunction { function, logarithmic } => {
                 let kind = if *logarithmic { "log_density_function_dist" } else { "density_function_dist" };

@@ -63,7 +63,7 @@ fn modifier(modifier: &Modifier) -> Value {
 }
 
 /// Returns an interpolation as the structure of the next version; `factor` says whether it is that of a normsys.
-fn interpolation(written: &Placed<Interpolation>, factor: bool) -> Value {
+pub(super) fn interpolation(written: &Placed<Interpolation>, factor: bool) -> Value {
     let structure =
         |kind: &str, inside: &str, outside: Option<&str>| json!({"type": kind, "in": inside, "out": outside});
     match (&written.value, factor) {

@@ -102,6 +102,8 @@ pub(super) struct FileSource {
     pub(super) columns: Vec<String>,
     /// Column of the weights.
     pub(super) weight: Option<String>,
+    /// Further columns of weights.
+    pub(super) more: Vec<String>,
     /// Conditions that an event has to fulfil.
     pub(super) selection: Vec<Condition>,
 }

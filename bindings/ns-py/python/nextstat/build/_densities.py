@@ -121,6 +121,48 @@ class Densities:
         knots, values, _ = _native._kernel_density(sample, weights, x.low, x.high, float(bandwidth), bool(reflect))
         return self.spline(name, x, knots, values)
 
+    def template(self, name, x, sample, edges, weights=None, responses=None, interpolation="code4p", acts_on=("shape", "yield")):
+        """A histogram of simulated events whose weights follow nuisance parameters.
+
+        `x` is an observable, or a list of them with a list of edges each. `sample` has a number per event (or a row
+        of numbers), or is an `EventFile`. `responses` is a dictionary of nuisance parameters with pairs of weights
+        (up, down): a weight per event, or names of columns of the file. They act on the shape and on the expected
+        number of events of the process, or on what `acts_on` says. `interpolation` is code0 (linear on either side),
+        code2 (a parabola) or code4p (a polynomial between -1 and 1, linear outside).
+        """
+        inner = {"code0": "poly1", "code2": "poly2", "code4p": "poly6"}
+        if interpolation not in inner:
+            raise ValueError(f"the interpolation of '{name}' must be one of {', '.join(inner)}, not {interpolation!r}")
+        words = {"type": "add", "in": inner[interpolation], "out": "poly1"}
+        several = isinstance(x, (list, tuple))
+        axes = list(x) if several else [x]
+        bins = [[float(edge) for edge in axis] for axis in (edges if several else [edges])]
+        density = self._density(name, "nextstat.template_dist", axes, x=axes)
+        entry = self._distributions[-1]
+        entry["estimator"] = {"type": "histogram", "edges": bins}
+        from_file = hasattr(sample, "source")
+        if from_file:
+            entry["nextstat.source"] = sample.source
+            if weights is not None:
+                raise ValueError(f"the weights of '{name}' are a column of its file: EventFile(weight=)")
+        else:
+            rows = [list(row) if hasattr(row, "__len__") else [row] for row in sample]
+            entry["entries"] = [[float(number) for number in row] for row in rows]
+            if weights is not None:
+                entry["weights"] = [float(weight) for weight in weights]
+        entry["responses"] = []
+        for parameter, (up, down) in dict(responses or {}).items():
+            sides = {}
+            for key, side in (("up", up), ("down", down)):
+                if isinstance(side, str) != from_file:
+                    what = "names of columns of the file" if from_file else "a number per event"
+                    raise ValueError(f"'{key}' of the response of '{name}' to '{parameter.name}' must be {what}")
+                sides[key] = side if from_file else [float(weight) for weight in side]
+            entry["responses"].append(
+                {"parameter": parameter.name, **sides, "interpolation": words, "acts_on": list(acts_on)}
+            )
+        return density
+
     def multivariate_normal(self, name, observables, mean, covariance):
         """exp(-(x - mean)' C^-1 (x - mean) / 2), where the elements of C are numbers"""
         observables = list(observables)

@@ -226,7 +226,8 @@ class ModelBuilder(Densities):
 
         A model with an `EventFile` has to be written first, because the file is looked for beside the model.
         """
-        if any("nextstat.source" in entry for _, entry in self._channels):
+        parts = [entry for _, entry in self._channels] + self._distributions
+        if any("nextstat.source" in part for part in parts):
             raise ValueError("the events are in a file beside the model: write the model, and load its file")
         entries = [entry for _, entry in self._channels]
         return _native.load_workspace(self._document(entries), events=dict(self._events), **options)

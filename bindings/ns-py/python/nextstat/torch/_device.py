@@ -34,10 +34,11 @@ def stream_of(device: torch.device) -> int:
 
 
 def enqueue(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor, check: bool) -> torch.Tensor:
-    """Start the computation for contiguous float64 rows. Return one array: the values of all rows; then for each row
-    the derivatives with respect to yields and to params; then the statuses of all rows as 32-bit integers."""
-    rows, n = y.shape
-    m = p.shape[1]
+    """Start the computation for contiguous float64 rows, or for a single row. Return one array: the values of all rows;
+    then for each row the derivatives with respect to yields and to params; then the statuses of all rows as 32-bit
+    integers."""
+    rows = 1 if y.dim() == 1 else y.shape[0]
+    n, m = y.shape[-1], p.shape[-1]
     # One allocation for all results.
     made = torch.empty(rows * (1 + n + m) + (rows + 1) // 2, dtype=torch.float64, device=y.device)
     session._enqueue(rows, y.data_ptr(), p.data_ptr(), made.data_ptr(), stream_of(y.device))

@@ -176,25 +176,30 @@ class _Nll(torch.autograd.Function):
 
 
 class _NllThere(torch.autograd.Function):
-    """``-ln L`` of float64 rows on the session's GPU. Transforms such as vmap need ``_Nll`` instead."""
+    """``-ln L`` of float64 rows, or of a single row, on the session's GPU. Transforms such as vmap need ``_Nll`` instead."""
 
     @staticmethod
     def forward(ctx: t.Any, yields: t.Any, params: t.Any, session: DifferentiableSession, check: bool) -> t.Any:
         made = _device.enqueue(session, yields, params, check)
         ctx.session = session
         ctx.save_for_backward(yields, params, made)
-        return made[: yields.shape[0]]
+        return made[0] if yields.dim() == 1 else made[: yields.shape[0]]
 
     @staticmethod
     def backward(ctx: t.Any, flow: t.Any) -> t.Any:
         yields, params, made = ctx.saved_tensors
-        (rows, n), m = yields.shape, params.shape[1]
-        both = made[rows : rows * (1 + n + m)].view(rows, n + m)
+        n, m = yields.shape[-1], params.shape[-1]
+        rows = 1 if yields.dim() == 1 else yields.shape[0]
+        both = made[rows : rows * (1 + n + m)]
         if torch.is_grad_enabled():
             # The caller may differentiate the derivatives again.
-            back = _NllBackward.apply(flow, yields, params, both[:, :n], both[:, n:], ctx.session)
-            return back[0], back[1], None, None
-        back = both * flow.unsqueeze(1)
+            y, p, both = yields.view(rows, n), params.view(rows, m), both.view(rows, n + m)
+            back = _NllBackward.apply(flow.view(rows), y, p, both[:, :n], both[:, n:], ctx.session)
+            return back[0].view_as(yields), back[1].view_as(params), None, None
+        if yields.dim() == 1:
+            back = both * flow
+            return back[:n], back[n:], None, None
+        back = both.view(rows, n + m) * flow.unsqueeze(1)
         return back[:, :n], back[:, n:], None, None
 
 
@@ -274,9 +279,7 @@ def nll(session: DifferentiableSession, yields: Tensors, params: Tensors, *, che
     n, m = session._widths
     y, p = joined("yields", yields, n), joined("params", params, m)
     if _is_plain(session, y, p):
-        if y.dim() == 2:
-            return _NllThere.apply(y, p, session, check)
-        return _NllThere.apply(y.unsqueeze(0), p.unsqueeze(0), session, check).squeeze(0)
+        return _NllThere.apply(y, p, session, check)
     same_kind("yields and params", y, p)
     batch = torch.broadcast_shapes(y.shape[:-1], p.shape[:-1])
     rows_of_y = y.expand(*batch, n).reshape(-1, n)

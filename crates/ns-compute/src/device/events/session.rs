@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ns_core::{
     Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, Execution, FitTask, InputTable,
     LeftToCpu, Model, OutcomeParts, ParameterTable, Precision, Pulled, Session, SessionError, Sink,
-    ToySource,
+    SquaredWeights, ToySource,
 };
 
 use super::super::backend::Backend;
@@ -111,6 +111,15 @@ impl Session for EventGpuSession {
         combinations: &[Vec<(usize, f64)>],
     ) -> Result<Option<Vec<f64>>, SessionError> {
         self.checked(|| self.cpu.combined_variances(data, point, free, combinations))
+    }
+
+    fn squared_weights(
+        &self,
+        data: &Data,
+        point: &[f64],
+        form: SquaredWeights,
+    ) -> Result<Option<Vec<f64>>, SessionError> {
+        self.checked(|| self.cpu.squared_weights(data, point, form))
     }
 
     fn inputs(&self) -> &InputTable {

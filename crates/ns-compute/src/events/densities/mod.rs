@@ -14,6 +14,7 @@ mod lognormal;
 mod multivariate;
 mod polynomial;
 mod tables;
+mod template;
 mod voigt;
 
 use ns_core::{Density, Observable};
@@ -96,20 +97,37 @@ pub(super) fn value(
         (Density::Histogram { observables, edges, heights }, _) => {
             tables::histogram(b, observables, edges, heights)
         }
+        (Density::Template { observables, edges, heights, variations }, own) => {
+            template::value(b, (observables, edges), heights, variations, own)?
+        }
         (Density::Spline { x, knots, .. }, own) => tables::spline(b, *x, knots, own),
         (Density::Generic(tape), _) => b.tape(tape, values),
         _ => return None,
     })
 }
 
-/// Appends the integral of a histogram over a box with these sides along its axes.
+/// Appends the integral of a histogram or template over a box, whose sides are given by observable; `None` for other
+/// densities.
 pub(super) fn histogram_integral(
     b: &mut Builder,
-    edges: &[Vec<f64>],
-    heights: &[f64],
-    sides: &[(f64, f64)],
-) -> Slot {
-    tables::histogram_integral(b, edges, heights, sides)
+    density: &Density,
+    values: Values<'_>,
+    side: &dyn Fn(usize) -> Option<(f64, f64)>,
+) -> Option<Slot> {
+    let (Density::Histogram { observables, edges, .. } | Density::Template { observables, edges, .. }) =
+        density
+    else {
+        return None;
+    };
+    let sides = observables.iter().map(|&x| side(x)).collect::<Option<Vec<_>>>()?;
+    match density {
+        Density::Histogram { heights, .. } => Some(tables::histogram_integral(b, edges, heights, &sides)),
+        Density::Template { heights, variations, .. } => {
+            let own: Vec<Slot> = density.own_values().into_iter().map(|v| values(b, v)).collect();
+            template::integral(b, (edges, &sides), heights, variations, &own)
+        }
+        _ => None,
+    }
 }
 
 /// Appends the steps of the integral of a density over `lo..hi`, and returns the slot of its value; `None` if

@@ -3,13 +3,13 @@
 /// A function of observables without parameters, or several such functions.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Table {
-    /// Piecewise constant function of one or more observables; 0 outside of all bins.
+    /// Piecewise constant functions of one or more observables with the same bins; 0 outside of all bins.
     Histogram {
         /// Observable of each axis.
         observables: Vec<usize>,
         /// Bin edges of each axis.
         edges: Vec<Vec<f64>>,
-        /// Value in each bin; the last axis varies fastest.
+        /// Value of each function in each bin, function after function; the last axis varies fastest.
         heights: Vec<f64>,
     },
     /// Natural cubic splines that are 1 at one knot and 0 at the others, one per knot; 0 outside of the knots.
@@ -78,7 +78,7 @@ impl Table {
                     let Some(bin) = interval(edges, observable_at(x)) else { return 0.0 };
                     index = index * (edges.len() - 1) + bin;
                 }
-                heights[index]
+                heights[row * bins(edges) + index]
             }
             Self::Spline { observable, knots, bends } => {
                 let (x, n) = (observable_at(*observable), knots.len());
@@ -103,19 +103,19 @@ impl Table {
                 let mut reached: Vec<(usize, usize)> = Vec::with_capacity(edges.len());
                 for (&x, edges) in observables.iter().zip(edges) {
                     let (lo, hi) = side(x);
-                    let bins = edges.len() - 1;
-                    if lo < edges[0] || hi > edges[bins] {
+                    let last = edges.len() - 1;
+                    if lo < edges[0] || hi > edges[last] {
                         join(0.0, 0.0);
                     }
-                    let first = edges.partition_point(|&edge| edge <= lo).saturating_sub(1).min(bins);
-                    reached.push((first, edges.partition_point(|&edge| edge < hi).min(bins)));
+                    let first = edges.partition_point(|&edge| edge <= lo).saturating_sub(1).min(last);
+                    reached.push((first, edges.partition_point(|&edge| edge < hi).min(last)));
                 }
                 if reached.iter().all(|(from, to)| from < to) {
                     let mut at: Vec<usize> = reached.iter().map(|range| range.0).collect();
                     'bins: loop {
                         let place =
                             |index: usize, (bin, edges): (&usize, &Vec<f64>)| index * (edges.len() - 1) + bin;
-                        let height = heights[at.iter().zip(edges).fold(0, place)];
+                        let height = heights[row * bins(edges) + at.iter().zip(edges).fold(0, place)];
                         join(height, height);
                         for (bin, range) in at.iter_mut().zip(&reached).rev() {
                             *bin += 1;
@@ -189,6 +189,11 @@ impl Table {
         }
         total
     }
+}
+
+/// Returns the number of bins of a histogram.
+fn bins(edges: &[Vec<f64>]) -> usize {
+    edges.iter().map(|axis| axis.len() - 1).product()
 }
 
 /// Returns the index of the interval between edges that contains `x`. The last edge belongs to the last

@@ -1,92 +1,96 @@
 //! Interpolation between a number's values at -1, 0 and 1 of a nuisance parameter.
 
-use ns_core::InterpolationForm;
+use ns_core::{HistosysCode, InterpolationForm};
 
-/// The function beyond the inner range on one side.
+use crate::terms::histosys::{Curved, curved};
+
+/// A polynomial near 0, and exponential functions beyond it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Beyond {
-    /// `offset + slope alpha`.
-    Line { offset: f64, slope: f64 },
-    /// `exp(rate alpha)`.
-    Exponential { rate: f64 },
-}
-
-impl Beyond {
-    fn at(self, alpha: f64) -> [f64; 3] {
-        match self {
-            Self::Line { offset, slope } => [offset + slope * alpha, slope, 0.0],
-            Self::Exponential { rate } => {
-                let e = (rate * alpha).exp();
-                [e, rate * e, rate * rate * e]
-            }
-        }
-    }
-}
-
-/// What a nuisance parameter adds to a number, or multiplies it by: a polynomial near 0, and lines or
-/// exponential functions beyond it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::events) struct Interpolation {
+struct Factor {
     /// Size of the nuisance parameter up to which the polynomial holds.
     inside: f64,
     /// Coefficients of the polynomial, from that of `alpha^0` on.
     polynomial: [f64; 7],
-    below: Beyond,
-    above: Beyond,
+    /// `ln` of the number at -1, with the sign changed, and at 1: the rates of the exponential functions.
+    rates: (f64, f64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Form {
+    /// `base + alpha slope + f(alpha) bend` with the function `f` of a code of histosys.
+    Sum { code: HistosysCode, base: f64, slope: f64, bend: f64 },
+    /// A factor with exponential functions outside.
+    Factor(Factor),
+}
+
+/// What a nuisance parameter adds to a number, or multiplies it by. At a kink the derivatives are the means of both
+/// sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::events) struct Interpolation {
+    form: Form,
     /// Whether the number is multiplied.
     pub(in crate::events) multiplies: bool,
 }
 
 impl Interpolation {
     /// Returns the function for a number with the value `nominal` at 0. The formulae are those of RooFit's
-    /// `flexibleInterpSingle`.
+    /// `flexibleInterpSingle`; codes 0, 2, 4 and 6 are those of histosys.
     pub(in crate::events) fn new(form: &InterpolationForm, nominal: f64) -> Self {
-        let (up, down) = (form.hi - nominal, nominal - form.lo);
         let (hi, lo) = (form.hi / nominal, form.lo / nominal);
-        let line = |offset, slope| Beyond::Line { offset, slope };
-        let smooth = |base: f64, up: f64, down: f64| {
-            let (s, a) = (0.5 * (up + down), 0.0625 * (up - down));
-            [base, s, 15.0 * a, 0.0, -10.0 * a, 0.0, 3.0 * a]
+        let sum = |code, base, lo: f64, hi: f64, nominal: f64| Form::Sum {
+            code,
+            base,
+            slope: 0.5 * (hi - lo),
+            bend: 0.5 * (hi + lo) - nominal,
         };
-        let adds =
-            |inside, polynomial, below, above| Self { inside, polynomial, below, above, multiplies: false };
+        let adds = |code| Self { form: sum(code, 0.0, form.lo, form.hi, nominal), multiplies: false };
+        let factor = |inside, polynomial| {
+            let rates = (-lo.ln(), hi.ln());
+            Self { form: Form::Factor(Factor { inside, polynomial, rates }), multiplies: true }
+        };
         match form.code {
-            1 => Self {
-                inside: 0.0,
-                polynomial: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-                below: Beyond::Exponential { rate: -lo.ln() },
-                above: Beyond::Exponential { rate: hi.ln() },
-                multiplies: true,
-            },
-            2 => {
-                let (a, b) = (0.5 * (up - down), 0.5 * (up + down));
-                let polynomial = [0.0, b, a, 0.0, 0.0, 0.0, 0.0];
-                adds(1.0, polynomial, line(-a, b - 2.0 * a), line(-a, b + 2.0 * a))
-            }
-            4 => adds(1.0, smooth(0.0, up, down), line(0.0, down), line(0.0, up)),
-            5 => Self {
-                inside: 1.0,
-                polynomial: exponential_polynomial(lo, hi),
-                below: Beyond::Exponential { rate: -lo.ln() },
-                above: Beyond::Exponential { rate: hi.ln() },
-                multiplies: true,
-            },
-            6 => Self {
-                multiplies: true,
-                ..adds(1.0, smooth(1.0, hi - 1.0, 1.0 - lo), line(1.0, 1.0 - lo), line(1.0, hi - 1.0))
-            },
+            1 => factor(0.0, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+            2 => adds(HistosysCode::Code2),
+            4 => adds(HistosysCode::Code4p),
+            5 => factor(1.0, exponential_polynomial(lo, hi)),
+            6 => Self { form: sum(HistosysCode::Code4p, 1.0, lo, hi, 1.0), multiplies: true },
             // Code 0; a model with another code is refused before.
-            _ => adds(0.0, [0.0; 7], line(0.0, down), line(0.0, up)),
+            _ => adds(HistosysCode::Code0),
         }
+    }
+
+    /// Returns the function `f` of a code of histosys alone.
+    pub(in crate::events) fn curved(code: HistosysCode) -> Self {
+        Self { form: Form::Sum { code, base: 0.0, slope: 0.0, bend: 1.0 }, multiplies: false }
     }
 
     /// Returns the function at `alpha` with its first and second derivative.
     pub(in crate::events) fn at(&self, alpha: f64) -> [f64; 3] {
+        match self.form {
+            Form::Sum { code, base, slope, bend } => {
+                let Curved { f, first, second } = curved::<f64>(code, alpha);
+                [base + alpha * slope + f * bend, slope + first * bend, second * bend]
+            }
+            Form::Factor(factor) => factor.at(alpha),
+        }
+    }
+}
+
+impl Factor {
+    fn at(&self, alpha: f64) -> [f64; 3] {
+        let beyond = |rate: f64| {
+            let e = (rate * alpha).exp();
+            [e, rate * e, rate * rate * e]
+        };
+        if self.inside == 0.0 && alpha == 0.0 {
+            let (below, above) = (beyond(self.rates.0), beyond(self.rates.1));
+            return std::array::from_fn(|i| 0.5 * (below[i] + above[i]));
+        }
         if alpha >= self.inside {
-            return self.above.at(alpha);
+            return beyond(self.rates.1);
         }
         if alpha <= -self.inside {
-            return self.below.at(alpha);
+            return beyond(self.rates.0);
         }
         let [mut value, mut first, mut second] = [0.0; 3];
         for c in self.polynomial.iter().rev() {

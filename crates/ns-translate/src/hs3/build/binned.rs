@@ -157,7 +157,7 @@ impl Builder<'_, '_> {
             document::Effect::HistoSys { hi, lo } => {
                 let p = self.scalar(modifier, ALPHA)?;
                 self.constrain_scalar(p, modifier, 0.0);
-                let code = interpolation::histosys(modifier.interpolation.as_ref(), self.report)?;
+                let code = interpolation::additive(modifier.interpolation.as_ref(), "histosys", self.report)?;
                 self.codes.histosys(code, path);
                 self.check_templates(modifier, sample, hi, lo);
                 (p, Effect::HistoSys { lo: lo.clone(), hi: hi.clone() })

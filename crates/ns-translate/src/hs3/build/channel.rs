@@ -147,7 +147,9 @@ impl<'a> Builder<'a, '_> {
         if !ranges.is_empty() {
             events = inside(events, &ranges);
         }
-        let Some((extended, processes)) = self.processes(shapes, path, &space) else { return };
+        let whole = || vec![space.observables.iter().map(|axis| (axis.min, axis.max)).collect()];
+        let boxes = if ranges.is_empty() { whole() } else { ranges.clone() };
+        let Some((extended, processes)) = self.processes(shapes, path, &space, &boxes) else { return };
         self.channels.push(EventChannel {
             name: name.to_owned(),
             observables: space.observables,

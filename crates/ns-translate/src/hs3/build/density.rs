@@ -53,7 +53,7 @@ impl Builder<'_, '_> {
     }
 
     /// Returns the observable that an argument names.
-    fn observable(&self, argument: &Arg, space: &Space) -> Result<usize, Trouble> {
+    pub(super) fn observable(&self, argument: &Arg, space: &Space) -> Result<usize, Trouble> {
         match &argument.value {
             Argument::Name(name) => space.observable(name).ok_or(Trouble::Observables),
             _ => Err(Trouble::Observables),
@@ -198,6 +198,7 @@ impl Builder<'_, '_> {
                 let heights = heights(&edges, contents);
                 Density::Histogram { observables, edges, heights }
             }
+            D::Template(template) => self.template(template, space)?,
             D::Mixture { .. } => self.mixture(i, space)?,
             D::Product { factors } => {
                 let factors: Vec<usize> =
@@ -279,7 +280,7 @@ impl Builder<'_, '_> {
 }
 
 /// Returns contents divided by the volumes of their bins.
-fn heights(edges: &[Vec<f64>], contents: &[f64]) -> Vec<f64> {
+pub(super) fn heights(edges: &[Vec<f64>], contents: &[f64]) -> Vec<f64> {
     let mut heights = contents.to_vec();
     let mut repeat = 1;
     for edges in edges.iter().rev() {

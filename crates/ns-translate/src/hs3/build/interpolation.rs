@@ -93,8 +93,12 @@ pub(super) fn normsys(
     Some(code)
 }
 
-/// Returns the code of a histosys modifier.
-pub(super) fn histosys(written: Option<&Placed<Interpolation>>, report: &mut Report) -> Option<HistosysCode> {
+/// Returns the code of a histosys modifier, or of the weights of a template (`kind`).
+pub(super) fn additive(
+    written: Option<&Placed<Interpolation>>,
+    kind: &str,
+    report: &mut Report,
+) -> Option<HistosysCode> {
     let Some(Placed { value, path }) = written else { return Some(HistosysCode::Code4p) };
     Some(match value {
         Interpolation::Number(0) => HistosysCode::Code0,
@@ -108,10 +112,10 @@ pub(super) fn histosys(written: Option<&Placed<Interpolation>>, report: &mut Rep
                 ("poly1", "poly1") => HistosysCode::Code0,
                 ("poly2", "poly1") => HistosysCode::Code2,
                 ("poly6", "poly1") => HistosysCode::Code4p,
-                _ => return unsupported(value, "histosys", path, report),
+                _ => return unsupported(value, kind, path, report),
             }
         }
-        other => return unsupported(other, "histosys", path, report),
+        other => return unsupported(other, kind, path, report),
     })
 }
 

@@ -9,6 +9,7 @@ mod interpolation;
 mod parameters;
 mod processes;
 mod settings;
+mod template;
 mod value;
 
 use std::collections::{BTreeSet, HashMap};
@@ -51,6 +52,7 @@ pub(super) fn build(
         tables: Vec::new(),
         codes: Codes::default(),
         densities: 0,
+        weighted: Vec::new(),
         report,
     };
     builder.likelihood(choice);
@@ -94,6 +96,8 @@ struct Builder<'a, 'r> {
     tables: Vec<Arc<EventTable>>,
     codes: Codes,
     densities: usize,
+    /// Parameters that weights of templates follow, with the places that say so.
+    weighted: Vec<(usize, String)>,
     report: &'r mut Report,
 }
 
@@ -138,6 +142,7 @@ impl Builder<'_, '_> {
 
     /// Puts the parts together.
     fn finish(mut self, choice: &Choice<'_>, poi: Option<&str>) -> Option<Model> {
+        self.check_weighted();
         let poi = self.interest(choice, poi);
         let interpolation = self.codes.common(self.report);
         if self.report.has_errors() {

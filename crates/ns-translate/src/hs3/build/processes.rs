@@ -23,6 +23,7 @@ impl Builder<'_, '_> {
         shapes: &[usize],
         path: &str,
         space: &Space,
+        boxes: &[Vec<(f64, f64)>],
     ) -> Option<(bool, Vec<Process>)> {
         let index = self.index;
         let of = |i: usize| index.document.distributions.get(i).map(|d| &d.content);
@@ -62,7 +63,8 @@ impl Builder<'_, '_> {
             }
         };
         let n = space.observables.len();
-        let processes = parts.parts.into_iter().map(|(name, rate, density)| {
+        let mut processes = Vec::with_capacity(parts.parts.len());
+        for (name, rate, density) in parts.parts {
             // A density that does not name an observable is constant in it.
             let named = density.observables();
             let missing: Vec<usize> = (0..n).filter(|x| !named.contains(x)).collect();
@@ -72,9 +74,12 @@ impl Builder<'_, '_> {
                 let flat = missing.into_iter().map(|x| Density::Uniform { x });
                 Density::Product(std::iter::once(density).chain(flat).collect())
             };
-            Process { name, rate, density }
-        });
-        Some((parts.extended, processes.collect()))
+            // Only expected numbers of events follow the weights of simulated events.
+            let rate =
+                if parts.extended { self.response((&name, path), rate, &density, boxes).ok()? } else { rate };
+            processes.push(Process { name, rate, density });
+        }
+        Some((parts.extended, processes))
     }
 
     /// Returns the parts of a mixture, or of an extended density.

@@ -56,6 +56,9 @@ pub(super) fn check(document: &Document, report: &mut Report) {
                     );
                 }
             }
+            Distribution::Template(template) => {
+                super::template::check(template, &what, &distribution.path, report);
+            }
             Distribution::HistFactory(channel) => samples(channel, &what, &distribution.path, report),
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 mod contents;
 mod references;
+mod template;
 
 pub(super) use contents::{edges, range};
 

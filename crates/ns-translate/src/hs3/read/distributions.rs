@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::fields::Fields;
-use super::{data, histfactory};
+use super::{data, histfactory, template};
 use crate::hs3::document::{Argument, Distribution, Placed, Tails};
+use crate::hs3::sources::EventSources;
 use crate::pyhf::expect;
 use crate::pyhf::names::{nearest, quoted};
 use crate::pyhf::problem::Report;
@@ -34,6 +35,7 @@ const KNOWN: &[&str] = &[
     "nextstat.voigt_dist",
     "nextstat.johnson_su_dist",
     "nextstat.spline_dist",
+    "nextstat.template_dist",
     "histogram_dist",
     "generic_dist",
     "density_function_dist",
@@ -48,7 +50,12 @@ const KNOWN: &[&str] = &[
 
 /// Reads the keys of a distribution. A type that is not supported is kept, because it only matters where it is
 /// used.
-pub(super) fn read(fields: &Fields<'_>, from_root: bool, report: &mut Report) -> Option<Distribution> {
+pub(super) fn read(
+    fields: &Fields<'_>,
+    from_root: bool,
+    sources: &EventSources,
+    report: &mut Report,
+) -> Option<Distribution> {
     let kind = fields.text("type", report)?;
     Some(match kind {
         "gaussian_dist" | "normal_dist" => {
@@ -130,6 +137,7 @@ pub(super) fn read(fields: &Fields<'_>, from_root: bool, report: &mut Report) ->
             values: fields.numbers("values", report),
             kind: fields.name("kind", report)?,
         },
+        "nextstat.template_dist" => Distribution::Template(template::read(fields, sources, report)?),
         "histogram_dist" => histogram(fields, report)?,
         "generic_dist" => Distribution::Generic { expression: fields.name("expression", report)? },
         "density_function_dist" | "log_density_function_dist" => Distribution::DensityFunction {

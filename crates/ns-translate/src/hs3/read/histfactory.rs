@@ -178,7 +178,11 @@ fn constraint(fields: &Fields<'_>, report: &mut Report) -> WrittenConstraint {
 
 /// Reads how a modifier is interpolated: ROOT's number, a word of the text, or the structure of its next
 /// version.
-fn interpolation(value: &Value, place: &ValueLocation, report: &mut Report) -> Option<Placed<Interpolation>> {
+pub(super) fn interpolation(
+    value: &Value,
+    place: &ValueLocation,
+    report: &mut Report,
+) -> Option<Placed<Interpolation>> {
     let path = place.path.clone();
     match value {
         Value::Number(number) if number.as_i64().is_some() => {

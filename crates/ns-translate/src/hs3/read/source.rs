@@ -24,6 +24,8 @@ pub(super) const KEY: &str = "nextstat.source";
 pub(super) struct Events {
     pub(super) columns: Vec<Arc<[f64]>>,
     pub(super) weights: Option<Arc<[f64]>>,
+    /// Further columns of weights.
+    pub(super) more: Vec<Arc<[f64]>>,
 }
 
 /// Reads what a data set says about its file of events.
@@ -80,7 +82,7 @@ pub(super) fn file_source(fields: &Fields<'_>, axes: &[Axis], report: &mut Repor
     source.ignore(&["columns", "where"]);
     source.finish(report);
     let file = file.filter(|_| !is_root && kind == "parquet")?;
-    Some(FileSource { file, sha256, columns, weight, selection })
+    Some(FileSource { file, sha256, columns, weight, more: Vec::new(), selection })
 }
 
 /// Reads conditions: `["column", "<", number]` each.
@@ -156,7 +158,7 @@ pub(super) fn from_file(
     }
     // Each column is read once, although several axes or the weights may share it.
     let mut names: Vec<String> = Vec::new();
-    for name in source.columns.iter().chain(&source.weight) {
+    for name in source.columns.iter().chain(&source.weight).chain(&source.more) {
         if !names.contains(name) {
             names.push(name.clone());
         }
@@ -173,7 +175,8 @@ pub(super) fn from_file(
     let rows = usize::try_from(data.rows).unwrap_or(usize::MAX);
     let column = |name: &String| data.column(name).cloned();
     let columns: Option<Vec<Arc<[f64]>>> = source.columns.iter().map(column).collect();
-    let events = Events { columns: columns?, weights: source.weight.as_ref().and_then(column) };
+    let more = source.more.iter().map(column).collect::<Option<_>>()?;
+    let events = Events { columns: columns?, weights: source.weight.as_ref().and_then(column), more };
     checked(events, axes, rows, &ValueLocation::new(fields.path(KEY), fields.here()), report)
 }
 
@@ -230,12 +233,13 @@ pub(super) fn from_caller(
         }
         column.iter().zip(&passes).filter(|(_, passes)| **passes).map(|(x, _)| *x).collect()
     };
-    let events = Events { columns: columns.into_iter().map(&kept).collect(), weights: weights.map(kept) };
+    let columns = columns.into_iter().map(&kept).collect();
+    let events = Events { columns, weights: weights.map(kept), more: Vec::new() };
     checked(events, axes, rows, &ValueLocation::new(here, "the events given"), report)
 }
 
 /// Checks that there are events, and that all numbers are finite.
-fn checked(
+pub(super) fn checked(
     events: Events,
     axes: &[Axis],
     rows: usize,
@@ -252,7 +256,9 @@ fn checked(
         return None;
     }
     let named = axes.iter().map(|axis| format!("the axis {}", quoted(&axis.name)));
-    let all = named.zip(&events.columns).chain(events.weights.iter().map(|w| ("the weights".to_owned(), w)));
+    let weights = events.weights.iter().map(|w| ("the weights".to_owned(), w));
+    let more = events.more.iter().map(|w| ("the varied weights".to_owned(), w));
+    let all = named.zip(&events.columns).chain(weights).chain(more);
     let mut fine = true;
     for (what, column) in all {
         let wrong = column.iter().filter(|x| !x.is_finite()).count();

@@ -1,0 +1,45 @@
+//! Derivatives with squared weights, for the uncertainties of fits of weighted events.
+//!
+//! C. Langenbruch, "Parameter uncertainties in weighted unbinned maximum likelihood fits", Eur. Phys. J. C 82 (2022)
+//! 393, arXiv:1911.01303.
+
+use std::sync::Arc;
+
+use ns_core::EventTable;
+
+use super::term::{EventPlan, EventScratch, evaluate_once};
+use crate::simd::Level;
+
+/// Evaluates all terms with the square of each event's weight. Contents of bins are counts, not weights, and stay as
+/// they are. The rates of an extended channel are multiplied by the ratio of the sums of squared and plain weights.
+pub(crate) fn squared_weights(
+    level: Level,
+    plan: &EventPlan,
+    (theta, aux): (&[f64], &[f64]),
+    tables: &[Arc<EventTable>],
+    scratch: &mut EventScratch,
+) {
+    let square = |(channel, table): (usize, &Arc<EventTable>)| match &table.weights {
+        Some(weights) if !plan.is_binned(channel) => {
+            let squares: Arc<[f64]> = weights.iter().map(|w| w * w).collect();
+            let ratio = squares.iter().sum::<f64>() / weights.iter().sum::<f64>();
+            let columns = table.columns.clone();
+            (Arc::new(EventTable { columns, weights: Some(squares) }), ratio)
+        }
+        _ => (Arc::clone(table), 1.0),
+    };
+    let (tables, ratios): (Vec<_>, Vec<_>) = tables.iter().enumerate().map(square).unzip();
+    scratch.forget();
+    evaluate_once(level, plan, (theta, aux), &tables, Some(&ratios), scratch);
+}
+
+impl EventScratch {
+    /// Counts all of the curvature of penalties as the part that is never negative.
+    pub(crate) fn penalties_are_certain(&mut self, plan: &EventPlan) {
+        for term in self.terms.iter_mut().skip(plan.n_channels()) {
+            for (square, bend) in term.squares.iter_mut().zip(&mut term.bends) {
+                *square += std::mem::take(bend);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Kinks of event-level models, and models without kinks.
+
+use crate::{FunctionForm, Model, Value};
+
+impl Model {
+    /// Returns the parameters at whose value 0 the terms of events have a kink: nuisance parameters of weights and of
+    /// numbers that are interpolated with codes 0 and 1. Ascending, each once.
+    #[must_use]
+    pub fn event_kinks(&self) -> Vec<usize> {
+        let mut kinks = Vec::new();
+        let densities = self.event_channels.iter().flat_map(|channel| &channel.processes);
+        densities.for_each(|process| process.density.kinks(&mut kinks));
+        for function in &self.functions {
+            let FunctionForm::Interpolation { nominal, variations, .. } = &function.form else { continue };
+            for v in variations {
+                let kinked = match v.code {
+                    0 => v.hi - nominal != nominal - v.lo,
+                    1 => v.hi * v.lo != nominal * nominal,
+                    _ => false,
+                };
+                if let (true, Value::Parameter(p)) = (kinked, v.alpha) {
+                    kinks.push(p);
+                }
+            }
+        }
+        kinks.sort_unstable();
+        kinks.dedup();
+        kinks
+    }
+
+    /// Returns the model with the closest smooth interpolation codes, with which every effect is unchanged at -1, 0
+    /// and 1.
+    #[must_use]
+    pub fn with_smooth_codes(&self) -> Self {
+        let mut model = Self { interpolation: self.interpolation.smooth(), ..self.clone() };
+        for process in model.event_channels.iter_mut().flat_map(|channel| &mut channel.processes) {
+            process.density.smooth_codes();
+        }
+        for function in &mut model.functions {
+            if let FunctionForm::Interpolation { variations, .. } = &mut function.form {
+                for v in variations {
+                    v.code = match v.code {
+                        0 => 4,
+                        1 => 5,
+                        other => other,
+                    };
+                }
+            }
+        }
+        model
+    }
+}

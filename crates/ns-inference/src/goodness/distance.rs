@@ -1,0 +1,149 @@
+//! The distance of Kolmogorov and Smirnov between events and their density.
+
+use std::sync::Arc;
+
+use ns_compute::{EventShapes, Level};
+use ns_core::{Density, EventTable, Model, SessionError};
+
+use super::events::{ChannelGoodness, EventStatistic};
+use crate::InferenceError;
+
+/// Number of equal parts of each fit range, between which the density is integrated.
+const PARTS: usize = 200;
+/// Number of intervals that are integrated at a time.
+const BATCH: usize = 1 << 16;
+
+/// The densities of all channels of events, which have one observable each.
+pub(super) struct Distances {
+    shapes: EventShapes,
+    channels: Vec<Line>,
+}
+
+/// The observable of a channel.
+struct Line {
+    name: String,
+    /// Fit ranges, ascending.
+    ranges: Vec<(f64, f64)>,
+    /// Ends of the parts of all ranges, and where the density jumps or bends, ascending.
+    breaks: Vec<f64>,
+}
+
+impl Distances {
+    pub(super) fn new(model: &Model) -> Result<Self, InferenceError> {
+        let refused = |reason: String| {
+            let statistic = EventStatistic::Ks.name();
+            InferenceError::NoEventStatistic { statistic, reason }
+        };
+        let mut channels = Vec::with_capacity(model.event_channels.len());
+        for channel in &model.event_channels {
+            if channel.observables.len() != 1 {
+                return Err(refused(format!(
+                    "channel '{}' has {} observables, and the distance needs one; use chi2",
+                    channel.name,
+                    channel.observables.len()
+                )));
+            }
+            if channel.binning.is_some() {
+                let name = &channel.name;
+                return Err(refused(format!(
+                    "the data of channel '{name}' are bins, not single events; use chi2"
+                )));
+            }
+            let boxes = channel.boxes();
+            let mut ranges: Vec<(f64, f64)> =
+                boxes.iter().filter_map(|region| region.first().copied()).collect();
+            ranges.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let mut breaks: Vec<f64> = ranges
+                .iter()
+                .flat_map(|&(low, high)| {
+                    (0..=PARTS).map(move |i| low + (high - low) * i as f64 / PARTS as f64)
+                })
+                .collect();
+            channel.processes.iter().for_each(|process| jumps(&process.density, &mut breaks));
+            breaks.sort_by(f64::total_cmp);
+            channels.push(Line { name: channel.name.clone(), ranges, breaks });
+        }
+        let shapes = EventShapes::new(model, Level::detect()).map_err(SessionError::from)?;
+        Ok(Self { shapes, channels })
+    }
+
+    /// Returns the largest distance of each channel.
+    pub(super) fn channels(
+        &self,
+        parameters: &[f64],
+        tables: &[Arc<EventTable>],
+    ) -> Result<Vec<ChannelGoodness>, InferenceError> {
+        let all = self.channels.iter().enumerate().zip(tables).map(|((index, line), table)| {
+            let mut events: Vec<f64> = table.columns.first().map(|x| x.to_vec()).unwrap_or_default();
+            events.sort_by(f64::total_cmp);
+            let n = events.len() as f64;
+            let below = self.below(parameters, (index, line), &events);
+            let distance = |(i, f): (usize, &f64)| ((i + 1) as f64 / n - f).max(f - i as f64 / n);
+            ChannelGoodness {
+                name: line.name.clone(),
+                value: below.iter().enumerate().map(distance).fold(0.0, f64::max),
+                n_events: n,
+                n_bins: None,
+                least_expected: None,
+            }
+        });
+        Ok(all.collect())
+    }
+
+    /// Returns the fitted probability of a smaller value for each event; `events` ascend. The density is integrated
+    /// between neighbouring events and breaks with Gauss's rule of five nodes.
+    fn below(&self, parameters: &[f64], (index, line): (usize, &Line), events: &[f64]) -> Vec<f64> {
+        let mut points: Vec<f64> = line.breaks.iter().chain(events).copied().collect();
+        points.sort_by(f64::total_cmp);
+        points.dedup();
+        let within = |x: f64| line.ranges.iter().any(|(low, high)| *low < x && x < *high);
+        let intervals: Vec<(f64, f64)> = points
+            .windows(2)
+            .filter_map(|pair| match pair {
+                [a, b] if within(0.5 * (a + b)) => Some((*a, *b)),
+                _ => None,
+            })
+            .collect();
+        let mut sum = 0.0;
+        let mut ends: Vec<(f64, f64)> = Vec::with_capacity(intervals.len());
+        for batch in intervals.chunks(BATCH) {
+            let nodes: Vec<f64> = batch
+                .iter()
+                .flat_map(|(a, b)| gauss().map(|(node, _)| 0.5 * (a + b) + 0.5 * (b - a) * node))
+                .collect();
+            let parts = self.shapes.densities(parameters, index, &[&nodes]);
+            for (i, (a, b)) in batch.iter().enumerate() {
+                for (j, (_, weight)) in gauss().iter().enumerate() {
+                    let density: f64 = parts.iter().filter_map(|part| part.get(5 * i + j)).sum();
+                    sum += 0.5 * (b - a) * weight * density;
+                }
+                ends.push((*b, sum));
+            }
+        }
+        let at = |x: &f64| match ends.partition_point(|(end, _)| end <= x) {
+            0 => 0.0,
+            place => ends.get(place - 1).map_or(0.0, |(_, before)| before / sum),
+        };
+        events.iter().map(at).collect()
+    }
+}
+
+/// Adds where a density may jump or bend.
+fn jumps(density: &Density, to: &mut Vec<f64>) {
+    match density {
+        Density::Histogram { edges, .. } | Density::Template { edges, .. } => {
+            to.extend(edges.iter().flatten())
+        }
+        Density::Spline { knots, .. } => to.extend(knots),
+        _ => {}
+    }
+    density.parts().iter().for_each(|part| jumps(part, to));
+}
+
+/// Nodes and weights of Gauss's rule with five nodes on -1..1.
+fn gauss() -> [(f64, f64); 5] {
+    let (root, seventy) = ((10.0_f64 / 7.0).sqrt(), 70.0_f64.sqrt());
+    let (inner, outer) = ((5.0 - 2.0 * root).sqrt() / 3.0, (5.0 + 2.0 * root).sqrt() / 3.0);
+    let (large, small) = ((322.0 + 13.0 * seventy) / 900.0, (322.0 - 13.0 * seventy) / 900.0);
+    [(-outer, small), (-inner, large), (0.0, 128.0 / 225.0), (inner, large), (outer, small)]
+}

@@ -1,0 +1,306 @@
+//! Goodness of fit of single events: chi2 in bins, and the distance of Kolmogorov and Smirnov.
+//!
+//! Both compare the events with the density at the best fit. Their distributions depend on the parameters that were
+//! fitted to the same events: chi2 lies between two chi2 distributions (H. Chernoff and E. L. Lehmann, Ann. Math.
+//! Statist. 25 (1954) 579), and the distance has no general one. Toys give p-values that are right.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use ns_core::{Control, EventTable, FitOutcome, Model, OutcomeParts, Session, ToySource};
+use serde::Serialize;
+
+use super::distance::Distances;
+use super::histogram::Histograms;
+use super::{chi2_tail, unconstrained};
+use crate::analysis::{Analysis, of_single_fits};
+use crate::diagnosis;
+use crate::toys::INTERRUPTED;
+use crate::toys::goodness::{GoodnessToys, Measure, binomial_error, check_number, count};
+use crate::weighted::has_weights;
+use crate::{FitOptions, InferenceError};
+
+/// A statistic that compares events with their density.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventStatistic {
+    /// Pearson's chi2 in bins of equal width.
+    Chi2,
+    /// The largest distance between the distribution functions of events and density.
+    Ks,
+}
+
+impl EventStatistic {
+    /// Returns the word for the statistic.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Chi2 => "chi2",
+            Self::Ks => "ks",
+        }
+    }
+}
+
+impl fmt::Display for EventStatistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for EventStatistic {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Chi2, Self::Ks]
+            .into_iter()
+            .find(|statistic| statistic.name() == text)
+            .ok_or_else(|| format!("unknown statistic '{text}'; use \"saturated\", \"chi2\" or \"ks\""))
+    }
+}
+
+/// The statistic of one channel of events.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ChannelGoodness {
+    /// Name of the channel.
+    pub name: String,
+    /// chi2 of the channel, or the largest distance `D` of its distribution functions.
+    pub value: f64,
+    /// Number of events in the fit ranges.
+    pub n_events: f64,
+    /// Number of bins of chi2; `None` for a distance.
+    pub n_bins: Option<usize>,
+    /// Smallest expected number of events in a bin; `None` for a distance.
+    pub least_expected: Option<f64>,
+}
+
+/// The result of a goodness-of-fit test of events. Serialises to the JSON of `nextstat gof --statistic`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct EventGoodness {
+    /// The statistic.
+    pub statistic: EventStatistic,
+    /// The sum of chi2 over all channels of events, or the largest `sqrt(n) D` of a channel; `None` for weighted
+    /// events.
+    pub value: Option<f64>,
+    /// Bins minus free parameters without a constraint, and minus 1 for each channel that is not extended; `None` for a
+    /// distance.
+    pub ndof: Option<i64>,
+    /// Asymptotic probability of a value of at least `value`; approximate for chi2, and `None` for a distance with
+    /// fitted parameters.
+    pub p_value: Option<f64>,
+    /// Fraction of the converged toys with a value of at least `value`; `None` without toys.
+    pub p_value_toys: Option<f64>,
+    /// Binomial error of `p_value_toys`.
+    pub p_value_toys_error: Option<f64>,
+    /// Numbers of all toys and of those left out; `None` without toys.
+    pub toys: Option<GoodnessToys>,
+    /// The channels of events.
+    pub channels: Vec<ChannelGoodness>,
+    /// Number of free parameters without a constraint.
+    pub n_unconstrained: usize,
+    /// `twice_nll` at the best fit.
+    pub twice_nll: f64,
+    /// Whether the fit reached a certified minimum.
+    pub converged: bool,
+    /// Warnings about the result.
+    pub warnings: Vec<String>,
+}
+
+/// How the statistic is computed.
+enum Judge {
+    Chi2(Histograms),
+    Ks(Distances),
+}
+
+impl Judge {
+    /// Returns the statistic of each channel at the point `parameters`.
+    fn channels(
+        &self,
+        parameters: &[f64],
+        tables: &[Arc<EventTable>],
+    ) -> Result<Vec<ChannelGoodness>, InferenceError> {
+        match self {
+            Self::Chi2(histograms) => histograms.channels(parameters, tables),
+            Self::Ks(distances) => distances.channels(parameters, tables),
+        }
+    }
+
+    /// Returns the statistic of all channels together.
+    fn total(&self, channels: &[ChannelGoodness]) -> f64 {
+        match self {
+            Self::Chi2(_) => channels.iter().map(|channel| channel.value).sum(),
+            Self::Ks(_) => channels.iter().map(|c| c.n_events.sqrt() * c.value).fold(0.0, f64::max),
+        }
+    }
+}
+
+impl Measure for Judge {
+    fn of_toy(&self, fit: &FitOutcome, source: &ToySource, index: u64) -> Option<f64> {
+        let toy = source.draw_whole(index).ok()?;
+        let channels = self.channels(&fit.parameters, &toy.events).ok()?;
+        Some(self.total(&channels)).filter(|value| value.is_finite())
+    }
+}
+
+/// Compares the events of a model with the density at the best fit. `bins` is the number of bins of each observable for
+/// chi2; `toys` are a number of toys and their seed, for a p-value from toys that are drawn at the best fit and fitted
+/// in the same way. Binned channels of the model take part in the fit, but not in the comparison.
+///
+/// # Errors
+/// For a model without channels of events, with channels of several observables for a distance, or with too many bins;
+/// as [`super::goodness_of_fit_toys`].
+pub fn event_goodness_of_fit(
+    model: &Model,
+    session: &dyn Session,
+    options: &FitOptions,
+    (statistic, bins): (EventStatistic, usize),
+    toys: Option<(u64, u64)>,
+    control: Control<'_>,
+) -> Result<EventGoodness, InferenceError> {
+    if let Some((n_toys, _)) = toys {
+        check_number(n_toys)?;
+    }
+    if model.event_channels.is_empty() {
+        let reason =
+            "the model has no channel of events; binned channels are compared with the saturated model"
+                .to_owned();
+        return Err(InferenceError::NoEventStatistic { statistic: statistic.name(), reason });
+    }
+    let judge = match statistic {
+        EventStatistic::Chi2 => Judge::Chi2(Histograms::new(model, bins)?),
+        EventStatistic::Ks => Judge::Ks(Distances::new(model)?),
+    };
+    let silent = Control { observer: None, cancel: control.cancel };
+    let mut analysis = Analysis::new(model, of_single_fits(session), options, silent)?;
+    let data = analysis.data.clone();
+    let fit = analysis.fit(&data, analysis.base.clone(), OutcomeParts::default())?;
+    let mut warnings = model.warnings.clone();
+    if !fit.converged() {
+        warnings.extend(diagnosis::not_converged(model, &fit));
+    }
+    let n_unconstrained = unconstrained(&analysis);
+    let mut result = EventGoodness {
+        statistic,
+        value: None,
+        ndof: None,
+        p_value: None,
+        p_value_toys: None,
+        p_value_toys_error: None,
+        toys: None,
+        channels: Vec::new(),
+        n_unconstrained,
+        twice_nll: 2.0 * fit.nll,
+        converged: fit.converged(),
+        warnings,
+    };
+    if has_weights(model, &data, &options.data) {
+        let why = "value is null: the events have weights, for which the statistic has no known distribution";
+        result.warnings.push(why.to_owned());
+        return Ok(result);
+    }
+    let given = &data.counts(model).events;
+    let tables = if given.is_empty() { &model.observed.events } else { given };
+    result.channels = judge.channels(&fit.parameters, tables)?;
+    let value = judge.total(&result.channels);
+    result.value = Some(value).filter(|value| value.is_finite());
+    if result.value.is_none() {
+        result.warnings.push("value is null: events lie in bins in which none are expected".to_owned());
+    }
+    asymptotic(&mut result, &analysis, value);
+    let Some(((n_toys, seed), _)) = toys.zip(result.value) else { return Ok(result) };
+    let (counts, above) =
+        count(&mut analysis, session, &fit.parameters, (value, &judge), (n_toys, seed), control)?;
+    let good = counts.n_toys - counts.n_nonconverged - counts.n_error;
+    if good > 0 {
+        result.p_value_toys = Some(above as f64 / good as f64);
+        result.p_value_toys_error = binomial_error(above, good);
+    } else {
+        result.warnings.push("p_value_toys is null: there is no toy to count".to_owned());
+    }
+    if good < counts.n_toys {
+        let (left, all) = (counts.n_toys - good, counts.n_toys);
+        result.warnings.push(format!("{left} of {all} toys did not converge or failed and are left out"));
+    }
+    if counts.interrupted {
+        result.warnings.push(INTERRUPTED.to_owned());
+    }
+    result.toys = Some(counts);
+    Ok(result)
+}
+
+/// Adds degrees of freedom and the asymptotic p-value, with what they are worth.
+fn asymptotic(result: &mut EventGoodness, analysis: &Analysis<'_>, value: f64) {
+    let model = analysis.model;
+    match result.statistic {
+        EventStatistic::Chi2 => {
+            let bins: usize = result.channels.iter().filter_map(|channel| channel.n_bins).sum();
+            let shapes = model.event_channels.iter().filter(|channel| !channel.extended).count();
+            let ndof = bins as i64 - shapes as i64 - result.n_unconstrained as i64;
+            result.ndof = Some(ndof);
+            if ndof > 0 {
+                result.p_value = Some(chi2_tail(value, ndof as f64)).filter(|p| p.is_finite());
+                if result.n_unconstrained > 0 {
+                    result.warnings.push(format!(
+                        "p_value is approximate: parameters were fitted to single events, so that chi2 lies between chi2 \
+                         distributions with {ndof} and {} degrees of freedom; p_value_toys is right",
+                        bins as i64 - shapes as i64
+                    ));
+                }
+            } else {
+                result
+                    .warnings
+                    .push("p_value is null: there is no degree of freedom; use more bins".to_owned());
+            }
+            let least = result.channels.iter().filter_map(|c| c.least_expected).fold(f64::INFINITY, f64::min);
+            if least < 5.0 {
+                result.warnings.push(format!(
+                    "a bin has {least:.3} expected events: chi2 follows its asymptotic distribution from about 5 on; use fewer \
+                     bins or toys"
+                ));
+            }
+        }
+        EventStatistic::Ks => {
+            let free = (0..model.parameters.len()).any(|i| !analysis.is_fixed(i));
+            if free {
+                result.warnings.push(
+                    "p_value is null: with fitted parameters the distance has no general distribution; use toys".to_owned(),
+                );
+            } else if result.channels.len() == 1 {
+                result.p_value = Some(kolmogorov_tail(value));
+            }
+        }
+    }
+}
+
+/// Returns the asymptotic probability that `sqrt(n) D` exceeds `x`: `2 sum_k (-1)^(k-1) exp(-2 k^2 x^2)`.
+fn kolmogorov_tail(x: f64) -> f64 {
+    if x < 0.2 {
+        // 1 - 1e-12 and closer to 1.
+        return 1.0;
+    }
+    let term = |k: i32| {
+        let sign = if k % 2 == 0 { -1.0 } else { 1.0 };
+        sign * (-2.0 * f64::from(k * k) * x * x).exp()
+    };
+    (2.0 * (1..=100).map(term).sum::<f64>()).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kolmogorov_tail;
+
+    #[test]
+    fn tails_have_the_tabulated_values() {
+        // scipy.special.kolmogorov
+        for (x, p) in [
+            (0.3, 0.9999906941986655),
+            (0.5, 0.9639452436648751),
+            (1.0, 0.26999967167735456),
+            (2.0, 0.0006709252557796953),
+        ] {
+            assert!((kolmogorov_tail(x) / p - 1.0).abs() < 1e-9, "{x}: {}", kolmogorov_tail(x));
+        }
+    }
+}

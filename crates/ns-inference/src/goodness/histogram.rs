@@ -1,0 +1,161 @@
+//! chi2 of events in bins.
+
+use std::sync::Arc;
+
+use ns_compute::{EventShapes, Level};
+use ns_core::{EventTable, Model, SessionError};
+
+use super::events::{ChannelGoodness, EventStatistic};
+use crate::InferenceError;
+
+/// Largest number of nodes at which the density of a channel is evaluated.
+const MOST_NODES: usize = 20_000_000;
+/// Nodes of a panel of [`EventShapes::grids`].
+const NODES: usize = 21;
+
+/// The bins of all channels of events.
+pub(super) struct Histograms {
+    /// Densities over the bins as fit ranges, so that a grid has its panels in each bin.
+    shapes: EventShapes,
+    channels: Vec<Bins>,
+}
+
+/// The bins of one channel: cells of a grid that lie within the fit ranges.
+struct Bins {
+    name: String,
+    extended: bool,
+    /// Edges of the cells along each observable.
+    edges: Vec<Vec<f64>>,
+    /// Bin of each cell; the last observable runs fastest.
+    bin: Vec<Option<usize>>,
+    n_bins: usize,
+}
+
+impl Histograms {
+    /// Divides the axes of all channels into `n` bins of equal width; bins at the ends of fit ranges are narrower.
+    pub(super) fn new(model: &Model, n: usize) -> Result<Self, InferenceError> {
+        let refused = |reason: String| {
+            let statistic = EventStatistic::Chi2.name();
+            InferenceError::NoEventStatistic { statistic, reason }
+        };
+        if n == 0 {
+            return Err(refused("there must be at least one bin".to_owned()));
+        }
+        let mut binned = model.clone();
+        let mut channels = Vec::with_capacity(model.event_channels.len());
+        for channel in &mut binned.event_channels {
+            let boxes = channel.boxes();
+            let d = channel.observables.len();
+            let along = |x: usize| {
+                let axis = channel.observables.get(x);
+                let (low, high) = axis.map_or((0.0, 1.0), |axis| (axis.min, axis.max));
+                let mut edges: Vec<f64> = (0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect();
+                edges.extend(
+                    boxes.iter().filter_map(|region| region.get(x)).flat_map(|(from, to)| [*from, *to]),
+                );
+                edges.sort_by(f64::total_cmp);
+                // Edges that differ by rounding are one.
+                edges.dedup_by(|b, a| *b - *a <= 1e-12 * (high - low));
+                edges
+            };
+            let edges: Vec<Vec<f64>> = (0..d).map(along).collect();
+            let cells: usize = edges.iter().map(|axis| axis.len() - 1).product();
+            let nodes = (EventShapes::panels(d) * NODES).saturating_pow(d as u32).saturating_mul(cells);
+            if nodes > MOST_NODES {
+                return Err(refused(format!(
+                    "{n} bins of each observable of channel '{}' are too many; use at most {}",
+                    channel.name,
+                    ((n as f64) * (MOST_NODES as f64 / nodes as f64).powf(1.0 / d as f64)).floor()
+                )));
+            }
+            let (mut bin, mut ranges) = (Vec::with_capacity(cells), Vec::new());
+            for cell in 0..cells {
+                let sides = sides(&edges, cell);
+                let middle: Vec<f64> = sides.iter().map(|(a, b)| 0.5 * (a + b)).collect();
+                let inside = |region: &Vec<(f64, f64)>| {
+                    region.iter().zip(&middle).all(|((from, to), x)| from <= x && x <= to)
+                };
+                let within = boxes.iter().any(inside);
+                bin.push(within.then_some(ranges.len()));
+                if within {
+                    ranges.push(sides);
+                }
+            }
+            let (name, extended, n_bins) = (channel.name.clone(), channel.extended, ranges.len());
+            channel.ranges = ranges;
+            channel.binning = None;
+            channels.push(Bins { name, extended, edges, bin, n_bins });
+        }
+        let shapes = EventShapes::new(&binned, Level::detect()).map_err(SessionError::from)?;
+        Ok(Self { shapes, channels })
+    }
+
+    /// Returns chi2 of each channel.
+    pub(super) fn channels(
+        &self,
+        parameters: &[f64],
+        tables: &[Arc<EventTable>],
+    ) -> Result<Vec<ChannelGoodness>, InferenceError> {
+        let mut all = Vec::with_capacity(self.channels.len());
+        for ((index, bins), table) in self.channels.iter().enumerate().zip(tables) {
+            let observed = bins.counted(table);
+            let mut expected = vec![0.0; bins.n_bins];
+            for grid in self.shapes.grids(parameters, index)? {
+                expected.iter_mut().zip(bins.counted(&grid)).for_each(|(sum, part)| *sum += part);
+            }
+            let n_events: f64 = observed.iter().sum();
+            if !bins.extended {
+                let sum: f64 = expected.iter().sum();
+                expected.iter_mut().for_each(|x| *x *= n_events / sum);
+            }
+            // A bin without expectation counts only if it has events; chi2 is then infinite.
+            let term = |(n, lambda): (&f64, &f64)| match (*n, *lambda) {
+                (0.0, 0.0) => 0.0,
+                (n, lambda) => (n - lambda).powi(2) / lambda,
+            };
+            all.push(ChannelGoodness {
+                name: bins.name.clone(),
+                value: observed.iter().zip(&expected).map(term).sum(),
+                n_events,
+                n_bins: Some(bins.n_bins),
+                least_expected: expected.iter().copied().reduce(f64::min),
+            });
+        }
+        Ok(all)
+    }
+}
+
+impl Bins {
+    /// Sums the weights of a table in each bin. The upper edge of the last cell belongs to it.
+    fn counted(&self, table: &EventTable) -> Vec<f64> {
+        let mut counts = vec![0.0; self.n_bins];
+        for event in 0..table.len() {
+            let mut cell = 0;
+            for (edges, column) in self.edges.iter().zip(&table.columns) {
+                let x = column.get(event).copied().unwrap_or(f64::NAN);
+                let place = edges.partition_point(|edge| *edge <= x).clamp(1, edges.len() - 1) - 1;
+                cell = cell * (edges.len() - 1) + place;
+            }
+            let bin = self.bin.get(cell).copied().flatten();
+            if let Some(count) = bin.and_then(|bin| counts.get_mut(bin)) {
+                *count += table.weights.as_ref().and_then(|w| w.get(event)).copied().unwrap_or(1.0);
+            }
+        }
+        counts
+    }
+}
+
+/// Returns the sides of a cell along each observable.
+fn sides(edges: &[Vec<f64>], cell: usize) -> Vec<(f64, f64)> {
+    let mut rest = cell;
+    let mut sides: Vec<(f64, f64)> = Vec::with_capacity(edges.len());
+    for axis in edges.iter().rev() {
+        let n = axis.len() - 1;
+        let place = rest % n;
+        rest /= n;
+        let end = |i: usize| axis.get(i).copied().unwrap_or(f64::NAN);
+        sides.push((end(place), end(place + 1)));
+    }
+    sides.reverse();
+    sides
+}

@@ -1,0 +1,49 @@
+//! How the uncertainties of fits of weighted events are computed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// How the uncertainties of a fit of weighted events are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WeightedUncertainties {
+    /// The inverse Hessian, as for events without weights.
+    Hesse,
+    /// `V D V` with the covariance `D` of the gradient: asymptotically correct.
+    Sandwich,
+    /// `V H' V` with the Hessian `H'` of squared weights.
+    SumW2,
+}
+
+impl WeightedUncertainties {
+    /// All methods.
+    pub const ALL: [Self; 3] = [Self::Hesse, Self::Sandwich, Self::SumW2];
+
+    /// Returns the word for the method.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hesse => "hesse",
+            Self::Sandwich => "sandwich",
+            Self::SumW2 => "sumw2",
+        }
+    }
+}
+
+impl fmt::Display for WeightedUncertainties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for WeightedUncertainties {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| {
+            format!("unknown method '{text}' for the uncertainties of weighted events; use \"sandwich\", \"sumw2\" or \"hesse\"")
+        })
+    }
+}

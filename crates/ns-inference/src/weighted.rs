@@ -1,0 +1,70 @@
+//! Uncertainties of fits of weighted events.
+//!
+//! Where events have weights, the inverse Hessian `V` is not the covariance of the parameters: weights of 2 do not count
+//! as two events. The asymptotically correct matrix is the *sandwich* `V D V` with the covariance `D` of the gradient
+//! (C. Langenbruch, Eur. Phys. J. C 82 (2022) 393, arXiv:1911.01303). The correction *SumW2* is `V H' V` with the Hessian `H'`
+//! of squared weights, as by RooFit's `SumW2Error`; it is right for weights that do not depend on the observables.
+
+use std::sync::Arc;
+
+use ns_core::{Covariance, Data, FitOutcome, Inactive, Model, Session, SquaredWeights};
+
+use crate::InferenceError;
+use crate::options::{FitData, WeightedUncertainties};
+
+/// What is said of analyses other than fits.
+pub(crate) const NOT_COUNTED: &str = "the events have weights: intervals, p-values and uncertainties here suppose the likelihood of \
+     counted events, and are only right for weights of 1; `fit` has uncertainties for weighted events";
+
+/// Returns whether events of the data have weights other than 1. Contents of bins and Asimov data are counts.
+pub(crate) fn has_weights(model: &Model, data: &Data, kind: &FitData) -> bool {
+    if matches!(kind, FitData::Asimov { .. }) {
+        return false;
+    }
+    let given = &data.counts(model).events;
+    let tables = if given.is_empty() { &model.observed.events } else { given };
+    model.event_channels.iter().zip(tables).any(|(channel, table)| {
+        channel.binning.is_none() && table.weights.as_ref().is_some_and(|w| w.iter().any(|w| *w != 1.0))
+    })
+}
+
+/// Replaces the inverse Hessian of an outcome by the matrix of a method, and the uncertainties by those of the matrix.
+/// The outcome must have its covariance.
+///
+/// # Errors
+/// If the device fails.
+pub(crate) fn correct(
+    session: &dyn Session,
+    data: &Data,
+    outcome: &mut FitOutcome,
+    method: WeightedUncertainties,
+) -> Result<(), InferenceError> {
+    let form = match method {
+        WeightedUncertainties::Hesse => return Ok(()),
+        WeightedUncertainties::Sandwich => SquaredWeights::Scores,
+        WeightedUncertainties::SumW2 => SquaredWeights::Hessian,
+    };
+    let Some(inverse) = &outcome.covariance else { return Ok(()) };
+    let Some(middle) = session.squared_weights(data, &outcome.parameters, form)? else { return Ok(()) };
+    let n = inverse.n;
+    let half = product(&inverse.values, &middle, n);
+    let values = product(&half, &inverse.values, n);
+    for (i, sigma) in outcome.uncertainties.iter_mut().enumerate() {
+        let flat = outcome.inactive.iter().any(|(j, why)| *j == i && *why == Inactive::Flat);
+        let variance = values.get(i * (n + 1)).copied().filter(|v| *v > 0.0 && !flat);
+        *sigma = sigma.and(variance.map(f64::sqrt));
+    }
+    outcome.covariance = Some(Arc::new(Covariance { n, values }));
+    Ok(())
+}
+
+/// Returns the product of two square matrices, row-major.
+fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n * n];
+    for ((row, to), _) in a.chunks_exact(n.max(1)).zip(out.chunks_exact_mut(n.max(1))).zip(0..n) {
+        for (x, other) in row.iter().zip(b.chunks_exact(n.max(1))).filter(|(x, _)| **x != 0.0) {
+            to.iter_mut().zip(other).for_each(|(to, y)| *to += x * y);
+        }
+    }
+    out
+}

@@ -1,0 +1,198 @@
+//! Templates of simulated events: their histograms, and what their weights do to rates.
+
+use ns_core::{Density, FunctionForm, HistosysCode, InterpolationForm, Value, WeightSys};
+
+use crate::hs3::document::Template;
+use crate::pyhf::names::quoted;
+
+use super::channel::Space;
+use super::density::heights;
+use super::interpolation;
+use super::{Builder, Trouble};
+
+impl Builder<'_, '_> {
+    /// Returns the density of a template.
+    pub(super) fn template(&mut self, template: &Template, space: &Space) -> Result<Density, Trouble> {
+        let observables =
+            template.x.iter().map(|x| self.observable(x, space)).collect::<Result<Vec<_>, _>>()?;
+        let edges = &template.edges;
+        let n = template.columns.first().map_or(0, |column| column.len());
+        let bins: Vec<usize> = (0..n).map(|event| bin(template, event)).collect();
+        let filled = |weight: &dyn Fn(usize) -> f64| {
+            let mut contents = vec![0.0; edges.iter().map(|axis| axis.len().saturating_sub(1)).product()];
+            for (event, bin) in bins.iter().enumerate() {
+                if let Some(content) = contents.get_mut(*bin) {
+                    *content += weight(event);
+                }
+            }
+            heights(edges, &contents)
+        };
+        let column = |column: &[f64], event: usize| column.get(event).copied().unwrap_or_default();
+        let nominal = filled(&|event| template.weights.as_ref().map_or(1.0, |w| column(w, event)));
+        let mut variations = Vec::with_capacity(template.responses.len());
+        for response in &template.responses {
+            let alpha = self.value(&response.parameter, space)?;
+            if let Value::Parameter(p) = alpha {
+                self.weighted.push((p, response.parameter.path.clone()));
+            }
+            let Some(code) = interpolation::additive(response.interpolation.as_ref(), "weights", self.report)
+            else {
+                return Err(Trouble::Reported);
+            };
+            let hi = filled(&|event| column(&response.up, event));
+            let lo = filled(&|event| column(&response.down, event));
+            variations.push(WeightSys { alpha, lo, hi, code, shape: response.shape, rate: response.rate });
+        }
+        Ok(Density::Template { observables, edges: edges.clone(), heights: nominal, variations })
+    }
+
+    /// Returns the rate of a process with the effects of its templates: the ratio of the sum of weights within the
+    /// fit ranges to the nominal one.
+    pub(super) fn response(
+        &mut self,
+        (name, path): (&str, &str),
+        rate: Value,
+        density: &Density,
+        boxes: &[Vec<(f64, f64)>],
+    ) -> Result<Value, Trouble> {
+        let mut factors = vec![rate];
+        let mut open = vec![density];
+        while let Some(density) = open.pop() {
+            match density {
+                Density::Product(parts) => open.extend(parts),
+                Density::Mixture { .. } if acts_on_rate(density) => {
+                    self.report.error(
+                        path.to_owned(),
+                        format!(
+                            "The process {} is a mixture with fractions of a template whose weights act on the yield.",
+                            quoted(name)
+                        ),
+                        "Write \"acts_on\": [\"shape\"] in its responses, or make the template a process with a rate of its own.",
+                    );
+                    return Err(Trouble::Reported);
+                }
+                Density::Template { observables, edges, heights, variations } => {
+                    let sides = |region: &Vec<(f64, f64)>| -> Vec<(f64, f64)> {
+                        observables.iter().filter_map(|x| region.get(*x).copied()).collect()
+                    };
+                    let mut regions: Vec<Vec<(f64, f64)>> = Vec::new();
+                    for region in boxes.iter().map(sides) {
+                        if !regions.contains(&region) {
+                            regions.push(region);
+                        }
+                    }
+                    let within = |heights: &[f64]| -> f64 {
+                        regions.iter().map(|region| content(edges, heights, region)).sum()
+                    };
+                    let nominal = within(heights);
+                    if !(nominal > 0.0) {
+                        self.report.error(
+                            path.to_owned(),
+                            format!(
+                                "The process {} has no simulated event within the fit ranges.",
+                                quoted(name)
+                            ),
+                            "Check the events of its template and the ranges.",
+                        );
+                        return Err(Trouble::Reported);
+                    }
+                    let variation = |v: &WeightSys| InterpolationForm {
+                        alpha: v.alpha,
+                        lo: within(&v.lo) / nominal,
+                        hi: within(&v.hi) / nominal,
+                        code: match v.code {
+                            HistosysCode::Code0 => 0,
+                            HistosysCode::Code2 => 2,
+                            HistosysCode::Code4p => 4,
+                        },
+                    };
+                    let variations: Vec<InterpolationForm> =
+                        variations.iter().filter(|v| v.rate).map(variation).collect();
+                    if !variations.is_empty() {
+                        let form = FunctionForm::Interpolation { nominal: 1.0, variations, positive: false };
+                        factors.push(self.add_function(format!("response of {name}"), form));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if factors.len() == 1 {
+            return Ok(rate);
+        }
+        Ok(self.add_function(format!("rate of {name}"), FunctionForm::Product(factors)))
+    }
+
+    /// Warns of weights that follow a parameter without a constraint.
+    pub(super) fn check_weighted(&mut self) {
+        let weighted = std::mem::take(&mut self.weighted);
+        let mut seen = Vec::new();
+        for (p, path) in weighted {
+            let Some(entry) = self.parameters.entries.get(p) else { continue };
+            let in_penalty = || {
+                self.penalties.iter().any(|penalty| {
+                    penalty
+                        .form
+                        .values()
+                        .iter()
+                        .any(|value| matches!(value, Value::Function(_)) || *value == Value::Parameter(p))
+                })
+            };
+            if entry.fixed || entry.constraint.is_some() || seen.contains(&p) || in_penalty() {
+                continue;
+            }
+            seen.push(p);
+            self.report.warn(
+                path,
+                format!("The weights follow the parameter {}, which has no constraint.", quoted(&entry.name)),
+                "Add a gaussian_dist of it with mean 0 and sigma 1 to 'aux_distributions'.",
+            );
+        }
+    }
+}
+
+/// Returns whether the weights of a template within a density act on a rate.
+fn acts_on_rate(density: &Density) -> bool {
+    match density {
+        Density::Template { variations, .. } => variations.iter().any(|v| v.rate),
+        other => other.parts().iter().any(acts_on_rate),
+    }
+}
+
+/// Returns the bin of an event; a number beyond all bins if it is outside.
+fn bin(template: &Template, event: usize) -> usize {
+    let mut index = 0;
+    for (edges, column) in template.edges.iter().zip(&template.columns) {
+        let (Some(x), Some(last)) = (column.get(event), edges.last()) else { return usize::MAX };
+        let above = edges.partition_point(|edge| edge <= x);
+        if above == 0 || x > last {
+            return usize::MAX;
+        }
+        // The last edge belongs to the last bin.
+        index = index * (edges.len() - 1) + (above - 1).min(edges.len() - 2);
+    }
+    index
+}
+
+/// Returns the content of a histogram within a box.
+fn content(edges: &[Vec<f64>], heights: &[f64], region: &[(f64, f64)]) -> f64 {
+    let overlaps: Vec<Vec<f64>> = edges
+        .iter()
+        .zip(region)
+        .map(|(edges, (lo, hi))| {
+            let length = |pair: &[f64]| match pair {
+                [from, to] => (hi.min(*to) - lo.max(*from)).max(0.0),
+                _ => 0.0,
+            };
+            edges.windows(2).map(length).collect()
+        })
+        .collect();
+    let volume = |mut bin: usize| {
+        let mut volume = 1.0;
+        for lengths in overlaps.iter().rev() {
+            volume *= lengths.get(bin % lengths.len()).copied().unwrap_or_default();
+            bin /= lengths.len();
+        }
+        volume
+    };
+    heights.iter().enumerate().map(|(bin, height)| height * volume(bin)).sum()
+}
