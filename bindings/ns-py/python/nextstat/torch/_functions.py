@@ -176,7 +176,7 @@ class _Nll(torch.autograd.Function):
 
 
 class _NllThere(torch.autograd.Function):
-    """``-ln L`` of float64 rows, or of a single row, on the session's GPU. Transforms such as vmap need ``_Nll`` instead."""
+    """``-ln L`` of float64 rows, or of a single row, on the session's GPU. Transforms such as vmap need ``_Nll``."""
 
     @staticmethod
     def forward(ctx: t.Any, yields: t.Any, params: t.Any, session: DifferentiableSession, check: bool) -> t.Any:
