@@ -171,14 +171,15 @@ pub struct Evaluation {
     pub samples: Vec<f64>,
 }
 
-/// What [`Session::squared_weights`] computes.
+/// The matrix that [`Session::squared_weights`] computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SquaredWeights {
-    /// The covariance matrix of the gradient of `-ln L`: `sum_i w_i^2 g_i g_i'` with the gradients `g_i` of the
-    /// logarithms of the events' densities times rates, and the information of bins and constraint terms.
+    /// The covariance matrix of the gradient of `-ln L`: the sum over events `sum_i w_i^2 g_i g_i'`, plus the Fisher
+    /// information of bins and constraint terms. `w_i` is the weight of event `i`, and `g_i` the gradient of the
+    /// logarithm of its density times rate.
     Scores,
-    /// The Hessian of `-ln L` with squared weights. Rates of extended channels count by the ratio of the sums of
-    /// squared and of plain weights.
+    /// The Hessian of `-ln L` with squared weights. The expected number of events of an extended channel is
+    /// multiplied by the sum of the squared weights over the sum of the weights.
     Hessian,
 }
 
@@ -274,9 +275,9 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// Computes a matrix over all parameters, row-major, in which event `i` counts with the square of its weight: what
-    /// uncertainties of fits of weighted events need. Data of bins and constraint terms count as they are. `None` if this
-    /// session cannot compute it.
+    /// Computes a matrix with squared weights of events, for the uncertainties of fits of weighted events. The matrix
+    /// covers all parameters and is stored row by row. Bins and constraint terms have no weights. Returns `None` if
+    /// this session cannot compute the matrix.
     ///
     /// # Errors
     /// If a length does not fit the model, a number is not finite, or the device fails.

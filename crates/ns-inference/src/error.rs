@@ -45,7 +45,7 @@ pub enum InferenceError {
     NoEventStatistic {
         /// The statistic.
         statistic: &'static str,
-        /// Why it cannot, and what can.
+        /// The reason, and the remedy.
         reason: String,
     },
     /// There are no sPlot weights.

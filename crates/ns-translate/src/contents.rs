@@ -316,10 +316,10 @@ fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// The name of effects on the weights of simulated events.
+/// The name, in lists of modifiers, of effects on the weights of simulated events.
 const WEIGHTS: &str = "weightsys";
 
-/// Returns the effects on the weights of simulated events, of all processes.
+/// Returns the effects on the weights of simulated events in all processes.
 fn weights(model: &Model) -> Vec<&WeightSys> {
     let mut found = Vec::new();
     for process in model.event_channels.iter().flat_map(|channel| &channel.processes) {

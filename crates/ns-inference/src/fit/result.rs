@@ -21,8 +21,8 @@ pub struct FitResult {
     pub parameter_names: Vec<String>,
     /// Values of the parameters at the minimum.
     pub bestfit: Vec<f64>,
-    /// Uncertainties from the exact Hessian, corrected as `weighted_uncertainties` says; `None` for fixed parameters, and for those at a bound, on a kink
-    /// or along a flat direction.
+    /// Uncertainties from the exact Hessian; for weighted events, by the method in `weighted_uncertainties`. `None`
+    /// for fixed parameters, and for parameters at a bound, on a kink or along a flat direction.
     pub uncertainties: Vec<Option<f64>>,
     /// Covariance matrix; `None` if not asked for. The rows and columns of fixed parameters, and of those at a
     /// bound or on a kink, are zero; the other elements are valid for these parameters held at their values.

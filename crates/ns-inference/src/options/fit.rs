@@ -60,8 +60,8 @@ pub struct FitOptions {
     pub crossings: bool,
     /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,
-    /// How uncertainties are computed if events have weights; `None` stands for the sandwich, which is asymptotically
-    /// correct. Without weights they are those of the Hessian.
+    /// How uncertainties are computed if events have weights; `None` means the sandwich, which is asymptotically
+    /// correct. Without weights, uncertainties come from the Hessian.
     pub weighted_uncertainties: Option<WeightedUncertainties>,
 }
 
