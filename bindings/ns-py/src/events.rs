@@ -48,8 +48,8 @@ pub(crate) fn given(
     Ok(given)
 }
 
-/// Returns data of a model with given events of some of its channels. Counts, auxiliary data and the events
-/// of all other channels are the observed data. Events outside of the fit ranges are left out.
+/// Returns data of a model from events of its channels; counts and auxiliary data, and the events of other
+/// channels, are those observed. Events outside of the fit ranges are left out.
 ///
 /// # Errors
 /// `ValueError` for a channel that does not exist, a column that is missing, and events outside of an axis.

@@ -1,6 +1,5 @@
-//! Generates `kernels/constants.cuh`, `kernels/structures.cuh`, `kernels/inputs.cuh` and
-//! `kernels/event_structures.cuh` from Rust declarations. These headers are the C++ declarations of the constants and
-//! structures that kernels and host share.
+//! Generates `kernels/constants.cuh`, `kernels/structures.cuh`, `kernels/inputs.cuh` and `kernels/event_structures.cuh` from Rust declarations. These headers are
+//! the C++ declarations of the constants and structures that kernels and host share.
 //!
 //! A test fails if the committed headers differ from the generated ones. `NEXTSTAT_WRITE_HEADER=1 cargo test
 //! -p ns-compute --features cuda header` writes the headers; `scripts/kernels` then compiles the kernels with
