@@ -34,7 +34,7 @@ fn main() {
     }
 }
 
-/// The kernels' files below a folder.
+/// Returns the source files of kernels in a folder and its subfolders.
 #[cfg(feature = "cuda-on-host")]
 fn twins(folder: &str) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

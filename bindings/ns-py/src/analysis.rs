@@ -1,5 +1,5 @@
-//! Macros that define the Python classes of results, whose attributes are the keys of a command's JSON, and
-//! shared code of the functions that return results.
+//! Macros that define the Python classes of results, and shared code of the functions that return results.
+//! The attributes of these classes are the keys of a command's JSON.
 
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ macro_rules! result_class {
         pub(crate) struct $name(pub(crate) $crate::analysis::Record);
 
         $crate::analysis::result_methods! { $name { $($key)* }, {
-            /// Returns what `pickle` and `copy` store of the result.
+            /// Returns the data from which `pickle` and `copy` restore the result.
             fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<$crate::pickle::Reduced<'py>> {
                 self.0.reduced(py, stringify!($name), py.None())
             }
@@ -53,8 +53,9 @@ macro_rules! result_class {
 }
 pub(crate) use result_class;
 
-/// Defines the methods of a class that [`result_class`] defines: attributes for the given keys and for those
-/// of [`ns_inference::report::RunInfo`], `to_dict`, the forms as text and HTML, and the methods in `$methods`.
+/// Defines the methods of a class that [`result_class`] defines: attributes for the given keys and for the
+/// keys of [`ns_inference::report::RunInfo`], `to_dict`, the conversions to text and HTML, and the methods in
+/// `$methods`.
 macro_rules! result_methods {
     ($name:ident { $($key:ident)* }, { $($methods:tt)* }) => {
         $crate::analysis::result_methods! {
@@ -90,7 +91,7 @@ pub(crate) use result_methods;
 
 /// Defines the methods of a Python class with a field `inner` (a result of `ns_inference`), a field `ran` (the
 /// [`RunInfo`]) and a method `parts()` (the result as text). The methods are attributes for the given keys of
-/// `inner` and for those of `ran`, the forms as text and HTML, and those in `$methods`.
+/// `inner` and for the keys of `ran`, the conversions to text and HTML, and the methods in `$methods`.
 macro_rules! inner_methods {
     ($name:ident { $($(#[$doc:meta])* $key:ident: $kind:ty,)* }, { $($methods:tt)* }) => {
         #[pymethods]
@@ -289,8 +290,8 @@ impl Record {
         Ok(Self { values: dictionary(py, &report)?.unbind(), parts: report.parts })
     }
 
-    /// Returns what `pickle` and `copy` store of a result of the Python class `class`. `more` is what they
-    /// store of the second field of that class; `None` if there is no second field.
+    /// Returns the data from which `pickle` and `copy` restore a result of the Python class `class`. `more`
+    /// is the data of the second field of that class; `None` if there is no second field.
     ///
     /// # Errors
     /// If a Python object cannot be created.

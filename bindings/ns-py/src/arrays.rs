@@ -81,7 +81,8 @@ pub(crate) fn bad(text: String) -> PyErr {
     PyValueError::new_err(text)
 }
 
-/// Length up to which a vector is copied into a NumPy array instead of giving its memory to NumPy.
+/// Length up to which a vector is copied into a NumPy array. The memory of a longer vector is handed over to
+/// NumPy without a copy.
 const SHORT: usize = 4096;
 
 /// Returns a NumPy array of `values` with the given shape.

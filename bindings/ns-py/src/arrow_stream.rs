@@ -1,7 +1,9 @@
-//! Columns of numbers from objects that speak Arrow: DataFrames and tables of pandas, polars, pyarrow, DuckDB.
+//! Reads columns of numbers from objects that support Arrow: DataFrames and tables of pandas, polars, pyarrow,
+//! DuckDB.
 //!
-//! They hand over a stream of record batches as a capsule of `__arrow_c_stream__` (the Arrow PyCapsule Interface).
-//! The structures are those of the Arrow C Data and C Stream Interface, whose layout never changes.
+//! These objects pass a stream of record batches in a capsule, which `__arrow_c_stream__` returns (the Arrow
+//! PyCapsule Interface). The structures in this file are those of the Arrow C Data Interface and C Stream
+//! Interface, whose layouts are stable.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -47,7 +49,7 @@ struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-/// Gives each structure back to its producer when it goes out of scope.
+/// Releases each structure when it goes out of scope, by calling its producer.
 macro_rules! released_on_drop {
     ($($kind:ident),*) => {$(
         impl Drop for $kind {
@@ -62,12 +64,12 @@ macro_rules! released_on_drop {
 }
 released_on_drop!(ArrowSchema, ArrowArray, ArrowArrayStream);
 
-/// Returns the columns of these names that an object has, as 64-bit floating-point numbers. `what` is its name in
-/// messages.
+/// Returns those of the named columns that an object has, as 64-bit floating-point numbers. `what` is the object's
+/// name in messages.
 ///
 /// # Errors
-/// `TypeError` if a column has no numbers, `ValueError` if one has nulls or inexact integers, and what the producer
-/// of the stream reports.
+/// `TypeError` if the values of a column are not numbers, `ValueError` if a column has nulls or inexact integers,
+/// and errors that the producer of the stream reports.
 pub(crate) fn columns(
     object: &Bound<'_, PyAny>,
     what: &str,
@@ -135,7 +137,7 @@ fn failed(what: &str, reason: &str) -> PyErr {
     PyValueError::new_err(format!("the Arrow stream of {what} cannot be read: {reason}"))
 }
 
-/// Turns the code of a call into an error.
+/// Returns an error with the producer's message if the `code` that a call returned is not 0.
 fn check(stream: &mut ArrowArrayStream, code: c_int, what: &str) -> PyResult<()> {
     if code == 0 {
         return Ok(());
@@ -174,7 +176,7 @@ struct Column {
     values: Vec<f64>,
 }
 
-/// Finds the columns of these names.
+/// Finds the columns of the stream that have one of these names.
 fn chosen(schema: &ArrowSchema, what: &str, names: &[&str]) -> PyResult<Vec<Column>> {
     // SAFETY: a filled schema has a format that ends with a zero.
     let table = unsafe { text(schema.format) };
@@ -218,10 +220,10 @@ fn chosen(schema: &ArrowSchema, what: &str, names: &[&str]) -> PyResult<Vec<Colu
     Ok(columns)
 }
 
-/// Returns a text that ends with a zero; empty for null.
+/// Returns a C string as text; empty for a null pointer.
 ///
 /// # Safety
-/// The pointer must be null or point to such a text.
+/// The pointer must be null or point to a text that ends with a zero byte.
 unsafe fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
         return String::new();

@@ -45,11 +45,11 @@ attributes! {
 
 /// Fits every data set with the same options.
 ///
-/// `datasets` has one row per data set: main counts, or main counts followed by auxiliary data.
-/// Options are those of `fit`. `bounds` replaces bounds of the model, for all fits or for each data set: it
-/// is an array of shape (parameters, 2) or (data sets, parameters, 2), a dictionary from names to pairs, or a
-/// list with such a dictionary for each data set. `progress` is True for a line on standard error, or a
-/// function of `(done, total)`. Ctrl-C stops the batch and raises `KeyboardInterrupt`.
+/// `datasets` has one row per data set: main counts, or main counts followed by auxiliary data. The options
+/// have the same meaning as for `fit`. `bounds` replaces bounds of the model, for all fits or for each data
+/// set: it is an array of shape (parameters, 2) or (data sets, parameters, 2), a dictionary from names to
+/// pairs, or a list with such a dictionary for each data set. `progress` is True for a line on standard
+/// error, or a function of `(done, total)`. Ctrl-C stops the batch and raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, datasets, *, device = "auto", fixed = None, init = None, uncertainties = true,
                     covariance = false, search = "standard", threads = 0, progress = None, bounds = None))]
@@ -189,7 +189,7 @@ fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
 
 #[pymethods]
 impl BatchResult {
-    /// Returns what `pickle` and `copy` store of the result.
+    /// Returns the data from which `pickle` and `copy` restore the result.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         self.reduced(py)
     }

@@ -1,4 +1,4 @@
-//! Data sets of a model, from arrays of counts and from events by channel.
+//! Reads data sets of a model: arrays of counts, or events of each channel.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use pyo3::types::PyDict;
 
 use crate::arrays::{Rows, bad};
 
-/// Reads data sets of a model. Returns them and the number of rows, which is `None` for a single data set. A
-/// row contains the main counts, or the main counts followed by the auxiliary data. If it has no auxiliary
-/// data, those of the model's observed data are used.
+/// Reads data sets of a model. Returns the data sets and the number of rows, which is `None` for a single
+/// data set. A row contains the main counts, or the main counts followed by the auxiliary data. For a row
+/// without auxiliary data, the observed auxiliary data of the model are used. A dictionary contains the
+/// events of each channel, with the names of channels as keys (see [`crate::events::data`]).
 ///
 /// # Errors
-/// `ValueError` for another length. A dictionary has events by the names of channels, see
-/// [`crate::events::data`].
+/// `ValueError` if a row has the wrong length, and the errors of [`crate::events::data`].
 pub(crate) fn datasets(
     model: &Model,
     object: &Bound<'_, PyAny>,

@@ -33,7 +33,7 @@ impl DeviceInfo {
         }
     }
 
-    /// Returns what `pickle` and `copy` store of the device.
+    /// Returns the data from which `pickle` and `copy` restore the device.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         self.reduced(py)
     }

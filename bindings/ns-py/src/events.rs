@@ -1,4 +1,4 @@
-//! Events from Python: columns of data sets, and Parquet files.
+//! Reads events from Python: columns of data sets, and Parquet files.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -21,7 +21,7 @@ use crate::arrow_stream;
 use crate::work::released;
 
 /// Returns the events of the argument `events`: a dictionary with columns for each data set. `wanted` are the
-/// columns that data sets of the model may use; others are not looked at.
+/// columns that the model's data sets can use; all other columns are ignored.
 ///
 /// # Errors
 /// `TypeError` or `ValueError` that names the data set and the column.
@@ -102,7 +102,7 @@ pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Obse
     Ok(data)
 }
 
-/// Keeps the events within some boxes; all if there are none.
+/// Keeps the events inside at least one of the boxes; all events if there are no boxes.
 fn within(table: EventTable, boxes: &[Vec<(f64, f64)>]) -> EventTable {
     if boxes.is_empty() {
         return table;
@@ -123,8 +123,9 @@ fn within(table: EventTable, boxes: &[Vec<(f64, f64)>]) -> EventTable {
     }
 }
 
-/// Returns the columns of these names that a table has: of an object that speaks Arrow, a mapping, a structured or
-/// record array; or of a plain array, whose columns are those of the axes.
+/// Returns those columns of a table that have one of the names in `axes` and `more`. The table is an object that
+/// supports Arrow, a mapping, or a structured or record array. It can also be a plain array, whose columns are
+/// then the axes in their order.
 fn columns(
     table: &Bound<'_, PyAny>,
     what: &str,
@@ -188,7 +189,7 @@ fn numbers(column: &Bound<'_, PyAny>, what: &str) -> PyResult<Arc<[f64]>> {
     Ok(Arc::from(array.as_slice()?))
 }
 
-/// Returns the columns of a plain array: a row per event and a column per axis.
+/// Returns the columns of a plain array with one row per event and one column per axis.
 fn plain(table: &Bound<'_, PyAny>, what: &str, axes: &[String]) -> PyResult<Vec<(String, Arc<[f64]>)>> {
     let array = convert(what, table)?;
     let shape = array.shape().to_vec();
@@ -212,11 +213,13 @@ fn plain(table: &Bound<'_, PyAny>, what: &str, axes: &[String]) -> PyResult<Vec<
 
 /// Reads columns of a Parquet file as NumPy arrays of 64-bit floating-point numbers.
 ///
-/// `columns` names them; without it all are read. `where` is a list of conditions `(column, sign, number)` that a
-/// row has to fulfil, with the signs `<`, `<=`, `>`, `>=`, `==` and `!=`. Row groups and pages that they drop as a
-/// whole, by their statistics, are not decoded. `threads` is the largest number of threads.
+/// `columns` are the names of the columns; by default all columns are read. `where` is a list of conditions
+/// `(column, sign, number)`, with the signs `<`, `<=`, `>`, `>=`, `==` and `!=`. Only rows that fulfil all
+/// conditions are read. Row groups and pages are not decoded if their statistics show that none of their rows
+/// fulfils the conditions. `threads` is the largest number of threads.
 ///
-/// Raises `OSError` if the file cannot be read, and `ValueError` for a column that does not exist or has no numbers.
+/// Raises `OSError` if the file cannot be read, and `ValueError` if a column does not exist or its values are not
+/// numbers.
 #[pyfunction]
 #[pyo3(signature = (path, columns = None, *, r#where = None, threads = None))]
 pub(crate) fn read_parquet<'py>(
@@ -248,7 +251,8 @@ pub(crate) fn read_parquet<'py>(
     Ok(dict)
 }
 
-/// Returns the columns of these names, and `weights`, that a table of events has, as NumPy arrays.
+/// Returns those columns of a table of events that have one of these names or the name `weights`, as NumPy
+/// arrays.
 #[pyfunction]
 pub(crate) fn _event_columns<'py>(
     py: Python<'py>,
@@ -269,8 +273,8 @@ pub(crate) fn _event_columns<'py>(
 /// Points, values and error of a spline.
 type Spline<'py> = (Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>, f64);
 
-/// Returns the density of a sample as points and values of a natural cubic spline, and by how much it may differ from
-/// the sum of kernels, relative to its maximum.
+/// Returns the density of a sample as points and values of a natural cubic spline, and an upper limit on the
+/// difference between the spline and the sum of kernels, relative to the maximum of the density.
 #[pyfunction]
 pub(crate) fn _kernel_density<'py>(
     py: Python<'py>,

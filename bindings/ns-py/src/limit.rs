@@ -30,7 +30,7 @@ result_class! {
         param cl test_stat observed expected nsigma_order cls_at_limit mu_hat n_evaluations scan converged
         warnings
     }, Drawn, {
-        /// Returns what `pickle` and `copy` store of the result.
+        /// Returns the data from which `pickle` and `copy` restore the result.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             self.0.reduced(py, "LimitResult", self.1.pickled(py)?)
         }
@@ -57,7 +57,8 @@ result_class! {
     }
 }
 
-/// The data for the picture of a limit, or for the computation of the limit with a scan that it needs.
+/// The data for the picture of a limit. If the result has no scan, the model and the options to find the
+/// limit again with a scan.
 pub(crate) struct Drawn {
     /// The picture, if the result has a scan.
     limit: Option<Limit>,
@@ -144,10 +145,10 @@ fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
 
 /// Finds the CLs upper limit on the parameter of interest, observed and expected.
 ///
-/// `cl` is the confidence level, by default 0.95; `alpha=0.05` means the same. `expected_only` finds only
-/// the expected limits, `observed_only` only the observed one. With `scan_values`, `result.scan` has CLs at
-/// these values. With `toys=N`, CLs is found from N toys of each hypothesis at every tested value, generated
-/// with `seed`, and the result is a `ToyLimitResult`. The other arguments are those of `hypotest`.
+/// `cl` is the confidence level, by default 0.95; `alpha=0.05` means the same. `expected_only` finds only the
+/// expected limits, `observed_only` only the observed one. With `scan_values`, `result.scan` has CLs at these
+/// values. With `toys=N`, CLs is found from N toys of each hypothesis at every tested value, generated with
+/// `seed`, and the result is a `ToyLimitResult`. The other arguments have the same meaning as for `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, cl = None, test_stat = "qtilde", expected_only = false, observed_only = false,
                     scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None,

@@ -184,7 +184,8 @@ impl Text {
         }
     }
 
-    /// Returns where files of events lie that a model names: beside its file. A dictionary has no folder.
+    /// Returns the folder in which files of events are searched if a model names them: the folder of the
+    /// model's file. There is no such folder for a dictionary.
     fn sources(&self) -> EventSources {
         match self {
             Self::Json(_) => EventSources::default(),

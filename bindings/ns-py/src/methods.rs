@@ -96,8 +96,8 @@ impl Model {
         self.inner.poi.and_then(|i| self.inner.parameters.get(i)).map(|p| p.name.clone())
     }
 
-    /// Returns what `pickle` stores of the model: the workspace and its options. A restored model is compiled
-    /// again.
+    /// Returns the data from which `pickle` restores the model: the workspace and its options. A restored
+    /// model is compiled again.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         Ok((restorer(py, "_restored")?, self.origin.pickled(py)?.into_pyobject(py)?))
     }
@@ -223,8 +223,8 @@ impl Model {
 
     /// Generates toys at `params`. Each toy is a row of main counts, followed by the auxiliary data if
     /// `include_auxdata` is True. Row `i` is the toy with the number `first + i`; it depends only on the
-    /// model, `params`, `seed` and this number. These are the toys of `fit_toys`; with `hypothesis` "b" or
-    /// "sb" they are those of a hypothesis test.
+    /// model, `params`, `seed` and this number. They are the same toys as in `fit_toys`; with `hypothesis`
+    /// "b" or "sb" the same toys as in a hypothesis test.
     ///
     /// Instead of `params`, `expected` may give the expected data themselves: the expected main counts,
     /// optionally followed by the expected auxiliary data (by default the observed auxiliary data). The

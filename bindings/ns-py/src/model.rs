@@ -18,8 +18,8 @@ use crate::device::Opened;
 use crate::error::{session_error, workspace_error};
 use crate::work::released;
 
-/// The model of one measurement of a workspace, or of one analysis of an HS3 file. Arrays are in the order of `parameter_names()`, which is
-/// that of pyhf.
+/// The model of one measurement of a workspace, or of one analysis of an HS3 file. Arrays are in the order of
+/// `parameter_names()`, which is pyhf's order.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Model {
     pub(crate) inner: Arc<CoreModel>,
@@ -115,7 +115,7 @@ impl Origin {
     }
 }
 
-/// The model of a result, for computations that the result makes later, such as those of its pictures.
+/// The model of a result, for computations that are made later, for example for its pictures.
 #[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) model: Arc<CoreModel>,
@@ -124,7 +124,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Returns what `pickle` stores of the model.
+    /// Returns the data from which `pickle` restores the model.
     ///
     /// # Errors
     /// If a Python object cannot be created.
@@ -173,7 +173,7 @@ impl Model {
         Self { memory, ..self }
     }
 
-    /// Returns what a result stores of the model for later computations.
+    /// Returns the part of the model that a result stores for later computations.
     pub(crate) fn question(&self) -> Question {
         let (model, origin) = (Arc::clone(&self.inner), Arc::clone(&self.origin));
         Question { model, origin, compiled: Arc::clone(&self.compiled) }

@@ -92,8 +92,8 @@ pub(crate) fn search(name: &str) -> PyResult<Search> {
     name.parse().map_err(PyValueError::new_err)
 }
 
-/// Returns what `pickle` stores of the options: data, fixed parameters, starting point and search. A restored
-/// result needs no other options, because it only computes what its pictures need.
+/// Returns the data from which `pickle` restores the options: data, fixed parameters, starting point and
+/// search. Other options are not stored, because a restored result only makes computations for its pictures.
 ///
 /// # Errors
 /// If a Python object cannot be created.

@@ -1,5 +1,5 @@
-//! Support for `pickle` and `copy`. They store an object as a function that restores it and the arguments of
-//! that function.
+//! Support for `pickle` and `copy`. An object is stored as a function that restores it, with the arguments of
+//! this function.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -60,7 +60,7 @@ impl Picture {
         released(py, || self.drawing.save(path))?.map_err(picture_error)
     }
 
-    /// Returns what `pickle` and `copy` store of the picture.
+    /// Returns the data from which `pickle` and `copy` restore the picture.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         Ok((restorer(py, "_picture")?, (written(&self.drawing)?,).into_pyobject(py)?))
     }

@@ -64,8 +64,9 @@ type Made<'py> = Result<Bound<'py, PyAny>, Raised>;
 /// A Python list that is being filled.
 struct Items<'py>(Bound<'py, PyList>);
 
-/// A Python dictionary that is being filled. `key` is a key without its value yet. `variant` is the name of
-/// an enum variant: the finished dictionary then becomes the value of this name in another dictionary.
+/// A Python dictionary that is being filled. `key` is the last key, whose value is not known yet. `variant`
+/// is the name of an enum variant; if it is set, the finished dictionary becomes the value of this key in
+/// another dictionary.
 struct Entries<'py> {
     dict: Bound<'py, PyDict>,
     key: Option<Bound<'py, PyAny>>,

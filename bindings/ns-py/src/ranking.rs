@@ -98,7 +98,7 @@ result_class! {
             list.get_item(index.ok_or_else(|| PyIndexError::new_err("ranking index out of range"))?)
         }
 
-        /// Returns what `pickle` and `copy` store of the result.
+        /// Returns the data from which `pickle` and `copy` restore the result.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             self.0.reduced(py, "RankingResult", crate::pickle::written(&self.1)?)
         }
@@ -150,14 +150,14 @@ impl RankingResult {
 
 /// Ranks the nuisance parameters of a model by their impact on the parameter of interest, or on `param`.
 ///
-/// `impact` is one or several definitions of the impact; the first one gives the order. "refit": the
-/// parameter is fixed one uncertainty away from its best fit and all others are refitted. "covariance": the
-/// impact from the covariance matrix, as if the likelihood were a parabola. "global": the auxiliary datum is
-/// moved by its width. `prefit=True` adds pre-fit impacts. `top` is the number of parameters to keep, those
-/// with the largest impacts. `groups` maps names to lists of parameter names or patterns (`*`, `?`).
+/// `impact` is one or several definitions of the impact; the first one gives the order. "refit": the parameter is
+/// fixed one uncertainty away from its best fit and all others are refitted. "covariance": the impact from the
+/// covariance matrix, as if the likelihood were a parabola. "global": the auxiliary datum is moved by its width.
+/// `prefit=True` adds pre-fit impacts. `top` is the number of parameters to keep, those with the largest impacts.
+/// `groups` maps names to lists of parameter names or patterns (`*`, `?`).
 ///
-/// `data`, `asimov`, `fixed`, `init` and `search` are those of `fit`. `progress` is True for a line on standard error,
-/// or a function of `(done, total)`. Ctrl-C stops the ranking and raises `KeyboardInterrupt`.
+/// `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. `progress` is True for a line on
+/// standard error, or a function of `(done, total)`. Ctrl-C stops the ranking and raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, impact = None, *, prefit = false, top = None, groups = None, param = None, device = "auto",
                     threads = 0, data = None, asimov = None, fixed = None, init = None, search = "standard", progress = None))]

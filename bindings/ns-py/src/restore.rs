@@ -1,5 +1,4 @@
-//! Restores results from what `pickle` and `copy` store of them, for the classes whose attributes are the keys
-//! of a command's JSON.
+//! Restores pickled and copied results, for the classes whose attributes are the keys of a command's JSON.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -52,7 +52,7 @@ impl Interval {
         )
     }
 
-    /// Returns what `pickle` and `copy` store of the object.
+    /// Returns the data from which `pickle` and `copy` restore the object.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         self.reduced(py)
     }
@@ -218,8 +218,8 @@ inner_methods! { FitResult {
     /// `kind` is "pulls" (pulls and constraints), "correlation" (the correlation matrix) or "yields"
     /// (expected and observed events). For "correlation", `threshold` keeps only parameters with a
     /// coefficient of at least that size. For "yields", `prefit=True` draws the events before the fit;
-    /// `channels`, `log_y`, `columns` and `max_samples` are those of `YieldsResult.plot`. For "pulls",
-    /// `columns` is the number of columns.
+    /// `channels`, `log_y`, `columns` and `max_samples` have the same meaning as for `YieldsResult.plot`. For
+    /// "pulls", `columns` is the number of columns.
     #[pyo3(signature = (path = None, *, kind = "pulls", prefit = false, threshold = None, channels = None,
                         log_y = false, columns = None, max_samples = None, title = None, subtitle = None))]
     fn plot(
@@ -283,7 +283,7 @@ inner_methods! { FitResult {
         Ok(dict)
     }
 
-    /// Returns what `pickle` and `copy` store of the object.
+    /// Returns the data from which `pickle` and `copy` restore the object.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let inner = written(&StoredFit(self.inner.clone()))?;
         let covariance = self.covariance.as_ref().map(|c| c.clone_ref(py));

@@ -41,7 +41,7 @@ impl ScanInterval {
         format!("<ScanInterval at {}: {} to {}>", self.level, side(self.lower), side(self.upper))
     }
 
-    /// Returns what `pickle` and `copy` store of the object.
+    /// Returns the data from which `pickle` and `copy` restore the object.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         self.reduced(py)
     }
@@ -234,7 +234,7 @@ inner_methods! { ScanResult {
         dictionary(py, &Report { result: &self.inner, ran: self.ran.clone(), parts: Vec::new() })
     }
 
-    /// Returns what `pickle` and `copy` store of the object.
+    /// Returns the data from which `pickle` and `copy` restore the object.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let inner = written(&StoredScan(self.inner.clone()))?;
         Ok((restorer(py, "_scan")?, (inner, &self.measurement, written(&self.ran)?).into_pyobject(py)?))
@@ -253,8 +253,8 @@ inner_methods! { ScanResult {
 /// bounds. With `param2` and `mu2_values` (or `points2`) the scan is in two parameters. With `intervals=False`
 /// the values at which `twice_delta_nll` is 1 and 4 are not searched for.
 ///
-/// `data`, `asimov`, `fixed`, `init` and `search` are those of `fit`. `progress` is True for a line on
-/// standard error, or a function of `(done, total)`. Ctrl-C stops the scan and raises
+/// `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. `progress` is True for a
+/// line on standard error, or a function of `(done, total)`. Ctrl-C stops the scan and raises
 /// `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, mu_values = None, *, param = None, points = 21, param2 = None, mu2_values = None,

@@ -14,10 +14,10 @@ use crate::work::released;
 /// Returns sPlot weights of the events of a channel: for each process an array with a weight per event, in the order
 /// of the events.
 ///
-/// A distribution of another observable, weighted so, is that of the process, if the observable is independent of
-/// those in the fit. `result` is a fit of the model; `data` are its data, as for `fit`. `channel` names the channel if
-/// the model has several. The weights of a process add up to its expected number of events if the yields were free and
-/// the shapes fixed in the fit.
+/// A histogram of another observable, filled with the weights of a process, estimates the distribution of this
+/// process, if the other observable is independent of the observables in the fit. `result` is a fit of the model;
+/// `data` are its data, as for `fit`. `channel` names the channel if the model has several. If only the yields were
+/// free in the fit, the weights of a process add up to its expected number of events.
 #[pyfunction]
 #[pyo3(signature = (model, result, channel = None, *, data = None))]
 pub(crate) fn splot<'py>(

@@ -122,7 +122,7 @@ impl ToyTest {
         ))
     }
 
-    /// Returns what `pickle` and `copy` store of the test. Restoring it repeats no fit.
+    /// Returns the data from which `pickle` and `copy` restore the test. Restoring it repeats no fit.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let arguments = (self.question.pickled(py)?, self.header()?, &self.device, self.threads);
         Ok((restorer(py, "_toy_test")?, arguments.into_pyobject(py)?))
@@ -137,8 +137,8 @@ impl ToyTest {
     }
 }
 
-/// Prepares a toy-based test: fits the observed data, but runs no toy. The arguments are those of
-/// `hypotest_toys`.
+/// Prepares a toy-based test: fits the observed data, but runs no toy. The arguments have the same meaning as
+/// for `hypotest_toys`.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
                     data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0))]

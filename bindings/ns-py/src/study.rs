@@ -50,8 +50,8 @@ pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -
 ///
 /// `params` is the point at which toys are generated: None or "bestfit" (the best fit of the data), "init",
 /// all values in order, or some by name. `parameters` names the parameters to study, by default all free
-/// ones. The other arguments are those of `hypotest_toys`. `model.toy_data(params, n_toys, seed)` returns the
-/// toys.
+/// ones. The other arguments have the same meaning as for `hypotest_toys`. `model.toy_data(params, n_toys,
+/// seed)` returns the toys.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, n_toys = 1000, seed = 0, *, parameters = None, shard = None, device = "auto",
                     data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0, progress = None))]

@@ -45,8 +45,9 @@ pub(crate) fn work(options: &HypotestToysOptions) -> Work {
 ///
 /// `n_toys` toys of each hypothesis are generated with `seed`; the same seed gives the same toys.
 /// `expected_set` adds the band that is expected if there is only background (8 bytes of memory per toy).
-/// `shard`, as "K/N", runs only part K of N of the toys. The other arguments are those of `hypotest`. Ctrl-C
-/// raises `KeyboardInterrupt`, whose attribute `result` is the result from the toys that were finished.
+/// `shard`, as "K/N", runs only part K of N of the toys. The other arguments have the same meaning as for
+/// `hypotest`. Ctrl-C raises `KeyboardInterrupt`, whose attribute `result` is the result from the toys that
+/// were finished.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
                     device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0,

@@ -11,8 +11,8 @@ use crate::work::released;
 
 /// Applies patches to a workspace, a path or a dictionary, and returns the result as a dictionary.
 ///
-/// `patch` and `digest_check` are those of `load_workspace`. Numbers stay as they are written in the text of
-/// the workspace.
+/// `patch` and `digest_check` have the same meaning as for `load_workspace`. Numbers stay as they are written
+/// in the text of the workspace.
 ///
 /// Raises `WorkspaceError`, which names the patch, if a patch cannot be applied or the patched workspace is
 /// invalid.

@@ -26,7 +26,7 @@ result_class! {
     YieldsResult {
         stage measurement parameter_names parameters channels converged warnings
     }, Yields, {
-        /// Returns what `pickle` and `copy` store of the result.
+        /// Returns the data from which `pickle` and `copy` restore the result.
         fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<crate::pickle::Reduced<'py>> {
             self.0.reduced(py, "YieldsResult", crate::pickle::written(&self.1)?)
         }
@@ -63,15 +63,15 @@ result_class! {
     }
 }
 
-/// Predicts the events of every sample in every channel and their sum, with uncertainties, and returns them
-/// with the data.
+/// Predicts the events of every sample in every channel and their sum, with uncertainties, and returns them with
+/// the data.
 ///
 /// By default the model is fitted, and the events are predicted at the best fit with uncertainties from its
-/// covariance; `data`, `asimov`, `fixed`, `init` and `search` are those of `fit`. With `prefit=True` the events are
-/// predicted at the initial parameters with uncertainties from the widths of the constraints; free parameters
-/// without a constraint contribute nothing. `params` is another point: "bestfit", "init", a `FitResult`, whose
-/// covariance gives the uncertainties, all values in order, or some by name (the others at their initial
-/// values). For given values the uncertainties come from the widths of the constraints.
+/// covariance; `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. With
+/// `prefit=True` the events are predicted at the initial parameters with uncertainties from the widths of the
+/// constraints; free parameters without a constraint contribute nothing. `params` is another point: "bestfit",
+/// "init", a `FitResult`, whose covariance gives the uncertainties, all values in order, or some by name (the
+/// others at their initial values). For given values the uncertainties come from the widths of the constraints.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard",
                     threads = 0))]

@@ -57,7 +57,7 @@ pub(crate) enum CliError {
     /// The analysis failed or was impossible.
     #[error("{}{}", .0, where_names_are(.0))]
     Inference(#[from] InferenceError),
-    /// A file of toys is wrong, or cannot be read or written.
+    /// A file of toys is not valid, or cannot be read or written.
     #[error(transparent)]
     Toys(#[from] StoreError),
     /// A flag, or a file that a flag names, is wrong. The text is the message.
@@ -71,14 +71,15 @@ pub(crate) enum CliError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A file that could be opened before the work cannot be written after it.
+    /// A file could be opened before the work but cannot be written after it.
     #[error("cannot write {}: {source}{instead}", path.display())]
     Lost {
         /// The file.
         path: PathBuf,
         /// Error of the operating system.
         source: std::io::Error,
-        /// A semicolon and where the content was written instead, as part of the message; empty if nowhere.
+        /// The part of the message, after a semicolon, that says where the content was written instead; empty
+        /// if it was written nowhere.
         instead: &'static str,
     },
     /// A picture cannot be drawn.
@@ -120,7 +121,7 @@ fn where_names_are(error: &InferenceError) -> &'static str {
     }
 }
 
-/// Returns the start of the message: `origin`, the name of the input. The text is empty if the error itself
+/// Returns the start of the message: the name `origin` of the input. The text is empty if the error already
 /// names a file.
 fn place(origin: &str, error: &WorkspaceError) -> String {
     match error {

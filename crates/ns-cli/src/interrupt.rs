@@ -13,8 +13,8 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// Whether the analysis has started. From then on the program checks [`STOP`].
 static WORKING: AtomicBool = AtomicBool::new(false);
 
-/// Temporary files to remove when a signal ends the process. They are moved to their final paths when
-/// complete.
+/// Temporary files to remove when a signal ends the process. A complete temporary file is moved to its final
+/// path and leaves the list.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Marks the start of the analysis: from now on the first signal sets the returned flag instead of ending the

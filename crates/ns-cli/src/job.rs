@@ -1,5 +1,6 @@
-//! What all analysis commands have in common. Before the analysis a command opens output, model and session;
-//! during the analysis it shows progress and handles Ctrl-C; after the analysis it writes the result.
+//! Shared code of all analysis commands. Before the analysis a command opens the output, the model and the
+//! session. During the analysis it shows progress and handles Ctrl-C. After the analysis it writes the
+//! result.
 
 use std::time::Instant;
 

@@ -82,7 +82,8 @@ pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError>
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
 }
 
-/// Returns where files of events lie that a model names: beside its file. Standard input has no folder.
+/// Returns the folder in which files of events are searched if a model names them: the folder of the model's
+/// file. There is no such folder for standard input.
 fn events_of(input: &Path) -> EventSources {
     if is_stdin(input) { EventSources::default() } else { EventSources::beside(file_of(input)) }
 }

@@ -63,8 +63,8 @@ impl SaveArgs {
         Ok(self.save.as_ref().map(|path| ToyDestination::claim(path, self.resume)).transpose()?)
     }
 
-    /// Runs the missing toys, saves them in the file `place`, if there is one, and gives all rows to `sink`,
-    /// including those of an earlier run.
+    /// Runs the missing toys and hands all rows to `sink`, including the rows of an earlier run. If there is
+    /// a `place`, the toys are saved there.
     ///
     /// # Errors
     /// As [`run_saved`].

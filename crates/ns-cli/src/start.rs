@@ -68,7 +68,7 @@ pub(crate) fn read_with_covariance(
     }
 }
 
-/// Returns whether a path looks like `NAME=V`.
+/// Returns whether a path looks like an assignment `NAME=V`.
 fn is_assignment(path: &Path) -> bool {
     let text = path.to_string_lossy();
     text.rsplit_once('=').is_some_and(|(_, value)| value.trim().parse::<f64>().is_ok())
@@ -88,8 +88,8 @@ pub(crate) fn by_name(named: Vec<(String, f64)>, model: &Model) -> Result<Vec<f6
     Point::ByName(named).values(model).map_err(|error| CliError::from(error).to_string())
 }
 
-/// Reorders a covariance matrix from the order of `names` to that of the model's parameters. Elements that are
-/// null become NaN. The elements of parameters that are not in `names` are 0.
+/// Reorders a covariance matrix from the order of `names` to the order of the model's parameters. Elements
+/// that are null become NaN. The elements of parameters that are not in `names` are 0.
 fn covariance(names: &[String], rows: &[Vec<Option<f64>>], model: &Model) -> Result<Covariance, String> {
     if rows.len() != names.len() || rows.iter().any(|row| row.len() != names.len()) {
         return Err(format!("covariance is no matrix of {0} x {0} numbers", names.len()));

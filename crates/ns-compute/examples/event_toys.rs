@@ -1,5 +1,5 @@
-//! Draws and fits toys of a model of events for every density: pulls, and the time of model m1 with 10 000
-//! events.
+//! Draws and fits toys of one event model for each density, and prints their pulls. Prints how fast toys of
+//! model m1 with 10 000 events are drawn and fitted.
 //!
 //! ```text
 //! cargo run --release -p ns-compute --example event_toys -- [toys, default 2000] [threads, default 1]
@@ -34,7 +34,8 @@ fn main() {
     assert!(worst < 4.0, "a pull is off");
 }
 
-/// Seconds that this thread has had a CPU, so that other programs do not count; all seconds where this is not known.
+/// Returns the CPU time of this thread in seconds, so that other programs do not count. Where the CPU time is not
+/// known, returns the elapsed time since `began`.
 fn cpu_seconds(began: Instant) -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds: Option<f64> = text.split(' ').next().and_then(|n| n.parse().ok());
@@ -99,8 +100,8 @@ fn time(toys: u64, threads: usize) {
     }
 }
 
-/// Prints mean and width of the pulls of each parameter, and returns the largest deviation of one of them in
-/// standard deviations.
+/// Prints mean and width of the pulls of each parameter. Returns the largest deviation of a mean or a width
+/// from its expected value, in standard deviations.
 fn pulls(case: &Case, toys: u64, threads: usize) -> f64 {
     let session = CpuSession::open(&case.model, &Execution { threads, ..Execution::default() }).unwrap();
     let truth = case.truth();

@@ -3,7 +3,8 @@
 //!
 //!     cargo run --release -p ns-compute --features cuda --example fit_events -- [MODEL [EVENTS [THREADS [REPEATS [DEVICE]]]]]
 //!
-//! DEVICE is `cpu` (the default) or `cuda`. Every repetition opens a session, and fits twice: on a GPU the first fit uploads the events.
+//! DEVICE is `cpu` (the default) or `cuda`. Every repetition opens a session and makes two fits. On a GPU the first fit
+//! includes the upload of the events.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +17,8 @@ use ns_core::{
     Tail, TaskOutcome, Value,
 };
 
-/// Returns two uniform numbers and a third one for event `i`.
+/// Returns two uniform numbers for event `i`, and a third one that decides from which process the event
+/// comes.
 fn uniform(i: usize) -> [f64; 3] {
     let stream = Stream::new(20_261_122, i as u64, 0);
     let ([a, b, c, d], [e, f, ..]) = (stream.block(0, 0), stream.block(1, 0));
@@ -40,7 +42,7 @@ fn gaussian_events(count: usize) -> Vec<f64> {
 }
 
 /// Returns events between 100 and 160: 40 % from a peak at 125 of width 2 with power-law tails, the others from
-/// a falling polynomial; both by rejection.
+/// a falling polynomial. Both are drawn by rejection.
 fn crystal_ball_events(count: usize) -> Vec<f64> {
     let peak = |x: f64| {
         let t = (x - 125.0) / 2.0;

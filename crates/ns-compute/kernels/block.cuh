@@ -116,7 +116,7 @@ struct SumsOf {
     NS_DEVICE double least(double x);
 };
 
-// Sums of blocks that fit or evaluate.
+// Sums over the thread blocks of fits and evaluations.
 using Sums = SumsOf<MOST_WARPS>;
 
 #ifdef NS_MANY_THREADS

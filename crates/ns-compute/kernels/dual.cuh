@@ -1,4 +1,4 @@
-// A number with its derivative by one variable, for formulas that are written for any number type.
+// A number with its derivative with respect to one variable, for formulas that are written for any number type.
 #pragma once
 #include "block.cuh"
 

@@ -5,7 +5,7 @@
 
 namespace ns {
 
-// Computes `x^p` with its derivatives by `x`, also for `x = 0`.
+// Computes `x^p` with its derivatives with respect to `x`, also for `x = 0`.
 NS_DEVICE void power_of_event(double x, double p, double& value, double& first, double& second) {
     value = pow(x, p);
     // Below, `1/x` may be infinite.
@@ -37,7 +37,7 @@ NS_DEVICE bool function_of_event(EventCode code, double number, double x, Other 
         case EventCode::POW: {
             double b = other(), l = x > 0.0 ? log(x) : 0.0, lower = pow(x, b - 1.0);
             power_of_event(x, b, f[0], f[1], f[3]);
-            // A power of 0 is 0 or 1 and has no derivatives by the exponent.
+            // A power of 0 is 0 or 1, and its derivatives with respect to the exponent are zero.
             f[2] = f[0] * l, f[4] = lower * (1.0 + b * l), f[5] = f[0] * l * l;
             return true;
         }

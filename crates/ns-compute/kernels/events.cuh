@@ -1,12 +1,12 @@
-// Sums over the events of a channel: `-sum w ln f` with first and second derivatives by the coordinates of the channel
-// (src/events/sums.rs and block.rs). A thread computes one event at a time. Its numbers are in the working memory of its
-// thread block, beside those of the other threads.
+// Sums over the events of a channel: `-sum w ln f` with first and second derivatives with respect to the coordinates of
+// the channel (src/events/sums.rs and block.rs). A thread computes one event at a time. Number `i` of all threads of a
+// block is contiguous in the working memory of the block.
 #pragma once
 #include "event_functions.cuh"
 
 namespace ns {
 
-// Number of sums that do not depend on the coordinates: value, magnitude of its terms, first bad event.
+// Number of sums besides derivatives: value, sum of absolute terms, first event with a bad density.
 constexpr int PLAIN_SUMS = 3;
 
 NS_DEVICE int triangle(int a, int b) { return a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b; }
@@ -16,7 +16,7 @@ NS_DEVICE int n_sums(const EventChannel& channel) {
     return PLAIN_SUMS + n + n * (n + 1);
 }
 
-// The numbers of one thread.
+// Working memory of one thread.
 struct EventRoom {
     double* start;
     int stride;
@@ -67,7 +67,7 @@ NS_DEVICE void run_step(const EventLaunch& launch, const EventRoom& room, const 
         }
         default: break;
     }
-    // Functions of one or two numbers, by the chain rule: value, derivatives by both, second derivatives by aa, ab, bb.
+    // Functions of one or two numbers, by the chain rule: value, first derivatives, second derivatives aa, ab, bb.
     double f[6] = {};
     bool two = function_of_event(code, step.number, x(0), [&] { return y(0); }, f);
     room[to] = f[0];
@@ -87,7 +87,7 @@ NS_DEVICE void run_step(const EventLaunch& launch, const EventRoom& room, const 
     }
 }
 
-// Adds one event, whose leaves are computed, to the sums of this thread.
+// Adds one event to the sums of this thread. The leaves of the event must be computed.
 NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int slopes, int sums, uint64_t event) {
     const EventChannel& channel = launch.channel;
     int n = channel.n_coordinates;
@@ -126,7 +126,7 @@ NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int s
             for (int i = leaf.singles[0]; i < leaf.singles[1]; i++) {
                 int v = channel.singles[i];
                 double own = component(launch, room, leaf.result, 1 + v) * share;
-                // Without its amplitude, the slope is the mixed derivative by amplitude and variable.
+                // The slope without its amplitude is the mixed derivative with respect to amplitude and variable.
                 room[bends + triangle(leaf.first + v, t)] -= own * weight;
                 room[slopes + leaf.first + v] += amplitude * own;
             }
@@ -135,7 +135,7 @@ NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int s
                 double own = component(launch, room, leaf.result, pair_at(leaf.n_variables, v.x, v.y)) * share;
                 room[bends + triangle(leaf.first + v.x, leaf.first + v.y)] -= amplitude * own * weight;
             }
-            // Mixed derivatives by the variables of two leaves of the term.
+            // Mixed derivatives with respect to the variables of two leaves of the term.
             for (int k = j + 1; k < range.y; k++) {
                 const EventLeaf& partner = channel.leaves[channel.term_leaves[k]];
                 double rest = inverse * weight;

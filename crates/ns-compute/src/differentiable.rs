@@ -1,8 +1,8 @@
-//! A compiled model as a differentiable function of its parameters, of the inputs that it opened and of the
-//! data. The sessions of `ns_inference::differentiable` are written on top of it.
+//! A compiled model as a differentiable function of its parameters, its open inputs and the data. The sessions of
+//! `ns_inference::differentiable` use it.
 //!
-//! It computes on the CPU; [`DeviceNll`] computes `-ln L` and its derivatives on a GPU, for callers who have their arrays
-//! there.
+//! It computes on the CPU. [`DeviceNll`] computes `-ln L` and its derivatives on a GPU, for callers whose arrays are in
+//! the memory of the GPU.
 
 #[cfg(feature = "cuda")]
 use ns_core::Device;
@@ -13,14 +13,14 @@ use crate::cpu::{CpuSession, Order};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub use crate::device::{DeviceNll, DeviceRows, RowStatus};
 
-/// A compiled model with its derivatives of first order by everything, of second order along any direction, and of
-/// third order along directions of the parameters.
+/// A compiled model with derivatives of `-ln L` with respect to parameters, inputs and data. First derivatives,
+/// second derivatives along any direction, and third derivatives along directions of the parameters are available.
 pub struct DifferentiableAccelerator {
     session: CpuSession,
 }
 
 impl DifferentiableAccelerator {
-    /// Compiles a model with its inputs ([`Model::open`]).
+    /// Compiles a model with the inputs that [`Model::open`] chose.
     ///
     /// # Errors
     /// As [`CpuSession::open`]; [`SessionError::ForeignData`] for a model with event channels or penalties.
@@ -32,7 +32,7 @@ impl DifferentiableAccelerator {
         Ok(Self { session: CpuSession::open(model, execution)? })
     }
 
-    /// Uploads the model to a CUDA device, with `data` that all calls share.
+    /// Uploads the model to a CUDA device, with the `data` that all calls use.
     ///
     /// # Errors
     /// If there is no such device, it has too little memory, or the data do not suit the model.
@@ -41,7 +41,8 @@ impl DifferentiableAccelerator {
         DeviceNll::new(&self.session, crate::device::cuda::backend(index)?, Device::Cuda(index), data)
     }
 
-    /// Prepares the kernels compiled for the CPU, for tests. Addresses are those of the process.
+    /// Prepares the kernels compiled for the CPU, for tests. Addresses are addresses in the memory of the
+    /// process.
     ///
     /// # Errors
     /// If the data do not suit the model.
@@ -56,13 +57,14 @@ impl DifferentiableAccelerator {
         &self.session
     }
 
-    /// Returns the inputs, their order and compiled values.
+    /// Returns the inputs with their order and compiled values.
     #[must_use]
     pub fn inputs(&self) -> &InputTable {
         self.session.inputs()
     }
 
-    /// Returns `-ln L` at a point, with its derivatives by parameters, inputs, counts and auxiliary data.
+    /// Returns `-ln L` at a point and its derivatives with respect to parameters, inputs, counts and
+    /// auxiliary data.
     ///
     /// # Errors
     /// If a length does not fit the model, a number is not allowed, or the data are toys.
@@ -74,8 +76,9 @@ impl DifferentiableAccelerator {
         Ok((nll.first().copied().unwrap_or(f64::NAN), made))
     }
 
-    /// Returns the derivatives, by everything, of the derivative of `-ln L` along a direction of the parameters and
-    /// one of the inputs: a product of the Hessian over all of them with the direction.
+    /// Returns the derivatives of the directional derivative of `-ln L`, with respect to parameters, inputs, counts
+    /// and auxiliary data. The direction has a part `parameters` and, optionally, a part `yields` (the inputs). The
+    /// result is the product of the full Hessian with the direction.
     ///
     /// # Errors
     /// As [`Self::value`].
@@ -89,8 +92,9 @@ impl DifferentiableAccelerator {
         self.session.derivatives(data, point, Some((parameters, yields)), Order::First, true)
     }
 
-    /// Returns the derivatives, by everything, of the second derivative of `-ln L` along a direction of the
-    /// parameters, `u' H u`.
+    /// Returns the derivatives of `u' H u` with respect to parameters, inputs, counts and auxiliary data. `u`
+    /// is a direction of the parameters and `H` the Hessian of `-ln L`, so `u' H u` is the second derivative
+    /// of `-ln L` along `u`.
     ///
     /// # Errors
     /// As [`Self::value`].
@@ -103,8 +107,9 @@ impl DifferentiableAccelerator {
         self.session.derivatives(data, point, Some((direction, None)), Order::Second, true)
     }
 
-    /// Returns the derivatives, by parameters and inputs, of the sum of all expected data at a point, each
-    /// multiplied by its number in `main` or `aux`. `of` gives the numbers of the inputs.
+    /// Returns the derivatives of a weighted sum of all expected data at a point, with respect to parameters
+    /// and inputs. The weights are `main` (one per bin) and `aux` (one per auxiliary datum). `of` gives the
+    /// values of the inputs.
     ///
     /// # Errors
     /// As [`Self::value`].
@@ -118,8 +123,9 @@ impl DifferentiableAccelerator {
         self.session.expected_derivatives(of, point, main, aux)
     }
 
-    /// Solves `H x = b` with the exact Hessian `H` of `-ln L` at a point over the parameters that are `free`, for
-    /// each `b` of `sides`. Elements of the others are 0. Returns `None` if `H` is not positive definite.
+    /// Solves `H x = b` for each right-hand side `b` in `sides`. `H` is the exact Hessian of `-ln L` at a point
+    /// over the parameters that are `free`. Elements of `x` that belong to fixed parameters are 0. Returns `None`
+    /// if `H` is not positive definite.
     ///
     /// # Errors
     /// As [`Self::value`].

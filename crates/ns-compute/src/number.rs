@@ -1,18 +1,19 @@
-//! Numbers that carry derivatives along a direction.
+//! Numbers that carry their derivatives along a direction (forward-mode differentiation).
 
 use crate::simd::Vector;
 
-/// A number on which the formulas of the terms can be evaluated: an `f64`, or a [`Jet`].
+/// A number type for the formulas of the likelihood terms: `f64`, or [`Jet`], which carries derivatives.
 pub(crate) trait Number: Vector {
     /// Returns the number itself, without derivatives.
     fn value(self) -> f64;
-    /// Returns a number that changes by `along` per unit of the way along the direction. An `f64` does not
-    /// change.
+    /// Returns a number with this value whose first derivative along the direction is `along`. For an `f64`
+    /// the derivative is ignored.
     fn moving(value: f64, along: f64) -> Self;
-    /// Returns a function of the number, given the function's value and first two derivatives there.
+    /// Returns a function of the number. `derivatives` are the function's value and its first two derivatives
+    /// at this number.
     fn mapped(self, derivatives: [f64; 3]) -> Self;
 
-    /// Returns `e` to the power of the number.
+    /// Returns the exponential of the number.
     #[inline(always)]
     fn exp(self) -> Self {
         let e = self.value().exp();
@@ -44,7 +45,7 @@ impl Number for f64 {
     }
 }
 
-/// A number with its first and second derivative along a direction.
+/// A number with its first and second derivatives along a direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Jet {
     pub(crate) value: f64,

@@ -67,7 +67,7 @@ impl Pool {
         Ok(Self::known(helpers, Some(&new)).unwrap_or(new))
     }
 
-    /// Returns how many threads work together, the calling thread included.
+    /// Returns the number of threads that work together, including the calling thread.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn threads(&self) -> usize {
         self.helpers + 1
@@ -86,7 +86,7 @@ impl Pool {
     }
 
     /// Runs `work` on the calling thread and on up to `helpers` others at the same time. Returns when all
-    /// have finished. If no threads can be started, only the calling thread runs it.
+    /// threads have finished. If no threads can be started, only the calling thread runs `work`.
     fn help(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         let Some(started) = self.take() else { return work() };
         started.threads.in_place_scope(|scope| {

@@ -50,7 +50,8 @@ fn fit(model: &Model, threads: usize) -> Result<FitOutcome, FitFailure> {
     outcomes.remove(0).fits.remove(0)
 }
 
-/// `-ln L` with the Gaussian constraints of parameters. `functions` are those of the model.
+/// Returns `-ln L` with the Gaussian constraints of the parameters. `functions` evaluates the functions of
+/// the model.
 fn oracle(model: &Model, theta: &[f64], functions: &dyn Fn(usize, &[f64]) -> f64) -> f64 {
     let q = |value: Value| match value {
         Value::Number(x) => x,
@@ -67,8 +68,8 @@ fn oracle(model: &Model, theta: &[f64], functions: &dyn Fn(usize, &[f64]) -> f64
     nll
 }
 
-/// Checks that the fit ended at a minimum, and that `-ln L` curves there as the covariance says: along each of
-/// its columns, divided by the uncertainty, the second derivative is 1 within `tolerance`.
+/// Checks that the fit ended at a minimum, and that the curvature of `-ln L` agrees with the covariance: along
+/// each column of the covariance, divided by the uncertainty, the second derivative is 1 within `tolerance`.
 fn check(what: &str, model: &Model, tolerance: f64, functions: &dyn Fn(usize, &[f64]) -> f64) {
     let outcome = fit(model, 1).unwrap_or_else(|failure| panic!("{what}: {failure}"));
     assert!(outcome.converged(), "{what}: {:?}", outcome.status);

@@ -1,5 +1,5 @@
-//! Toys of models of events: the distribution of the events, the fits, and that neither threads nor batches
-//! change them.
+//! Tests of toys of event models: the distribution of the events, the fits, and independence of the numbers
+//! of threads and batches.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod event_models;
@@ -64,7 +64,7 @@ fn numbers(case: &Case) -> impl Fn(Value) -> f64 {
     }
 }
 
-/// The density at each point. The oracle does not know expressions.
+/// Returns the density at each point. The oracle does not support expressions.
 fn density(case: &Case, points: &[Vec<f64>]) -> Vec<f64> {
     let channel = &case.model.event_channels[0];
     if let Density::Generic(_) = channel.processes[0].density {
@@ -73,8 +73,8 @@ fn density(case: &Case, points: &[Vec<f64>]) -> Vec<f64> {
     densities(channel, points, &numbers(case))
 }
 
-/// Kolmogorov's distance of 30 toys with one observable from the distribution function, times the root of the
-/// number of events: above 2.2 with a probability of 1e-4.
+/// Returns the Kolmogorov-Smirnov distance between 30 toys with one observable and the distribution function,
+/// times the square root of the number of events. It exceeds 2.2 with a probability of 1e-4.
 fn distance(case: &Case) -> f64 {
     let session = open(case, 1);
     let (rows, _) = events(&source(case, &session, 3), 30);
@@ -115,8 +115,8 @@ fn events_follow_the_distribution_function() {
     assert!(seen >= 24);
 }
 
-/// Contents of 8 x 8 regions of a plane against the integrals of the density: chi2 with at most 63 degrees of
-/// freedom is above 120 with a probability of 2e-5.
+/// Compares the contents of 8 x 8 regions of a plane with the integrals of the density. chi2 has at most 63
+/// degrees of freedom and exceeds 120 with a probability of 2e-5.
 #[test]
 fn events_of_two_observables_follow_the_density() {
     let mut seen = 0;
@@ -193,7 +193,8 @@ fn contents_of_bins_follow_the_density() {
     assert_eq!(seen, 2);
 }
 
-/// Pulls of 60 toys: mean and width within 4 standard deviations. `examples/event_toys.rs` draws more.
+/// The pulls of 60 toys have mean 0 and width 1 within 4 standard deviations. `examples/event_toys.rs` draws
+/// more toys.
 #[test]
 fn pulls_have_mean_0_and_width_1() {
     let toys = 60;
@@ -243,7 +244,7 @@ fn fits_of_toys_do_not_depend_on_threads_and_batches() {
     }
 }
 
-/// A drawn toy is the data that it is: its fit is that of the same data given.
+/// The fit of a drawn toy equals the fit to the same data given by the caller.
 #[test]
 fn a_toy_is_fitted_as_the_same_data_given() {
     let case = constrained();

@@ -31,8 +31,8 @@ fn oracle(model: &Model, point: &[f64]) -> f64 {
     channels.map(|(channel, table)| channel_nll(channel, table, &q)).sum()
 }
 
-/// Compares value with the oracle, and derivatives with differences of the session's own values and
-/// gradients.
+/// Compares the value of `-ln L` with the oracle, and derivatives with finite differences of the session's
+/// values and gradients.
 fn check(what: &str, model: &Model, point: &[f64]) {
     let (nll, gradient, hessian) = evaluate(model, point);
     let want = oracle(model, point);

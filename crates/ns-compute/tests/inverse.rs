@@ -1,5 +1,5 @@
-//! Compares the factored inverse Hessian of large models with the covariance matrix, and fits near a known
-//! minimum that begin with either.
+//! Compares the factored inverse Hessian of large models with the covariance matrix, and compares fits that
+//! start near a known minimum with either of them.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[allow(dead_code)]

@@ -1,6 +1,6 @@
-//! Compares derivatives by inputs and data with Richardson-extrapolated differences of the textbook formulae, and
-//! models with replaced numbers with models compiled with these numbers, for random models and all
-//! interpolation codes.
+//! Compares derivatives with respect to inputs and data with Richardson-extrapolated differences of the textbook
+//! formulae. Compares models with replaced numbers with models compiled with these numbers. Uses random models
+//! and all interpolation codes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 #[path = "oracle/inputs.rs"]
@@ -72,7 +72,7 @@ fn richardson(x: f64, f: impl Fn(f64) -> f64) -> (f64, f64) {
     (best, (best - bc).abs() + 1e-13 * f(x).abs() / h)
 }
 
-/// Asserts that `got` is the derivative that differences give.
+/// Asserts that the derivative `got` agrees with the derivative from finite differences.
 fn close(what: &str, got: f64, (want, error): (f64, f64)) {
     let tolerance = 1e-8 * (1.0 + want.abs()) + 10.0 * error;
     assert!((got - want).abs() <= tolerance, "{what}: {got} instead of {want} +- {tolerance:e}");

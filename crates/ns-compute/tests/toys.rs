@@ -89,7 +89,7 @@ fn run(session: &CpuSession, task: FitTask, wanted: OutcomeParts) -> Vec<TaskOut
 }
 
 /// Returns the starting point that hypothesis tests use for conditional fits: the end of the free fit, moved
-/// along the row of the POI in the covariance.
+/// along the POI's row of the covariance matrix.
 fn along(covariance: Covariance) -> Start {
     let row: Vec<f64> = (0..covariance.n).map(|p| covariance.get(POI, p)).collect();
     if row[POI] > 0.0 { Start::Along(0, row.into()) } else { Start::Earlier(0) }

@@ -77,7 +77,8 @@ pub enum EventModelError {
         /// Name of the process.
         process: String,
     },
-    /// The contents of bins shall be compared with the mean of the density over each bin.
+    /// The model compares the contents of bins with the mean of the density over each bin
+    /// ([`BinRule::Integral`](crate::BinRule)), which is not supported.
     #[error(
         "event channel '{place}' compares bins with integrals of its density, which is not supported; use bin centres"
     )]
@@ -99,7 +100,7 @@ impl Model {
     /// Checks the functions, event channels and penalties of the model, and the observed events.
     ///
     /// # Errors
-    /// If an index is out of range, a list has the wrong length, or numbers that ascend do not.
+    /// If an index is out of range, a list has the wrong length, or numbers that must ascend do not.
     pub fn check_events(&self) -> Result<(), EventModelError> {
         for (index, function) in self.functions.iter().enumerate() {
             let place = || format!("function '{}'", function.name);

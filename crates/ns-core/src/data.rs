@@ -1,23 +1,24 @@
-//! The data of a fit or an evaluation. They are an input, as the parameters are, and no part of the compiled
-//! model.
+//! The data of a fit or an evaluation. Data are arguments of a fit, as start values are. They are not part of
+//! the compiled model.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{Model, Observations, ToySource};
 
-/// The data of a fit or an evaluation. An analysis does not look inside: it passes the data on to a session,
-/// or makes other data from them by [`Data::with`]. Only a session asks which kind of data they are.
+/// The data of a fit or an evaluation. An analysis does not read the fields. It passes the data on to a
+/// session, or makes other data from them by [`Data::with`]. Only a session asks which kind of data they are.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Data {
     /// Counts and auxiliary measurements, or the source that they are drawn from.
     pub seen: Seen,
-    /// Numbers that replace the compiled ones; `None` for the compiled ones.
+    /// Numbers that replace numbers of the compiled model, such as yields; `None` if the model's own numbers
+    /// are used.
     pub yields: Option<Arc<Yields>>,
 }
 
-/// Numbers that replace the compiled ones: those of all inputs, in the order of
+/// Numbers that replace numbers of the compiled model: the values of all opened inputs, in the order of
 /// [`InputTable::values`](crate::InputTable::values).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Yields {
@@ -67,7 +68,7 @@ impl Data {
         Self { seen: seen.into(), yields: self.yields.clone() }
     }
 
-    /// Returns a copy of these data with numbers that replace the compiled ones of the inputs of the model.
+    /// Returns a copy of these data in which `yields` replace the compiled numbers of the model's inputs.
     #[must_use]
     pub fn with_yields(&self, yields: impl Into<Arc<Yields>>) -> Self {
         Self { seen: self.seen.clone(), yields: Some(yields.into()) }

@@ -1,4 +1,4 @@
-//! What the events of toys are drawn from.
+//! Distributions from which the events of toys are drawn.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ impl EventColumns {
     }
 }
 
-/// The density of a channel is negative or not a number at a place where an event was to be drawn, so that
-/// the toy has no right data.
+/// The density of a channel is negative or not a number at a place where an event was to be drawn. The toy
+/// has no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotDrawn;
 
@@ -46,7 +46,8 @@ pub trait DrawEvents: Debug + Send + Sync {
     fn draw(&self, stream: &Stream, slot: u32, columns: &mut EventColumns) -> Result<u32, NotDrawn>;
 }
 
-/// A shared distribution of the events of one channel. Two are equal if they are the same object.
+/// A shared distribution of the events of one channel. Two such values are equal if they share the same
+/// object.
 #[derive(Debug, Clone)]
 pub struct EventSource(pub Arc<dyn DrawEvents>);
 

@@ -1,7 +1,8 @@
-//! Inputs of a model: numbers that data may replace, so that every fit can have its own.
+//! Inputs of a model: arrays of numbers, such as nominal yields, that data may replace. Every fit can have other
+//! values.
 //!
-//! [`Model::open`](crate::Model::open) chooses them. [`Data::with_yields`](crate::Data::with_yields) gives values for them, and
-//! [`Session::pull_back`](crate::Session::pull_back) derivatives by them.
+//! [`Model::open`](crate::Model::open) chooses the inputs. [`Data::with_yields`](crate::Data::with_yields) replaces
+//! their values, and [`Session::pull_back`](crate::Session::pull_back) computes derivatives with respect to them.
 
 use std::ops::Range;
 
@@ -11,8 +12,8 @@ use thiserror::Error;
 /// given by their indices in the [`Model`](crate::Model).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Input {
-    /// Nominal yields of a sample in a channel, one number per bin. The histosys templates of the sample do
-    /// not change with them.
+    /// Nominal yields of a sample in a channel, one number per bin. Replaced nominal yields leave the
+    /// histosys templates of the sample unchanged.
     Nominal {
         /// Index of the channel.
         channel: usize,
@@ -55,14 +56,15 @@ pub enum Input {
         /// Index of the modifier in the sample.
         modifier: usize,
     },
-    /// Widths of the Gaussian constraints of a parameter set (of a staterror: relative uncertainties), one
-    /// positive number per parameter. The number of a parameter without such a constraint is not used.
+    /// Standard deviations of the Gaussian constraints of a parameter set, one positive number per parameter.
+    /// For a staterror these are relative uncertainties. The number of a parameter without a Gaussian
+    /// constraint is ignored.
     StatError {
         /// Index in [`Model::parameter_sets`](crate::Model::parameter_sets).
         set: usize,
     },
     /// Relative uncertainties `1/sqrt(tau)` of the Poisson constraints of a parameter set (of a shapesys), one
-    /// positive number per parameter. The number of a parameter without such a constraint is not used.
+    /// positive number per parameter. The number of a parameter without a Poisson constraint is ignored.
     ShapeSys {
         /// Index in [`Model::parameter_sets`](crate::Model::parameter_sets).
         set: usize,
@@ -111,19 +113,19 @@ pub enum InputError {
     },
 }
 
-/// The inputs of a session: their order, places and compiled values.
+/// The inputs of a session: their order, their positions in one array of numbers, and their compiled values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct InputTable {
     /// The inputs, in the order of the field `open` of [`crate::Model`].
     pub inputs: Vec<Input>,
-    /// Place of each input among all numbers.
+    /// Position of each input in the array of the numbers of all inputs.
     pub ranges: Vec<Range<usize>>,
-    /// The compiled numbers of all inputs, one input after another.
+    /// The compiled values of all inputs, one input after another.
     pub values: Vec<f64>,
 }
 
 impl InputTable {
-    /// Returns the number of numbers of all inputs.
+    /// Returns the length of the array of the numbers of all inputs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
@@ -135,7 +137,8 @@ impl InputTable {
         self.inputs.is_empty()
     }
 
-    /// Returns the place of an input among all numbers; `None` if the model does not have it.
+    /// Returns the position of an input in the array of the numbers of all inputs; `None` if the input is not
+    /// open.
     #[must_use]
     pub fn range(&self, input: Input) -> Option<Range<usize>> {
         let index = self.inputs.iter().position(|&other| other == input)?;
@@ -143,13 +146,14 @@ impl InputTable {
     }
 }
 
-/// Derivatives of `-ln L`, or of a directional derivative of it, by everything but the parameters.
+/// Derivatives of `-ln L`, or of a directional derivative of `-ln L`, with respect to inputs and data.
+/// [`Session::pull_back`](crate::Session::pull_back) returns them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pulled {
-    /// By the numbers of all inputs, in the order of [`InputTable::values`].
+    /// Derivatives with respect to the values of all inputs, in the order of [`InputTable::values`].
     pub yields: Vec<f64>,
-    /// By the main counts.
+    /// Derivatives with respect to the main counts.
     pub main: Vec<f64>,
-    /// By the auxiliary data.
+    /// Derivatives with respect to the auxiliary data.
     pub aux: Vec<f64>,
 }

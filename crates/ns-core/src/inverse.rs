@@ -32,8 +32,9 @@ pub trait FactoredHessian: Debug + Send + Sync {
     /// Returns whether the fit moved a parameter and the likelihood determines it.
     fn has(&self, parameter: usize) -> bool;
 
-    /// Writes the product of the inverse Hessian and `x` to `to`, which takes one solve. Both have one number
-    /// per parameter. `memory` is working memory, whose content does not matter.
+    /// Writes the product of the inverse Hessian and `x` to `to`. Both have one number per parameter.
+    /// `memory` is working memory, whose content does not matter. The product costs the solution of one
+    /// system of equations.
     fn apply(&self, x: &[f64], to: &mut [f64], memory: &mut Vec<f64>);
 }
 
@@ -56,8 +57,8 @@ impl InverseHessian {
         }
     }
 
-    /// Returns row `parameter` of the matrix; `None` if there is no such parameter. A factored one takes a
-    /// solve.
+    /// Returns row `parameter` of the matrix; `None` if there is no such parameter. For a factored inverse,
+    /// one system of equations is solved.
     #[must_use]
     pub fn row(&self, parameter: usize) -> Option<Cow<'_, [f64]>> {
         match self {

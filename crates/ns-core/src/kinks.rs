@@ -3,8 +3,8 @@
 use crate::{FunctionForm, Model, Value};
 
 impl Model {
-    /// Returns the parameters at whose value 0 the terms of events have a kink: nuisance parameters of weights and of
-    /// numbers that are interpolated with codes 0 and 1. Ascending, each once.
+    /// Returns the parameters for which the terms of events have a kink at the value 0. These are nuisance parameters
+    /// with interpolation codes 0 and 1, of weights or of other numbers. The result is sorted and has no duplicates.
     #[must_use]
     pub fn event_kinks(&self) -> Vec<usize> {
         let mut kinks = Vec::new();
@@ -28,8 +28,8 @@ impl Model {
         kinks
     }
 
-    /// Returns the model with the closest smooth interpolation codes, with which every effect is unchanged at -1, 0
-    /// and 1.
+    /// Returns the model with the closest smooth interpolation codes. Every effect has the same values at -1, 0 and 1
+    /// as before.
     #[must_use]
     pub fn with_smooth_codes(&self) -> Self {
         let mut model = Self { interpolation: self.interpolation.smooth(), ..self.clone() };

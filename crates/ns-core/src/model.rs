@@ -116,7 +116,7 @@ pub struct Model {
     pub functions: Vec<Function>,
     /// Channels in which single events are fitted.
     pub event_channels: Vec<EventChannel>,
-    /// Constraint terms that are no constraints of single parameters.
+    /// Constraint terms that do not belong to a single parameter.
     pub penalties: Vec<Penalty>,
     /// Observed counts of the main bins (channel after channel), nominal auxiliary data, and events.
     pub observed: Observations,

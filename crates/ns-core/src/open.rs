@@ -1,11 +1,11 @@
-//! Which inputs a model opens, and the numbers that it has for them.
+//! Opens inputs of a model, i.e. lets data replace their numbers, and reads their compiled values.
 
 use crate::input::{Input, InputError, InputTable};
 use crate::model::{Effect, Model, Sample};
 use crate::parameter::Constraint;
 
 impl Model {
-    /// Returns the model with these inputs, in this order, instead of those that it had.
+    /// Returns a copy of the model with exactly these inputs open, in this order.
     ///
     /// # Errors
     /// [`InputError`] if the model does not have an input, or an input is given twice.
@@ -30,7 +30,7 @@ impl Model {
         found.collect()
     }
 
-    /// Returns the inputs of the model with the numbers that it has.
+    /// Returns the open inputs of the model with their compiled values.
     ///
     /// # Errors
     /// [`InputError`] if the model does not have an input.
@@ -44,7 +44,7 @@ impl Model {
         Ok(table)
     }
 
-    /// Returns the numbers of an input.
+    /// Returns the model's values of an input.
     fn values_of(&self, input: Input) -> Result<Vec<f64>, InputError> {
         let no = |what| InputError::NoSuch { input, what };
         let sample_of = |channel: usize, sample: usize| {
@@ -94,7 +94,8 @@ impl Model {
         })
     }
 
-    /// Returns the widths of the constraints of a parameter set; 0 for parameters without such a constraint.
+    /// Returns the widths of the constraints of a parameter set; 0 for a parameter whose constraint is of
+    /// another kind.
     fn widths(
         &self,
         input: Input,

@@ -86,7 +86,7 @@ pub struct FitRequest {
     pub start: Start,
     /// Parameters fixed at given values, in addition to those that the model fixes.
     pub fixed: Vec<(usize, f64)>,
-    /// Parameters that the model fixes and this fit leaves free.
+    /// Parameters that the model fixes, but that are free in this fit.
     pub released: Vec<usize>,
     /// Parameters with bounds that replace those of the model.
     pub bounds: Vec<(usize, (f64, f64))>,
@@ -171,14 +171,15 @@ pub struct Evaluation {
     pub samples: Vec<f64>,
 }
 
-/// What [`Session::squared_weights`] computes.
+/// The matrix that [`Session::squared_weights`] computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SquaredWeights {
-    /// The covariance matrix of the gradient of `-ln L`: `sum_i w_i^2 g_i g_i'` with the gradients `g_i` of the
-    /// logarithms of the events' densities times rates, and the information of bins and constraint terms.
+    /// The covariance matrix of the gradient of `-ln L`: the sum over events `sum_i w_i^2 g_i g_i'`, plus the Fisher
+    /// information of bins and constraint terms. `w_i` is the weight of event `i`, and `g_i` the gradient of the
+    /// logarithm of its density times rate.
     Scores,
-    /// The Hessian of `-ln L` with squared weights. Rates of extended channels count by the ratio of the sums of
-    /// squared and of plain weights.
+    /// The Hessian of `-ln L` with squared weights. The expected number of events of an extended channel is
+    /// multiplied by the sum of the squared weights over the sum of the weights.
     Hessian,
 }
 
@@ -274,9 +275,9 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// Computes a matrix over all parameters, row-major, in which event `i` counts with the square of its weight: what
-    /// uncertainties of fits of weighted events need. Data of bins and constraint terms count as they are. `None` if this
-    /// session cannot compute it.
+    /// Computes a matrix with squared weights of events, for the uncertainties of fits of weighted events. The matrix
+    /// covers all parameters and is stored row by row. Bins and constraint terms have no weights. Returns `None` if
+    /// this session cannot compute the matrix.
     ///
     /// # Errors
     /// If a length does not fit the model, a number is not finite, or the device fails.
@@ -298,12 +299,15 @@ pub trait Session: Send + Sync {
         self.cpu().map_or(&NONE, |cpu| cpu.inputs())
     }
 
-    /// Returns the derivatives of `-ln L` at `point` by the inputs, the main counts and the auxiliary data. With
-    /// `along` (one number per parameter) returns those of the derivative of `-ln L` along this direction: if
-    /// `H` is the Hessian and `g` a gradient by the parameters, those along `-H^-1 g` are what `g` pulls back
-    /// through the best fit.
+    /// Returns the derivatives of `-ln L` at `point` with respect to the inputs, the main counts and the
+    /// auxiliary data.
     ///
-    /// At a kink a derivative is the mean of those of both sides.
+    /// With a direction `along` (one number per parameter), the differentiated function is the directional
+    /// derivative of `-ln L` along it. Let `H` be the Hessian and `g` the gradient of a function of the best
+    /// fit. With `along = -H^-1 g` the result is the derivative of this function with respect to inputs and
+    /// data, through the best fit.
+    ///
+    /// At a kink a derivative is the mean of the one-sided derivatives.
     ///
     /// # Errors
     /// If a length does not fit the model, a number is not finite, `data` are toys, the model has event

@@ -1,11 +1,11 @@
-//! Measures the times of whole analyses on an open session: scans, rankings, tests and limits, on the threads of the CPU
-//! and, with the feature `cuda`, on the first GPU.
+//! Measures the times of whole analyses on an open session: scans, rankings, tests and limits, on the threads of the
+//! CPU and, with the feature `cuda`, on the first GPU.
 //!
 //! Run `cargo bench -p ns-inference --features cuda --bench analyses -- --save-baseline NAME`. If the environment
 //! variable `NEXTSTAT_REFERENCE_DIR` names a folder, the published workspaces tHu and tttt in its folder `workspaces/`
 //! are measured as well. Without a GPU the rows of the GPU are left out, with the reason.
 //!
-//! Nothing is measured twice on the same input: every analysis has new counts.
+//! Every analysis that is measured has other counts, so that no result can be reused.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::sync::Arc;
@@ -45,8 +45,8 @@ fn moved_counts(model: &Model, wiggle: &mut Wiggle) -> FitOptions {
     FitOptions::default().data(FitData::Given(Arc::new(data)))
 }
 
-/// An analysis of the model with these fit options. The result is returned as text, so that nothing of it can be left
-/// out.
+/// Runs an analysis of the model with these fit options. The result is returned as text, so that the compiler cannot
+/// omit a part of the calculation.
 type Analysis = fn(&Model, &dyn Session, FitOptions) -> String;
 
 const ANALYSES: [(&str, Analysis); 4] = [

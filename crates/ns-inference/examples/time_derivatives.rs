@@ -1,5 +1,6 @@
-//! Times derivatives: `-ln L` with its gradient by parameters and yields, and the profiled statistic q0 with its
-//! gradient, cold and from the last step's start.
+//! Measures the times of derivatives: `-ln L` with its gradient with respect to parameters and yields, and the
+//! profiled statistic q0 with its gradient. The fits of q0 start at the start values, or at the minima of the
+//! call before.
 //!
 //! `cargo run --release -p ns-inference --example time_derivatives -- WORKSPACE SAMPLE`
 #![allow(clippy::print_stdout)]

@@ -27,8 +27,8 @@ const SMALL: usize = 48;
 /// effort as the free fit. Such a search takes a few milliseconds.
 const MIDDLING: usize = 120;
 
-/// Returns the session for fits that depend on each other: the CPU session of `session` if it has one. So what is made from
-/// these fits is identical, bit by bit, on whichever device the others run.
+/// Returns the session for fits that depend on each other: the CPU session of `session` if there is one. Results that
+/// are derived from these fits are then bit for bit the same, whatever device makes the other fits.
 pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
     session.cpu().unwrap_or(session)
 }
@@ -146,7 +146,7 @@ impl<'a> Analysis<'a> {
         self.total = self.done + further;
     }
 
-    /// Makes one fit that the analysis cannot do without: if it fails, the analysis has no result.
+    /// Makes one fit without which the analysis has no result. If the fit fails, so does the analysis.
     ///
     /// # Errors
     /// If there is no finite likelihood at any start point, the caller stopped the work, or the device fails.
@@ -159,8 +159,8 @@ impl<'a> Analysis<'a> {
         self.fit_task(FitTask { data: data.clone(), fits: vec![request] }, wanted)
     }
 
-    /// Makes the fit that many others vary, as [`Self::fit`] does, but on the CPU also where the others run on a GPU: a
-    /// single fit is faster there, and its values are then the same bits on every device.
+    /// Makes the parent fit, i.e. the fit that later fits vary. It works as [`Self::fit`], but always on the CPU: a
+    /// single fit is faster there, and its values are then bit for bit the same whatever device makes the later fits.
     ///
     /// # Errors
     /// As [`Self::fit`].
@@ -255,8 +255,8 @@ impl<'a> Analysis<'a> {
         self.admit(parent, held, point)
     }
 
-    /// Turns a guess into a starting point: clips it to the bounds, and sets fixed parameters to their values
-    /// in `parent` and the parameters in `held` to the given values.
+    /// Turns a predicted point into a starting point. Values are clipped to the bounds. Parameters that are
+    /// fixed in `parent` get their values from `parent`, and the parameters in `held` get the given values.
     pub(crate) fn admit(&self, parent: &FitOutcome, held: &[(usize, f64)], mut point: Vec<f64>) -> Vec<f64> {
         for (i, (x, p)) in point.iter_mut().zip(&self.model.parameters).enumerate() {
             if self.is_fixed(i) {
@@ -275,7 +275,8 @@ impl<'a> Analysis<'a> {
 }
 
 /// Moves `point` along the inverse Hessian `C` by `C_:h C_hh^-1 (value - best)`, where `h` are the parameters in
-/// `held`. Of more than two, each is followed alone, which is good enough for a start point.
+/// `held`. If more than two parameters are held, the shifts due to each of them are added and their correlations
+/// ignored, which is good enough for a start point.
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     let Some(inverse) = parent.inverse_hessian() else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);
@@ -305,7 +306,7 @@ fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     }
 }
 
-/// A parameter that is held, with its row of the inverse Hessian.
+/// A parameter that is held, with the parameter's row of the inverse Hessian.
 struct Held<'a> {
     index: usize,
     /// Distance of the held value from the best fit.
@@ -314,7 +315,7 @@ struct Held<'a> {
 }
 
 impl Held<'_> {
-    /// Returns the covariance with parameter `j`.
+    /// Returns the covariance of the held parameter with parameter `j`.
     fn with(&self, j: usize) -> f64 {
         self.row.get(j).copied().unwrap_or(0.0)
     }

@@ -45,13 +45,13 @@ pub enum InferenceError {
     NoEventStatistic {
         /// The statistic.
         statistic: &'static str,
-        /// Why it cannot, and what can.
+        /// The reason, and the remedy.
         reason: String,
     },
     /// There are no sPlot weights.
     #[error("there are no sPlot weights: {reason}")]
     NoSplot {
-        /// Why there are none.
+        /// The reason why the weights do not exist.
         reason: String,
     },
     /// Toys of an event channel cannot be drawn.

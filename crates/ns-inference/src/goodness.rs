@@ -35,8 +35,8 @@ pub struct GoodnessResult {
     /// Twice the difference of `-ln L` between the best fit and the saturated model; `None` for data with single
     /// events, which have no saturated model.
     pub chi2: Option<f64>,
-    /// Degrees of freedom: number of bins minus number of free parameters without a constraint; `None` where
-    /// `chi2` is.
+    /// Degrees of freedom: number of bins minus number of free parameters without a constraint; `None` if
+    /// `chi2` is `None`.
     pub ndof: Option<i64>,
     /// Probability of a value of at least `chi2`; `None` without degrees of freedom.
     pub p_value: Option<f64>,
@@ -54,7 +54,7 @@ pub struct GoodnessResult {
     pub n_unconstrained: usize,
     /// `twice_nll` at the best fit.
     pub twice_nll: f64,
-    /// `twice_nll` of the saturated model; `None` if there is none.
+    /// `twice_nll` of the saturated model; `None` if the data have no saturated model.
     pub twice_nll_saturated: Option<f64>,
     /// Whether the fit reached a certified minimum.
     pub converged: bool,

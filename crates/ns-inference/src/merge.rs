@@ -15,7 +15,8 @@ use crate::toys::{
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MergeOptions {
-    /// Whether the result may lack toys of the run. They are then named in its warnings.
+    /// Whether a result is allowed if toys of the run are missing. The warnings of the result then name the
+    /// missing toys.
     pub allow_incomplete: bool,
     /// Whether the values expected under the background hypothesis are computed too. This keeps every toy in
     /// memory. Ignored for toys of a study.
@@ -37,7 +38,8 @@ pub enum MergedResult {
 pub struct MergedToys {
     /// The result.
     pub result: MergedResult,
-    /// What the numbers of the toys depend on. The shard is the whole run.
+    /// Model, seed, settings and versions on which the numbers of the toys depend. The shard is set to the
+    /// whole run.
     pub origin: ToyOrigin,
     /// Whether the test has p-values, or at least one fit of the study ended well.
     pub good: bool,
@@ -84,12 +86,12 @@ impl MergedToys {
     }
 }
 
-/// Computes the result of one run from the files of its shards, in any order. A file that its run has not finished is
-/// read from its pieces, in the folder of the same name with `.parts` at its end.
+/// Computes the result of one run from the files of its shards, in any order. If a run was not finished, its toys are
+/// read from the pieces in the folder `FILE.parts`.
 ///
 /// # Errors
-/// If a file cannot be read, is damaged, or belongs to another run than the first file; if two files contain the
-/// same toy; if toys are missing, unless the options allow it.
+/// If a file cannot be read, is damaged, or belongs to another run than the first file; if two files contain the same
+/// toy; if toys are missing, unless the options allow it.
 pub fn merge_toys(files: &[PathBuf], options: MergeOptions) -> Result<MergedToys, SavedRunError> {
     match ToySet::<ToyRow>::open(files) {
         Ok(set) => {

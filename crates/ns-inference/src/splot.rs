@@ -1,11 +1,11 @@
-//! sPlot weights: for each event, how much it counts for each process.
+//! sPlot weights: one weight per event and process.
 //!
-//! M. Pivk and F. R. Le Diberder, Nucl. Instrum. Meth. A 555 (2005) 356, physics/0402083: with the densities `f_k` of
-//! the processes and their fitted yields `N_k`,
-//! `w_n(x) = sum_j V_nj f_j(x) / sum_k N_k f_k(x)` and `(V^-1)_nj = sum_i f_n(x_i) f_j(x_i) / (sum_k N_k f_k(x_i))^2`
-//! (equations 12 and 13). The distribution of another observable, weighted so, is that of the process, if this
-//! observable is independent of those in the fit. Yields must be free and the shapes fixed, or the weights are
-//! approximate; see [`SplotWeights::closure`].
+//! M. Pivk and F. R. Le Diberder, Nucl. Instrum. Meth. A 555 (2005) 356, physics/0402083: The weights are computed
+//! from the densities `f_k` of the processes and their fitted yields `N_k`, `w_n(x) = sum_j V_nj f_j(x) / sum_k N_k
+//! f_k(x)` and `(V^-1)_nj = sum_i f_n(x_i) f_j(x_i) / (sum_k N_k f_k(x_i))^2` (equations 12 and 13). A histogram of
+//! another observable, filled with the weights of a process, estimates the distribution of this process. The other
+//! observable must be independent of the observables in the fit. The weights are exact only if the yields are free
+//! and the shapes fixed; see [`SplotWeights::closure`].
 
 use ns_compute::{EventShapes, Level};
 use ns_core::{Data, Model, SessionError};
@@ -21,21 +21,21 @@ pub struct SplotWeights {
     pub channel: String,
     /// Names of the processes.
     pub processes: Vec<String>,
-    /// One weight per event for each process. Weights of the events themselves are factors of them.
+    /// One weight per event for each process. They include the weights of the events in the data as a factor.
     pub weights: Vec<Vec<f64>>,
     /// Expected number of events of each process at the best fit.
     pub yields: Vec<f64>,
-    /// For each process, the sum of its weights divided by its yield, minus 1: 0 at the minimum of an extended fit of
-    /// the yields alone, and a measure of how far the fit is from that.
+    /// For each process, the sum of its weights divided by its yield, minus 1. The value is 0 at the minimum of an
+    /// extended fit in which only the yields are free. Other values show how far the fit is from this case.
     pub closure: Vec<f64>,
 }
 
-/// Computes the weights of the events of a channel at the best fit: `parameters` are those of the minimum, and `data`
-/// those of the fit.
+/// Computes the weights of the events of a channel at the best fit: `parameters` is the point of the minimum and
+/// `data` are the data of the fit.
 ///
 /// # Errors
-/// If the channel does not exist or is not extended, a process has no events or has the shape of others, or there are
-/// not as many parameters as in the model.
+/// If the channel does not exist or is not extended, a process has no events or has the same shape as others, or
+/// there are not as many parameters as in the model.
 pub fn splot(
     model: &Model,
     data: &Data,
@@ -110,7 +110,8 @@ pub fn splot(
     })
 }
 
-/// Returns the inverse of a small symmetric matrix; `None` if it is singular. Gauss-Jordan elimination with pivots.
+/// Returns the inverse of a small symmetric matrix, by Gauss-Jordan elimination with pivots; `None` if the matrix
+/// is singular.
 fn inverted(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = matrix.len();
     let mut inverse: Vec<Vec<f64>> =

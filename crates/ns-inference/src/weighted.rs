@@ -1,9 +1,10 @@
 //! Uncertainties of fits of weighted events.
 //!
-//! Where events have weights, the inverse Hessian `V` is not the covariance of the parameters: weights of 2 do not count
-//! as two events. The asymptotically correct matrix is the *sandwich* `V D V` with the covariance `D` of the gradient
-//! (C. Langenbruch, Eur. Phys. J. C 82 (2022) 393, arXiv:1911.01303). The correction *SumW2* is `V H' V` with the Hessian `H'`
-//! of squared weights, as by RooFit's `SumW2Error`; it is right for weights that do not depend on the observables.
+//! If events have weights, the inverse Hessian `V` is not the covariance matrix of the parameters: an event with
+//! weight 2 carries less information than two events. The asymptotically correct matrix is the *sandwich* `V D V` with
+//! the covariance matrix `D` of the gradient (C. Langenbruch, Eur. Phys. J. C 82 (2022) 393, arXiv:1911.01303). The
+//! correction *SumW2* is `V H' V` with the Hessian `H'` of squared weights, as in RooFit's `SumW2Error`. It is correct
+//! only for weights that do not depend on the observables.
 
 use std::sync::Arc;
 
@@ -12,11 +13,12 @@ use ns_core::{Covariance, Data, FitOutcome, Inactive, Model, Session, SquaredWei
 use crate::InferenceError;
 use crate::options::{FitData, WeightedUncertainties};
 
-/// What is said of analyses other than fits.
+/// Warning about weighted events in analyses other than fits.
 pub(crate) const NOT_COUNTED: &str = "the events have weights: intervals, p-values and uncertainties here suppose the likelihood of \
      counted events, and are only right for weights of 1; `fit` has uncertainties for weighted events";
 
-/// Returns whether events of the data have weights other than 1. Contents of bins and Asimov data are counts.
+/// Returns whether events of the data have weights other than 1. Contents of bins and Asimov data are counts, and have
+/// no weights.
 pub(crate) fn has_weights(model: &Model, data: &Data, kind: &FitData) -> bool {
     if matches!(kind, FitData::Asimov { .. }) {
         return false;
@@ -28,8 +30,8 @@ pub(crate) fn has_weights(model: &Model, data: &Data, kind: &FitData) -> bool {
     })
 }
 
-/// Replaces the inverse Hessian of an outcome by the matrix of a method, and the uncertainties by those of the matrix.
-/// The outcome must have its covariance.
+/// Replaces the covariance of an outcome, the inverse Hessian, by the covariance that `method` gives for weighted
+/// events, and updates the uncertainties. Does nothing if the outcome has no covariance.
 ///
 /// # Errors
 /// If the device fails.

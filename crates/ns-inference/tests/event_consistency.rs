@@ -1,5 +1,6 @@
-//! Analyses of random models with events agree with each other and with single fits, as those of binned models
-//! do (`consistency`). `NEXTSTAT_EVENT_MODELS=600` checks more models than the default.
+//! Checks that analyses of random models with events agree with each other and with single fits. The test
+//! `consistency` does the same for binned models. `NEXTSTAT_EVENT_MODELS=600` checks more models than the
+//! default.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod property;
@@ -24,7 +25,7 @@ fn models() -> u64 {
     std::env::var("NEXTSTAT_EVENT_MODELS").ok().and_then(|n| n.parse().ok()).unwrap_or(MODELS)
 }
 
-/// Calls `each` for all models, on all CPUs, and fails with the lines that it returns.
+/// Calls `each` for all models, on all CPUs. Fails if a call returns lines, and prints these lines.
 fn for_all(each: &(dyn Fn(u64) -> Vec<String> + Sync)) {
     let (next, found, count) = (AtomicU64::new(0), Mutex::new(Vec::new()), models());
     std::thread::scope(|scope| {
@@ -46,7 +47,7 @@ fn for_all(each: &(dyn Fn(u64) -> Vec<String> + Sync)) {
     assert!(lines.is_empty(), "{} violations:\n{}", lines.len(), lines.join("\n"));
 }
 
-/// `-ln L` of the fit with the parameter of interest at `mu`, or free.
+/// Returns the lowest `-ln L` with the parameter of interest fixed at `mu`, or free if `mu` is `None`.
 fn lowest(model: &Model, session: &dyn Session, mu: Option<f64>) -> Result<f64, String> {
     let options =
         mu.into_iter().fold(FitOptions::default().uncertainties(false), |options, mu| options.fix("mu", mu));
@@ -54,7 +55,7 @@ fn lowest(model: &Model, session: &dyn Session, mu: Option<f64>) -> Result<f64, 
     if result.converged { Ok(result.nll) } else { Err(format!("mu {mu:?}: {}", result.termination_reason)) }
 }
 
-/// Checks the analyses of a model against single fits; returns what does not agree.
+/// Compares the analyses of a model with single fits. Returns a line for each disagreement.
 fn compare(index: u64, model: &Model, session: &dyn Session) -> Result<Vec<String>, String> {
     let said = |error: ns_inference::InferenceError| error.to_string();
     let mut found = Vec::new();
@@ -111,8 +112,8 @@ fn compare(index: u64, model: &Model, session: &dyn Session) -> Result<Vec<Strin
     Ok(found)
 }
 
-/// With `NEXTSTAT_EVENT_DEEP` every analysis is compared with thorough searches too, which takes seconds per
-/// model.
+/// If `NEXTSTAT_EVENT_DEEP` is set, every analysis is also compared with thorough searches, which takes
+/// seconds per model.
 #[test]
 fn analyses_of_random_models_with_events_are_consistent() {
     let deep = std::env::var_os("NEXTSTAT_EVENT_DEEP").is_some();
@@ -128,7 +129,7 @@ fn analyses_of_random_models_with_events_are_consistent() {
     });
 }
 
-/// Every model has toys, whose fits converge.
+/// Toys can be drawn from every model, and their fits converge.
 #[test]
 fn toys_of_random_models_with_events_are_fitted() {
     for_all(&|index| {

@@ -128,7 +128,7 @@ fn impacts_and_the_top_ten() {
     }
 }
 
-/// The only strongly nonlinear one of the published workspaces.
+/// The only published workspace whose model is strongly nonlinear.
 const STRONGLY_NONLINEAR: &str = "1Lbb_C1N2_700_400";
 
 /// Runs toys on the CPU and on a GPU, and counts how many agree.

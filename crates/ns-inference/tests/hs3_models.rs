@@ -1,4 +1,4 @@
-//! Values of small HS3 models, compared with formulae that are written out and integrated here.
+//! Compares values of small HS3 models with formulae that this file writes out and integrates.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 use serde_json::{Value, json};
 
-/// Makes a model of distributions and functions. Each parameter has a value and the range from -50 to 50.
+/// Builds a model from distributions and functions. Each parameter has a value and the range from -50 to 50.
 fn model(
     distributions: Value,
     functions: Value,
@@ -70,7 +70,7 @@ fn events(name: &str) -> Value {
     json!([{"name": name, "type": "unbinned", "axes": [{"name": "x", "min": 0, "max": 4}], "entries": entries}])
 }
 
-/// `-ln L` of events for a density without normalisation.
+/// Returns `-ln L` of events for a density that is not normalised. The function normalises it numerically.
 fn shape_nll(density: impl Fn(f64) -> f64) -> f64 {
     let norm = integral(&density, 0.0, 4.0);
     -EVENTS.iter().map(|x| (density(*x) / norm).ln()).sum::<f64>()

@@ -31,7 +31,7 @@ struct Minimum {
     values: Numbers,
     twice_nll: f64,
     uncertainties: Numbers,
-    /// Says so if the minimum was not computed by the oracle itself.
+    /// Which tool computed the minimum, if it was not the oracle.
     made_by: Option<String>,
 }
 
@@ -42,7 +42,8 @@ struct Case {
     oracle: Oracle,
 }
 
-/// Reads all models, in both dialects, with their oracles; `None` without the reference folder.
+/// Reads all models, in both dialects of HS3, with the results of their oracles; `None` without the reference
+/// folder.
 fn cases() -> Option<Vec<Case>> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
@@ -70,8 +71,8 @@ fn case(path: &Path) -> Case {
 }
 
 impl Case {
-    /// Returns `-2 ln L` and its gradient where the parameters have these values, and all others their start
-    /// values.
+    /// Returns `-2 ln L` and its gradient at a point. Parameters in `values` have these values; all others
+    /// have their start values.
     fn evaluate(&self, values: &Numbers) -> (f64, Vec<f64>) {
         let point: Vec<f64> =
             self.model.parameters.iter().map(|p| values.get(&p.name).copied().unwrap_or(p.init)).collect();

@@ -177,7 +177,7 @@ fn a_limit_does_not_end_where_the_fits_change_valleys() {
     }
 }
 
-/// The free and the conditional fit of a test end as low as single fits, which have other start points.
+/// The free and the conditional fit of a test reach minima as low as single fits with other start points.
 #[test]
 fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
     for model in [two_valleys()] {
@@ -335,7 +335,7 @@ fn a_test_without_power_has_a_cls_of_1_and_says_why() {
     }
 }
 
-/// A background of free size can compensate any signal with `mu` up to 2, but not every signal with `mu` up
+/// The free normalisation of a background can compensate the signal for `mu` up to 2, but not for all `mu` up
 /// to 20.
 #[test]
 fn a_limit_beyond_the_bound_says_to_raise_it_where_others_undo_the_signal() {
@@ -361,8 +361,9 @@ fn a_limit_beyond_the_bound_says_to_raise_it_where_others_undo_the_signal() {
     close(test(&bounded(20.0), observed, TestStatistic::Qtilde).cls, 0.05, 1e-6);
 }
 
-/// In the second model, `left` and `right` each expect events in one of two bins without observed events. The
-/// likelihood depends only on the sum of their normalisations, but the expected data depend on each.
+/// In the second model, each of the samples `left` and `right` contributes to one of two bins without
+/// observed events. The likelihood depends only on the sum of their normalisations, but the expected data
+/// depend on each of them.
 #[test]
 fn an_asimov_set_that_the_data_leave_open_is_named() {
     let open_background = |in_first: [f64; 2]| {
@@ -398,8 +399,8 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
     assert!(result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 }
 
-/// With few toys, no toy may be counted at the asymptotic limit. The search then goes to smaller values, not
-/// up to the bound.
+/// With few toys, no toy may be counted at the asymptotic limit. The search must then continue at smaller
+/// values, and not towards the upper bound.
 #[test]
 fn a_toy_limit_is_looked_for_below_values_where_no_toy_counts() {
     let model = model(

@@ -1,5 +1,5 @@
-//! Small models for which a result was once wrong. The right answers are from closed forms, bisections and
-//! exact multi-start minimisers.
+//! Tests with small models for which a result was once wrong. The expected results come from closed forms,
+//! bisections and exact multi-start minimisers.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::PathBuf;

@@ -279,8 +279,9 @@ fn rows_of_a_study_have_the_same_bits_however_they_are_run() {
     assert!(says(prepare(options.clone().fit(held)), "nothing to study"));
 }
 
-/// Fits of toys with a thorough search end nowhere above those of the standard search, and these nowhere above those
-/// of a single descent. In a strongly nonlinear model each finds minima that the one before misses.
+/// Compares fits of toys with thorough, standard and local search (a single descent). A more thorough search never
+/// ends at a higher minimum. In a strongly nonlinear model each search finds minima that the less thorough one
+/// misses.
 #[test]
 fn the_search_of_toys_is_the_one_asked_for() {
     let model = load("strongly_bent.json");

@@ -1,4 +1,4 @@
-//! Compares results of toys with what is known otherwise: asymptotic formulae in their range of validity,
+//! Compares results of toys with independent results: asymptotic formulae in their range of validity,
 //! unbiased fits, and the chi2 distribution.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,10 +1,11 @@
-//! Measures a running server: many clients that fit one model, beside what the library needs for the same fits.
+//! Measures a running server to which many clients send fits of one model, and compares it with the same fits made by
+//! the library.
 //!
 //! `cargo run --release -p ns-server --example load -- 127.0.0.1:8765 WORKSPACE.json [CLIENTS [SECONDS [BACKGROUND]]]`
 //!
-//! `BACKGROUND` is another workspace: while the clients fit, a job of toys of it runs on the server. Prints the
-//! rate of fits and the quantiles of the times of requests. Neither side computes a covariance matrix, most of whose time
-//! would be that of writing its numbers as text.
+//! `BACKGROUND` is another workspace: while the clients fit, a job of toys of it runs on the server. Prints the rate of
+//! fits and the quantiles of the times of requests. Neither the server nor the library computes a covariance matrix,
+//! because writing its numbers as text would take most of the time.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::io::{Read, Write};
@@ -17,7 +18,7 @@ use ns_inference::{FitOptions, fit, fit_batch, open_session};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 use serde_json::{Value, json};
 
-/// A connection that stays open.
+/// A connection that stays open between requests.
 struct Connection {
     stream: TcpStream,
     host: String,
@@ -56,7 +57,7 @@ impl Connection {
     }
 }
 
-/// Returns the name of a kept model as JSON.
+/// Keeps a model on the server, and returns the digests that name it as JSON.
 fn keep(connection: &mut Connection, workspace: &str) -> Value {
     let body = format!("{{\"model\": {{\"workspace\": {workspace}}}}}");
     let kept: Value = serde_json::from_slice(&connection.send("POST", "/v1/models", &body)).unwrap();

@@ -53,7 +53,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns device, threads and memory limit of the sessions.
+    /// Returns the default device, the number of threads and the memory limit of the sessions.
     pub(crate) fn execution(&self) -> Execution {
         Execution {
             device: self.device,

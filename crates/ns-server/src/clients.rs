@@ -1,4 +1,4 @@
-//! Who sends a request: the owner of a token, or anyone on this machine.
+//! Clients, i.e. senders of requests: the owner of a token, or anyone on this machine.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,15 +16,16 @@ use crate::problem::ServerError;
 pub(crate) struct Client {
     /// Name of the client.
     pub(crate) name: Arc<str>,
-    /// Number of requests at a time, if it is not the usual one.
+    /// Largest number of simultaneous requests of this client; `None` for the server's default.
     pub(crate) quota: Option<usize>,
 }
 
 /// The clients that a server accepts.
 pub(crate) enum Clients {
-    /// Owners of tokens, by the hash of the token, so that the time of a comparison says nothing about it.
+    /// Owners of tokens. The key is the hash of the token. Hashes are compared instead of tokens, so that the
+    /// time of a comparison reveals nothing about a token.
     Tokens(HashMap<[u8; 32], Client>),
-    /// Anyone who reaches the server.
+    /// Every client that can connect to the server.
     Anyone,
 }
 
@@ -57,7 +58,7 @@ pub(crate) enum TokenError {
     },
 }
 
-/// Shortest token: 16 characters cannot be guessed over a network.
+/// Length of the shortest allowed token. A random token of 16 characters cannot be guessed over a network.
 const SHORTEST: usize = 16;
 
 impl Clients {
@@ -115,7 +116,7 @@ impl Clients {
         token.and_then(|token| tokens.get(&hash(token.trim()))).cloned().ok_or(ServerError::Unauthorised)
     }
 
-    /// Returns whether every request is accepted.
+    /// Returns whether every request is accepted without a token.
     pub(crate) fn are_anyone(&self) -> bool {
         matches!(self, Self::Anyone)
     }

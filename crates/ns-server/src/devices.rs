@@ -1,4 +1,4 @@
-//! The devices of the server and their threads.
+//! The devices of the server, and the threads that run fits on them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use ns_core::{Device, Execution, SessionError};
 
 use crate::pool::Pool;
 
-/// The pool of the CPU, and one thread for every GPU in use.
+/// One thread pool for the CPU, and one thread for each GPU in use.
 pub(crate) struct Devices {
     execution: Execution,
     cpu: Arc<Pool>,
@@ -14,7 +14,7 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Starts the threads of the CPU. `execution` has the device of requests that name none, the number of
+    /// Starts the threads of the CPU. `execution` contains the default device of requests, the number of
     /// threads and the memory limit of a session.
     ///
     /// # Errors
@@ -27,17 +27,17 @@ impl Devices {
         Ok(Self { execution, cpu, gpus: Mutex::default() })
     }
 
-    /// Returns the device, number of threads and memory limit for requests that do not choose them.
+    /// Returns the default device of requests, the number of threads and the memory limit.
     pub(crate) fn execution(&self) -> &Execution {
         &self.execution
     }
 
-    /// Returns the threads of the CPU.
+    /// Returns the thread pool of the CPU.
     pub(crate) fn cpu(&self) -> &Arc<Pool> {
         &self.cpu
     }
 
-    /// Returns the thread that feeds a GPU.
+    /// Returns the thread that runs the fits on a GPU, as a pool with one thread.
     ///
     /// # Errors
     /// If the system cannot start the thread.

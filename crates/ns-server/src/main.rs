@@ -31,16 +31,17 @@ use crate::models::{ModelLimits, Models};
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Stack of the threads that make analyses, whatever `ulimit -s` says.
+/// Stack size in bytes of the threads that make analyses. It does not depend on `ulimit -s`.
 const STACK: usize = 16 << 20;
 
-/// Threads that analyses may need beside those in the queue: for reading bodies and looking for devices.
+/// Number of threads in addition to those for the requests in progress: for parsing bodies and searching for
+/// devices.
 const SPARE_THREADS: usize = 64;
 
 /// Why the server does not start.
 #[derive(Debug, Error)]
 enum StartError {
-    /// A flag is wrong.
+    /// The flags contradict each other.
     #[error("{0}")]
     Usage(&'static str),
     /// The tokens cannot be used.
@@ -49,7 +50,7 @@ enum StartError {
     /// The folder of jobs, the threads or the address cannot be used.
     #[error("{what}: {source}")]
     System {
-        /// What cannot be done.
+        /// The operation that failed.
         what: &'static str,
         /// Error of the operating system.
         source: std::io::Error,
@@ -120,10 +121,10 @@ fn start(args: &Args) -> Result<(), StartError> {
         .await;
         Ok(())
     })
-    // The runtime waits for the analyses, which `stop` has cancelled, so that their toys are saved.
+    // The runtime waits until the analyses that `stop` has cancelled have saved their toys.
 }
 
-/// Waits for Ctrl-C, or SIGTERM of a service manager.
+/// Waits for Ctrl-C, or for SIGTERM from a service manager.
 async fn stop_asked() {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! Counts of requests and times, in the text format of Prometheus.
+//! Counts of requests and histograms of their times, in the text format of Prometheus.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Upper limits of the buckets of times, in seconds.
+/// Upper limits of the histogram bins of times, in seconds.
 const BUCKETS: [f64; 12] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -36,13 +36,13 @@ pub(crate) struct Metrics {
     model_bytes: Gauge<f64, AtomicU64>,
 }
 
-/// What the server holds at a moment.
+/// Current values of the quantities that can rise and fall.
 pub(crate) struct Levels {
     /// Requests and jobs in progress.
     pub(crate) active: usize,
-    /// Pieces of work that wait for a thread.
+    /// Number of pieces of work that wait for a thread.
     pub(crate) waiting: usize,
-    /// Kept models, and their memory in bytes.
+    /// Number of kept models, and their memory in bytes.
     pub(crate) models: (usize, u64),
 }
 

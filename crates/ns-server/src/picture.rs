@@ -5,7 +5,7 @@ use ns_viz::Format;
 /// Media type of JSON answers.
 pub(crate) const JSON: &str = "application/json";
 
-/// Returns the format of a name, as in `?plot=svg`.
+/// Returns the format with this name, as in `?plot=svg`; `None` for an unknown name.
 pub(crate) fn format(name: &str) -> Option<Format> {
     [Format::Svg, Format::Png, Format::Pdf].into_iter().find(|format| self::name(*format) == name)
 }
@@ -28,7 +28,7 @@ pub(crate) fn media(format: Format) -> &'static str {
     }
 }
 
-/// Returns the known media type with this name; that of JSON for any other.
+/// Returns the known media type with this name; the media type of JSON for an unknown name.
 pub(crate) fn media_named(name: &str) -> &'static str {
     let known = [Format::Svg, Format::Png, Format::Pdf].into_iter().map(media);
     known.into_iter().find(|media| *media == name).unwrap_or(JSON)

@@ -1,4 +1,5 @@
-//! Errors, and how they are told: problem details (RFC 9457) with the place of every mistake.
+//! Errors of the server, and their form in responses: problem details (RFC 9457) with a JSON pointer for
+//! every mistake in the body.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -12,16 +13,16 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use utoipa::ToSchema;
 
-/// Why a request has no answer.
+/// Why a request fails.
 #[derive(Debug, Error)]
 pub(crate) enum ServerError {
     /// The body is not JSON.
     #[error("the body is not JSON: {reason}")]
     Syntax {
-        /// What the reader found.
+        /// Message of the JSON parser.
         reason: String,
     },
-    /// The body is JSON, but not that of this request.
+    /// The body is JSON, but does not have the form that this request needs.
     #[error("{reason}")]
     Body {
         /// JSON pointer to the mistake; empty for the whole body.
@@ -37,10 +38,10 @@ pub(crate) enum ServerError {
         /// The error, with paths within the workspace.
         source: WorkspaceError,
     },
-    /// The analysis is impossible as asked, or failed.
+    /// The analysis is not possible with the given options, or failed.
     #[error(transparent)]
     Inference(#[from] InferenceError),
-    /// The device is not there or failed.
+    /// The device is not available or failed.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The toys of a job cannot be saved or read.
@@ -52,10 +53,10 @@ pub(crate) enum ServerError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A result was asked for that the server does not have.
+    /// The server does not have the partial result that the client asked for.
     #[error("{reason}")]
     NoPartialResult {
-        /// Why, and what to do.
+        /// The reason, and what to do.
         reason: &'static str,
     },
     /// The record of a job cannot be written or read.
@@ -70,36 +71,36 @@ pub(crate) enum ServerError {
     /// The result cannot be written as JSON.
     #[error("cannot write the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// Something asked for is larger than the server allows.
+    /// A quantity in the request is larger than the server allows.
     #[error("{what} is {actual}, more than the {limit} that this server allows")]
     TooLarge {
-        /// What is too large.
+        /// Name of the quantity.
         what: &'static str,
-        /// Its size.
+        /// Value of the quantity.
         actual: u64,
-        /// The largest size allowed.
+        /// Largest value allowed.
         limit: u64,
     },
-    /// The body did not arrive in time, or ended early.
+    /// The body did not arrive in time, or was incomplete.
     #[error("the body did not arrive: {reason}")]
     Incomplete {
         /// What happened.
         reason: String,
     },
-    /// There is no such thing.
+    /// The object that the request names does not exist.
     #[error("there is no {what} {name}; {remedy}")]
     NotFound {
-        /// Kind of the thing.
+        /// Kind of the object, for example a job.
         what: &'static str,
-        /// Its name.
+        /// Name of the object.
         name: String,
         /// What to do.
         remedy: &'static str,
     },
-    /// The request names another host than this machine, as a web page of another site does.
+    /// The header `Host` names another host than this machine. Web pages of other sites send such requests.
     #[error("without a token file, requests must name this machine as their host, such as localhost")]
     ForeignHost,
-    /// The body has a form that is not read.
+    /// The body has a content type or an encoding that the server does not support.
     #[error("{reason}")]
     MediaType {
         /// What to do.
@@ -116,10 +117,10 @@ pub(crate) enum ServerError {
         /// Number of requests allowed at a time.
         limit: usize,
     },
-    /// The server has too many requests in progress, or is stopping.
+    /// The server has reached its limit of requests in progress, or is stopping.
     #[error("the server {why}; try again later")]
     Busy {
-        /// Why it takes no more work.
+        /// Why the server accepts no request.
         why: &'static str,
     },
     /// The analysis took longer than allowed.
@@ -128,7 +129,7 @@ pub(crate) enum ServerError {
         /// The limit in seconds.
         seconds: u64,
     },
-    /// The code of the server failed.
+    /// The server panicked during the request.
     #[error("the server failed at this request, which is a bug; please report it")]
     Panicked,
 }
@@ -145,16 +146,16 @@ impl From<SavedRunError> for ServerError {
 /// Problem details, as in RFC 9457.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Problem {
-    /// Kind of the problem, a word that does not change.
+    /// Kind of the problem: a fixed identifier for programs.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// The kind in words.
+    /// The kind of the problem in words.
     pub(crate) title: String,
     /// Status code of the response.
     pub(crate) status: u16,
     /// What is wrong and what to do.
     pub(crate) detail: String,
-    /// Places of the mistakes in the body.
+    /// The mistakes in the body.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) errors: Vec<Place>,
 }
@@ -166,7 +167,7 @@ pub(crate) struct Place {
     pub(crate) pointer: String,
     /// What is wrong.
     pub(crate) detail: String,
-    /// What to do, unless `detail` says it.
+    /// What to do; absent if `detail` already says it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) remedy: String,
 }
@@ -214,7 +215,7 @@ impl ServerError {
         }
     }
 
-    /// Returns what is wrong in words, without paths on the server's disk.
+    /// Returns a description of the error without paths on the server's disk.
     fn detail(&self) -> String {
         match self {
             Self::Toys(_) => "the toys of this job cannot be saved or read".to_owned(),
@@ -255,8 +256,8 @@ impl ServerError {
     }
 }
 
-/// Returns the status of an error of a session: whether the request asks for what cannot be, or the device
-/// fails.
+/// Returns the status code for an error of a session. It depends on whether the request is impossible or the
+/// device failed.
 fn of_session(error: &SessionError) -> (StatusCode, &'static str, &'static str) {
     match error {
         SessionError::MemoryLimit { .. } | SessionError::OutOfDeviceMemory { .. } => {

@@ -1,4 +1,4 @@
-//! Connections: limits of number and time, and a graceful stop.
+//! Accepts connections, with limits on their number and times, and stops gracefully.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,17 +18,19 @@ use tower_service::Service;
 
 use crate::http::Peer;
 
-/// Longest time in which the head of a request has to arrive. Connections without a request end with it too.
+/// Longest time for the head of a request to arrive. A connection that sends no request is closed after the
+/// same time.
 const HEAD: Duration = Duration::from_secs(15);
 
-/// Longest time that requests in progress have after the stop.
+/// Longest time that requests in progress may continue after the server is asked to stop.
 const STOP: Duration = Duration::from_secs(20);
 
-/// What a connection gets that is one too many.
+/// Response to a connection above the limit on open connections.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// Accepts connections until `stop` is done, at most `most` at a time. `stopping` is called when the stop begins.
+/// Accepts connections until the future `stop` completes. At most `most` connections are open at a time.
+/// `stopping` is called when the stop begins.
 pub(crate) async fn serve(
     listener: TcpListener,
     app: Router,
@@ -82,7 +84,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Tells a connection that there are too many.
+/// Sends the response [`FULL`] to a connection above the limit.
 fn refuse(stream: &TcpStream) {
     // The client sees a closed connection if these few bytes cannot be written at once.
     let _ = stream.try_write(FULL);

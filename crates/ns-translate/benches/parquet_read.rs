@@ -1,5 +1,6 @@
-//! Times of reading events from a Parquet file: 100 000 rows of four columns in ten row groups, without and with a
-//! choice of columns and a selection of a tenth of the rows, on one thread, on all, and as chosen by the reader.
+//! Measures the times of reading events from a Parquet file with 100 000 rows of four columns in ten row groups.
+//! The file is read whole, and with a choice of columns and a selection of a tenth of the rows. Each case uses one
+//! thread, all threads, and the number of threads that the reader chooses.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -18,7 +19,8 @@ use parquet::schema::parser::parse_message_type;
 
 const NAMES: [&str; 4] = ["m", "pt", "eta", "w"];
 
-/// Writes the file. `m` rises from row to row, so that statistics tell row groups apart; the rest are scattered.
+/// Writes the file. The column `m` increases from row to row, so that each row group has another range of values
+/// in its statistics. The other columns are random.
 fn write(path: &Path) {
     let columns: String = NAMES.iter().map(|name| format!("required double {name};")).collect();
     let schema = Arc::new(parse_message_type(&format!("message events {{ {columns} }}")).unwrap());

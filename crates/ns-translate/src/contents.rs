@@ -14,13 +14,13 @@ use crate::pyhf::{ModelOptions, Problem, Report, Severity, WorkspaceError};
 pub struct Contents {
     /// Name of the measurement.
     pub measurement: Option<String>,
-    /// Names of all measurements.
+    /// Names of all measurements of a workspace.
     pub measurements: Option<Vec<String>>,
     /// Name of the parameter of interest, if there is one.
     pub poi: Option<String>,
     /// The channels, in the model's order.
     pub channels: Option<Vec<ChannelRow>>,
-    /// Channels in which single events are fitted; left out if there are none.
+    /// Channels in which single events are fitted; absent from the JSON if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub event_channels: Vec<EventChannelRow>,
     /// The samples, ordered by name.
@@ -56,7 +56,7 @@ pub struct ChannelRow {
 }
 
 /// An event channel in the result. `n_events` is the number of events in the fit ranges, and `weight` the sum
-/// of their weights.
+/// of the weights of these events.
 #[derive(Debug, Serialize)]
 pub struct EventChannelRow {
     /// Name.
@@ -65,9 +65,9 @@ pub struct EventChannelRow {
     pub observables: Vec<String>,
     /// Number of events in the fit ranges.
     pub n_events: usize,
-    /// Sum of their weights.
+    /// Sum of the weights of these events.
     pub weight: f64,
-    /// Whether the number of events enters the likelihood.
+    /// Whether the number of events is part of the likelihood.
     pub extended: bool,
     /// Names of the processes.
     pub processes: Vec<String>,
@@ -110,9 +110,9 @@ pub struct ParameterRow {
 /// A problem of the workspace, with its JSON path in the workspace and a remedy.
 #[derive(Debug, Serialize)]
 pub struct ProblemRow {
-    /// Whether it is an error or a warning.
+    /// Severity of the problem: error or warning.
     pub severity: String,
-    /// JSON pointer to its place.
+    /// JSON pointer to the place of the problem.
     pub path: String,
     /// What is wrong.
     pub message: String,
@@ -142,12 +142,12 @@ impl Contents {
         Ok((Self::of(workspace, &model, problems.iter().map(ProblemRow::from).collect()), model))
     }
 
-    /// Returns the contents and problems of a workspace that was read or could not be read, and its model; no
-    /// model if the workspace has errors.
+    /// Returns the contents and problems of a workspace, and its model. `read` is the result of reading the
+    /// workspace. There is no model if the workspace has errors.
     ///
     /// # Errors
-    /// An error of reading that is not about the contents of the workspace, such as a missing file, and as
-    /// [`ModelSource::model`].
+    /// An error of reading that is not about the contents of the workspace, such as a missing file, and the
+    /// errors of [`ModelSource::model`].
     pub fn validate(
         read: Result<ModelSource, WorkspaceError>,
         options: &ModelOptions,
@@ -316,10 +316,10 @@ fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// The name of effects on the weights of simulated events.
+/// The name, in lists of modifiers, of effects on the weights of simulated events.
 const WEIGHTS: &str = "weightsys";
 
-/// Returns the effects on the weights of simulated events, of all processes.
+/// Returns the effects on the weights of simulated events in all processes.
 fn weights(model: &Model) -> Vec<&WeightSys> {
     let mut found = Vec::new();
     for process in model.event_channels.iter().flat_map(|channel| &channel.processes) {

@@ -1,4 +1,4 @@
-//! Readers of model files: pyhf's JSON workspaces, patches and patchsets, and HS3 models; and of events in Parquet files.
+//! Readers of pyhf's JSON workspaces, patches and patchsets, of HS3 models, and of events in Parquet files.
 //!
 //! The crate turns text into a checked [`ns_core::Model`]; it does not evaluate models.
 

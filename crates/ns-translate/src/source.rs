@@ -1,11 +1,11 @@
-//! A file that models are made of, whatever its format.
+//! A file from which models are made, in any supported format.
 
 use ns_core::Model;
 
 use crate::hs3::{EventSources, Hs3, is_hs3};
 use crate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError};
 
-/// A pyhf workspace or an HS3 model. Its keys decide which it is.
+/// A pyhf workspace or an HS3 model. The keys of the file decide which of the two it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelSource {
     /// A pyhf workspace.
@@ -18,16 +18,16 @@ impl ModelSource {
     /// Reads JSON text.
     ///
     /// # Errors
-    /// Those of [`Workspace::from_slice`] and [`Hs3::from_slice`].
+    /// As [`Workspace::from_slice`] and [`Hs3::from_slice`].
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
         Self::from_slice_patched(text, &[], DigestCheck::Verify)
     }
 
-    /// Reads JSON text and applies patches, which only workspaces can have.
+    /// Reads JSON text and applies patches. Patches are supported for workspaces only.
     ///
     /// # Errors
-    /// Those of [`Workspace::from_slice_patched`] and [`Hs3::from_slice`];
-    /// [`WorkspaceError::NotForHs3`] for an HS3 file with patches.
+    /// As [`Workspace::from_slice_patched`] and [`Hs3::from_slice`]; [`WorkspaceError::NotForHs3`] for an HS3
+    /// file with patches.
     pub fn from_slice_patched(
         text: &[u8],
         patches: &[Patch],
@@ -36,12 +36,12 @@ impl ModelSource {
         Self::with_events(text, patches, check, &EventSources::default())
     }
 
-    /// Reads JSON text like [`Self::from_slice_patched`], and events of the data sets of an HS3 file from
-    /// elsewhere.
+    /// Reads JSON text like [`Self::from_slice_patched`], and reads the events of an HS3 file's data sets from
+    /// `sources`.
     ///
     /// # Errors
     /// As [`Self::from_slice_patched`] and [`Hs3::with_events`]; [`WorkspaceError::EventsForWorkspace`] if the
-    /// caller gives events for a workspace, which has none.
+    /// caller gives events for a workspace, because its data are counts.
     pub fn with_events(
         text: &[u8],
         patches: &[Patch],
@@ -87,7 +87,7 @@ impl ModelSource {
         }
     }
 
-    /// Returns the source with some of its channels.
+    /// Returns the source without the channels that the selection leaves out.
     ///
     /// # Errors
     /// If a channel does not exist, is both kept and left out, or if no channel is left.
@@ -110,7 +110,7 @@ impl ModelSource {
     /// Makes the model of one measurement or analysis.
     ///
     /// # Errors
-    /// Those of [`Workspace::model`] and [`Hs3::model`].
+    /// As [`Workspace::model`] and [`Hs3::model`].
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         match self {
             Self::Pyhf(workspace) => workspace.model(options),
@@ -129,8 +129,8 @@ impl ModelSource {
         }
     }
 
-    /// Returns the warnings about parts that were corrected or left out when a workspace was read. What
-    /// [`Self::to_json`] writes does not contain their cause.
+    /// Returns the warnings about parts that were corrected or left out when a workspace was read. The text
+    /// of [`Self::to_json`] contains the corrected parts and has no such warnings.
     #[must_use]
     pub fn reading_warnings(&self) -> &[Problem] {
         match self {

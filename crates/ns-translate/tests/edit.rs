@@ -177,8 +177,8 @@ fn a_faulty_part_can_be_cut_out() {
     assert!(warnings(&edited).contains("still has errors"), "{}", warnings(&edited));
 }
 
-/// Makes a workspace with small and large systematics. The name of each systematic tells what happens to it
-/// if both thresholds are 1 %.
+/// Makes a workspace with small and large systematics. The name of each systematic says what the operation
+/// does with it if both thresholds are 1 %.
 fn small_and_large() -> Workspace {
     let normsys =
         |name: &str, lo: f64, hi: f64| json!({"name": name, "type": "normsys", "data": {"lo": lo, "hi": hi}});

@@ -1,4 +1,5 @@
-//! Tests of what the words of the three HS3 dialects mean: constraints, interpolation, parameters, analyses.
+//! Tests of the meaning of keys and names in the three HS3 dialects: constraints, interpolation, parameters,
+//! analyses.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{Constraint, Density, Effect, HistosysCode, Model, NormsysCode, Value as ModelValue};
@@ -15,7 +16,7 @@ fn model(document: &Value) -> Model {
     read(document).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A channel with two bins and one sample that has these modifiers.
+/// Returns a channel with two bins and one sample with these modifiers.
 fn channel(modifiers: Value) -> Value {
     let axes = json!([{"name": "bin", "min": 0, "max": 2, "nbins": 2}]);
     json!({
@@ -32,7 +33,7 @@ fn channel(modifiers: Value) -> Value {
     })
 }
 
-/// Adds a second channel, which is the first one with another name.
+/// Adds a second channel: a copy of the first channel with another name.
 fn doubled(mut document: Value) -> Value {
     let mut second = document["distributions"][0].clone();
     second["name"] = json!("model_CR");

@@ -1,4 +1,5 @@
-//! Changes valid HS3 models at random places: reading them must give a model or problems, but never panic.
+//! Changes valid HS3 models at random places and reads them. The result must be a model or a list of
+//! problems, never a panic.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;

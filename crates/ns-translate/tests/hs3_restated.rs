@@ -1,5 +1,5 @@
-//! HS3 files that are written again in the words of the standard give the same models; HistFactory models of HS3
-//! files become workspaces.
+//! Checks that HS3 files give the same models after they are written again in the form of the standard, and that
+//! HistFactory models in HS3 files become workspaces.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -121,7 +121,8 @@ fn every_word_survives() {
     }
 }
 
-/// What a model says, without the names of parameters of bins, which workspaces number.
+/// Returns a text with the content of a model. The names of per-bin parameters are left out, because
+/// workspaces number these parameters.
 fn essence(model: &Model) -> Vec<String> {
     let constraint = |i: usize| {
         let p = &model.parameters[i];

@@ -32,11 +32,11 @@ fn write(path: &Path, columns: &[(&str, &[f64])]) {
     writer.close().unwrap();
 }
 
-/// Numbers of events, of which some are outside of the axis from 100 to 160, and one is NaN.
+/// Masses of events. Some are outside of the axis from 100 to 160, and one is NaN.
 const M: [f64; 8] = [120.0, 99.0, 130.0, 161.0, f64::NAN, 100.0, 160.0, 125.5];
 const W: [f64; 8] = [1.0, 2.0, 0.5, 1.0, 1.0, 1.5, 2.5, 1.0];
 
-/// A model of one density whose data have these keys beside `name`, `type` and `axes`.
+/// Returns a model with one density. `keys` are the keys of its data set besides `name`, `type` and `axes`.
 fn document(keys: &Value) -> Value {
     let mut data =
         json!({"name": "obs", "type": "unbinned", "axes": [{"name": "m", "min": 100, "max": 160}]});
@@ -63,7 +63,7 @@ fn error(keys: &Value, sources: &EventSources) -> String {
     model(keys, sources).unwrap_err().to_string()
 }
 
-/// A folder with the file of events, and sources that read from it.
+/// Returns a temporary folder with a file of events, and sources that read from this folder.
 fn folder() -> (tempfile::TempDir, EventSources) {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("events.parquet"), &[("m_yy", &M), ("w", &W)]);

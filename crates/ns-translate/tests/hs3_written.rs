@@ -1,4 +1,5 @@
-//! Models of workspaces that are written as HS3 and read back are the same, apart from the order of parameters.
+//! Checks that models of workspaces are unchanged after they are written as HS3 and read back, apart from the
+//! order of parameters.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use ns_core::{Constraint, Effect, HistosysCode, Interpolation, Model, NormsysCod
 use ns_translate::pyhf::{ModelOptions, Workspace};
 use ns_translate::{ModelSource, hs3};
 
-/// What a modifier does, and to the parameters of which names.
+/// Returns a text with the effect of a modifier and the names of its parameters.
 fn acts(model: &Model, bins: usize, first: usize, effect: &Effect) -> String {
     let n = if effect.per_bin() { bins } else { 1 };
     let names: Vec<&str> = model.parameters[first..first + n].iter().map(|p| p.name.as_str()).collect();
@@ -19,7 +20,7 @@ fn acts(model: &Model, bins: usize, first: usize, effect: &Effect) -> String {
     format!("{what} {names:?}")
 }
 
-/// Width or scale of a constraint, with its datum.
+/// Returns the kind, the width or scale, and the auxiliary datum of a constraint.
 fn constraint(model: &Model, constraint: Constraint) -> Option<(bool, f64, f64)> {
     match constraint {
         Constraint::None => None,

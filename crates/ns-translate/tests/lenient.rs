@@ -102,7 +102,7 @@ fn observations_of_channels_that_do_not_exist_are_a_warning() {
     assert_eq!(workspace.to_value()["observations"].as_array().unwrap().len(), 3);
 }
 
-/// A patch may remove a channel but not its observation, as published patches do.
+/// A patch is accepted if it removes a channel but not its observation, as some published patches do.
 #[test]
 fn a_patch_may_leave_an_observation_behind() {
     let patch = Patch::from_slice(br#"[{"op": "remove", "path": "/channels/1"}]"#, "patch").unwrap();
@@ -173,8 +173,8 @@ fn different_duplicates_stay_errors() {
     }
 }
 
-/// The values of a repeated key are the same if they differ only in how a number is written, as 204 and 204.0
-/// do.
+/// The values of a repeated key count as equal if they differ only in the form of a number, for example 204
+/// and 204.0.
 #[test]
 fn keys_are_the_same_if_their_values_are() {
     let plain = serde_json::to_string(&plain()).unwrap();
@@ -187,7 +187,7 @@ fn keys_are_the_same_if_their_values_are() {
     }
 }
 
-/// Digests and patches refer to the document as it is written, including its descriptive keys.
+/// Digests and patches refer to the document in its original form, including its descriptive keys.
 #[test]
 fn patches_and_digests_see_the_document_as_written() {
     let text = text("warning_descriptive_keys");
@@ -207,8 +207,8 @@ fn patches_and_digests_see_the_document_as_written() {
     assert!(self::model(&patched.unwrap()).warnings[0].contains("written twice"));
 }
 
-/// The result of an operation on a workspace with descriptive keys does not have these keys, and its warnings
-/// list them.
+/// The result of an operation on a workspace with descriptive keys does not contain these keys. The warnings
+/// of the operation list them.
 #[test]
 fn edited_workspaces_tell_what_is_not_in_them() {
     let described = read("warning_descriptive_keys");
@@ -228,8 +228,8 @@ fn edited_workspaces_tell_what_is_not_in_them() {
     told(&described.combine(&described, options).unwrap().warnings);
 }
 
-/// Two equal modifiers that get the same name by renaming are an error, although equal modifiers that have
-/// the same name in the file are not.
+/// Two equal modifiers that get the same name by renaming are an error. Two equal modifiers with the same
+/// name in the file are not.
 #[test]
 fn renaming_two_modifiers_to_one_name_stays_an_error() {
     let mut document = plain().to_value();

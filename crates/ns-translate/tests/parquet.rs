@@ -1,5 +1,5 @@
-//! Events from Parquet files: types, compressions, selections, damaged files. The files are written here, so what
-//! they hold is known.
+//! Events from Parquet files: types, compressions, selections, damaged files. The tests write the files, so that
+//! their contents are known.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -26,7 +26,7 @@ enum Written {
     Optional(Vec<Option<f64>>),
 }
 
-/// Writes row groups of columns; each column of each group is given.
+/// Writes a file with row groups. `groups` contains the columns of each group.
 fn write(path: &Path, schema: &str, properties: WriterPropertiesBuilder, groups: &[Vec<Written>]) {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let file = std::fs::File::create(path).unwrap();
@@ -82,7 +82,8 @@ fn condition(column: &str, sign: &str, limit: f64) -> Condition {
 
 const TWO: &str = "message events { required double x; required double y; }";
 
-/// Ten row groups of 1000 rows in pages of 100: `x` is the row, `y` its square.
+/// Writes ten row groups of 1000 rows in pages of 100 rows. Column `x` is the index of the row, and `y` the
+/// square of `x`.
 fn ordered(path: &Path, properties: WriterPropertiesBuilder) {
     let group = |g: i32| {
         let rows = (0..1000).map(move |i| f64::from(1000 * g + i));

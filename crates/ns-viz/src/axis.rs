@@ -25,8 +25,8 @@ pub(crate) struct Ticks {
     pub(crate) major: Vec<(f64, String)>,
     /// Values of the short ticks.
     pub(crate) minor: Vec<f64>,
-    /// Exponent of the power of ten by which the labels have to be multiplied; none if they are the values
-    /// themselves.
+    /// Exponent of the power of ten by which the labels have to be multiplied; none if the labels show the
+    /// values without a factor.
     pub(crate) exponent: Option<i32>,
 }
 

@@ -16,12 +16,12 @@ pub(crate) struct Cell {
     pub(crate) other: Option<usize>,
 }
 
-/// Returns the bins that are drawn on the axis `x`, from left to right and without gaps. `edges` are the
-/// edges of all bins.
+/// Returns the bins that are drawn on the axis `x`, from left to right and without gaps. `edges` are the edges
+/// of all bins.
 ///
-/// Neighbouring bins are grouped until the group is a pixel wide. Of a group of several bins, those with the
-/// lowest and the highest `height` are drawn in their order, each with half of the group's width. If no bin of
-/// the group has a height, the first bin is drawn.
+/// Neighbouring bins are grouped until the group is a pixel wide. Of a group of several bins, only the bins
+/// with the lowest and the highest `height` are drawn, in their order. Each gets half of the group's width. If
+/// no bin of the group has a height, the first bin is drawn.
 pub(crate) fn cells(edges: &[f64], x: &Axis, height: impl Fn(usize) -> Option<f64>) -> Vec<Cell> {
     let bins = edges.len().saturating_sub(1);
     let at = |edge: usize| edges.get(edge).map_or(0.0, |value| x.at(*value));

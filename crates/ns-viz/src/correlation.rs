@@ -33,8 +33,8 @@ pub struct Correlation {
     pub subtitle: String,
     /// Names of the parameters, in the order of the matrix.
     pub parameters: Vec<String>,
-    /// Correlation coefficients, with a row and a column for each parameter. A coefficient that does not
-    /// exist, as for a parameter without uncertainty, is none.
+    /// Correlation coefficients, with a row and a column for each parameter. A coefficient is none if it does
+    /// not exist, for example for a parameter without uncertainty.
     pub matrix: Vec<Vec<Option<f64>>>,
     /// Smallest magnitude of a coefficient that counts as large, between 0 and 1. Parameters without a large
     /// coefficient with another parameter are not drawn. By default all are drawn.

@@ -15,8 +15,8 @@ use crate::panel::{Layout, Panel};
 use crate::text::{Style, drop};
 
 const PICTURE: &str = "limit";
-/// Stroke of the line from the level `alpha` down to the observed limit on the axis. [`EXPECTED`] is that for
-/// the expected limit.
+/// Stroke of the line from the level `alpha` down to the observed limit on the axis. The line to the expected
+/// limit has the stroke [`EXPECTED`].
 const OBSERVED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: None };
 const EXPECTED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: Some((5.0, 3.0)) };
 
@@ -224,7 +224,7 @@ fn plain(value: f64) -> String {
     format!("{digits}{power}")
 }
 
-/// Returns the ink of the arrow head at the expected limit: white with a black outline. The one at the
+/// Returns the ink of the arrow head at the expected limit: white with a black outline. The arrow head at the
 /// observed limit is black.
 fn open() -> Ink {
     Ink::outlined(WHITE, Stroke::solid(BLACK, 1.2))

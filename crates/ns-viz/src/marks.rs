@@ -13,8 +13,9 @@ pub(crate) struct Marks<'a> {
     heads: bool,
     bars: Vec<Segment>,
     points: Vec<Segment>,
-    /// Arrow heads of points beyond the panel. They are not in the path of the points, because their outlines
-    /// run in the opposite direction: where they overlapped a point, the path would not be filled.
+    /// Arrow heads of points beyond the panel. They form a separate path. Their outlines run in the direction
+    /// opposite to the outlines of the points, so that in a common path the overlap of an arrow head and a
+    /// point would not be filled.
     arrows: Vec<Segment>,
 }
 
@@ -66,8 +67,8 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Adds a vertical line at the position `x` between the values `from` and `to`. They are the lowest and the
-    /// highest of several bins that share a pixel, so that the points of all these bins lie on the line.
+    /// Adds a vertical line at the position `x` between the values `from` and `to`. It stands for several bins
+    /// within one pixel, whose lowest and highest values are `from` and `to`.
     pub(crate) fn join(&mut self, x: f64, from: f64, to: f64) {
         self.bars
             .extend([Segment::Move(x, self.axis.clamped(from)), Segment::Line(x, self.axis.clamped(to))]);

@@ -18,7 +18,7 @@ const MOST_ROWS: usize = 50;
 /// Largest number of rows that are drawn in columns of [`MOST_ROWS`]. More rows are arranged about as a
 /// square; in a PDF they are distributed over several pages.
 const LONGEST_PAGE: usize = 3 * MOST_ROWS;
-/// A number of rows so large that the rows have their smallest height.
+/// A number of rows for which each row has the smallest height.
 const MANY_ROWS: usize = 61;
 /// Width of the panel of each column if there are several columns, in pixels.
 const NARROW_PANEL: f64 = 220.0;
@@ -30,7 +30,8 @@ pub struct PullRow {
     /// Name of the parameter.
     pub parameter: String,
     /// (Best fit - centre of the constraint) / uncertainty before the fit. The centre of a Gaussian
-    /// constraint is its auxiliary datum, that of a Poisson constraint the datum divided by tau.
+    /// constraint is its auxiliary datum, the centre of a Poisson constraint is its auxiliary datum divided
+    /// by tau.
     pub pull: Option<f64>,
     /// Uncertainty after the fit / uncertainty before the fit.
     pub constraint: Option<f64>,

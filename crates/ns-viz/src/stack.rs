@@ -33,7 +33,7 @@ pub(crate) struct Stack {
     data: Vec<Option<(f64, f64, f64)>>,
     uncertainty: Vec<Option<f64>>,
     y: Axis,
-    /// Whether the lower panel has pulls instead of ratios.
+    /// Whether the lower panel shows pulls in place of ratios.
     pulls: bool,
     /// Axis of the lower panel.
     ratio: Axis,
@@ -116,9 +116,10 @@ impl Stack {
         Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
     }
 
-    /// Returns, for numbers of a bin, what the lower panel shows of them: their ratio to the prediction, or their
-    /// distance from it in units of the error bar of the data on that side. `None` for a bin that expects nothing,
-    /// and for pulls of a bin without data.
+    /// Returns the function that converts a number of events in a bin to its value in the lower panel. With ratios
+    /// this is the number divided by the prediction. With pulls it is the difference to the prediction divided by
+    /// the error bar of the data on that side. Returns `None` if the prediction is zero, or for pulls if the bin
+    /// has no data.
     fn compared(&self, bin: usize) -> Option<impl Fn(f64) -> f64 + use<>> {
         let total = self.total.get(bin).copied().filter(|total| *total > 0.0)?;
         let (zero, unit) = match self.pulls {
@@ -132,7 +133,7 @@ impl Stack {
         Some(move |x: f64| (x - zero) / unit)
     }
 
-    /// Returns the axis of the pulls: symmetric around 0, and at most from -8 to 8.
+    /// Returns the axis of the pulls. It is symmetric around 0 and goes at most from -8 to 8.
     fn pull_axis(&self) -> Axis {
         let pull = |bin: usize| Some(self.compared(bin)?(self.point(bin)?.0).abs());
         let most = (0..self.total.len()).filter_map(pull).fold(0.0, f64::max);
@@ -236,8 +237,8 @@ impl Stack {
     }
 
     /// Returns the bins to draw, from left to right. If bins are narrower than a pixel, only the lowest and
-    /// the highest bin of each pixel are drawn. That looks the same, and keeps the file small if there are
-    /// thousands of bins.
+    /// the highest bin of each pixel are drawn. The picture looks the same, and the file stays small even
+    /// with thousands of bins.
     fn cells(&self, x: &Axis, height: impl Fn(usize) -> Option<f64>) -> Vec<Cell> {
         columns::cells(&self.edges, x, height)
     }

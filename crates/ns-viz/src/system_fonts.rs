@@ -81,8 +81,8 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 }
 
 /// Returns the sorting key of a font file. Its first part prefers upright fonts of normal weight without
-/// serifs, because they are similar to the font of this crate. Its second part is the path, so that the order
-/// does not depend on that of the files in a folder.
+/// serifs, because they are similar to the font of this crate. Its second part is the path, so that the
+/// result does not depend on the order of the files in a folder.
 fn preference(path: &Path) -> (usize, PathBuf) {
     let name = path.file_stem().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let unusual =

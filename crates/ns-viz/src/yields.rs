@@ -38,8 +38,8 @@ pub struct ChannelYields {
     pub name: String,
     /// Title of the horizontal axis; `bin` if empty.
     pub x_title: String,
-    /// Edges of the bins, strictly increasing, one more than there are bins. If empty, the edges are 0, 1, 2,
-    /// ...
+    /// Edges of the bins, strictly increasing, one more than there are bins. If empty, the edges are 0, 1, 2
+    /// and so on.
     pub bin_edges: Vec<f64>,
     /// The samples, from the bottom of the stack to its top. Signal samples are always on top.
     pub samples: Vec<SampleYields>,
@@ -48,8 +48,8 @@ pub struct ChannelYields {
     pub data: Vec<Option<f64>>,
     /// Uncertainty of the total expected yield of each bin; empty if unknown.
     pub uncertainty: Vec<Option<f64>>,
-    /// Whether the panel below has pulls, distances of the data from the prediction in units of their error bars,
-    /// instead of ratios.
+    /// Whether the lower panel shows pulls (differences between data and prediction, divided by the error bars of
+    /// the data) in place of ratios.
     pub pulls: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct Yields {
     /// Number of channels side by side. By default it is about the number of rows of channels, but at most
     /// four.
     pub columns: Option<usize>,
-    /// Largest number of colours for background samples, including that for "other". If there are more
+    /// Largest number of colours for background samples, including the colour for "other". If there are more
     /// background samples, the smallest ones are added up and drawn as "other".
     pub max_samples: usize,
 }

@@ -20,7 +20,7 @@ Progress = Callable[[int, int], None]
 
 
 class _Connection:
-    """The connection of one call. `close` may be called from another thread and ends the call."""
+    """The connection of one call. `close`, which may be called from another thread, ends the call."""
 
     def __init__(self, url: str, token: str | None, timeout: float | None):
         place = urlsplit(url)
@@ -33,7 +33,7 @@ class _Connection:
             self._headers["Authorization"] = f"Bearer {token}"
 
     def send(self, request: Request) -> http.client.HTTPResponse:
-        """Sends a request. The body of the response is not read yet unless the server refused the request."""
+        """Sends a request. Reads the body of the response only if the server refused the request."""
         self._connection.request(request.method, request.path, request.body, self._headers)
         response = self._connection.getresponse()
         if response.status >= 400:
@@ -41,7 +41,7 @@ class _Connection:
         return response
 
     def result(self, request: Request, progress: Progress | None) -> bytes:
-        """The answer to a request, also if it becomes a job."""
+        """Returns the answer to a request. If the request becomes a job, waits for the end of the job."""
         response = self.send(request)
         content = response.read()
         if response.status != 202:
@@ -53,7 +53,7 @@ class _Connection:
                     progress(data["done"], data["total"])
             return self.send(Request("GET", f"{job}/result")).read()
         except BaseException:
-            # Whoever waits for the job has left.
+            # The call was interrupted, so nobody needs the result of the job.
             self._connection.close()
             self.send(Request("DELETE", job)).read()
             raise
@@ -70,7 +70,7 @@ class _Connection:
 
 
 class _Functions:
-    """The functions of both clients. `_send` sends a request and returns what `read` makes of the answer."""
+    """The functions of both clients. `_send` sends a request and returns the answer, converted by `read`."""
 
     _device: str | None = None
 
@@ -86,8 +86,8 @@ class _Functions:
         return self._send(request, bytes if plot else json.loads, progress)
 
     def load_workspace(self, workspace: ModelLike, **settings: Any) -> Any:
-        """Lets the server keep a model, and returns its name. Settings: `measurement`, `poi`, `patches`,
-        `channels`, `mask`, `interpolation`, `normsys_code`, `histosys_code`, `digest_check`."""
+        """Lets the server keep a model, and returns an object that names it in later calls. Settings: `measurement`,
+        `poi`, `patches`, `channels`, `mask`, `interpolation`, `normsys_code`, `histosys_code`, `digest_check`."""
         def name(content: bytes) -> RemoteModel:
             kept = json.loads(content)
             return RemoteModel(kept["model_digest"], kept["data_digest"])
@@ -99,13 +99,13 @@ class _Functions:
 
     def fit_batch(self, model: ModelLike, datasets: Any, *, device: str | None = None,
                   progress: Progress | None = None, **options: Any) -> Any:
-        """Fits many data sets, each an object with `main` and, unless observed, `aux`."""
+        """Fits many data sets: objects with the keys `main` and `aux` (by default the observed auxiliary data)."""
         options = {"covariance": False, **options}
         return self._analysis("fit-batch", model, options, device=device, progress=progress, datasets=list(datasets))
 
     def profile_scan(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
                      progress: Progress | None = None, **options: Any) -> Any:
-        """Scans the profile likelihood. Options as `first={"param": ..., "start": ..., "stop": ..., "points": ...}`."""
+        """Scans the profile likelihood. An axis is `first={"param": ..., "start": ..., "stop": ..., "points": ...}`."""
         return self._analysis("scan", model, options, plot=plot, device=device, progress=progress)
 
     def ranking(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
@@ -143,15 +143,15 @@ class _Functions:
 
     def yields(self, model: ModelLike, *, at: Any = None, plot: str | None = None, device: str | None = None,
                **options: Any) -> Any:
-        """Expected events of every channel and sample, at `"bestfit"`, `"init"` or `{"point": ...}`."""
+        """Returns the expected events of every channel and sample, at `"bestfit"`, `"init"` or `{"point": ...}`."""
         return self._analysis("yields", model, options, plot=plot, device=device, at=at)
 
     def inspect(self, model: ModelLike) -> Any:
-        """Channels, samples, parameters and modifiers of a workspace."""
+        """Returns the channels, samples, parameters and modifiers of a workspace."""
         return self._send(_requests.analysis("inspect", model, {}))
 
     def validate(self, workspace: ModelLike) -> Any:
-        """Every problem of a workspace."""
+        """Returns every problem of a workspace."""
         return self._send(_requests.analysis("validate", workspace, {}))
 
     def prune(self, workspace: Mapping[str, Any] | str | os.PathLike[str], **options: Any) -> Any:
@@ -167,20 +167,20 @@ class _Functions:
         return self._send(_requests.edit("combine", workspaces, options))
 
     def merge_toys(self, *files: str | os.PathLike[str], **options: Any) -> Any:
-        """Computes the common result of files of toys, the shards of one run."""
+        """Computes the result of one run from the files of its shards."""
         return self._send(_requests.merge(files, options))
 
     def devices(self) -> Any:
-        """The devices of the server."""
+        """Returns the devices of the server."""
         return self._send(Request("GET", "/v1/devices"), lambda content: json.loads(content)["devices"])
 
 
 class Client(_Functions):
     """A client of `nextstat-server`. Results are dictionaries with the keys of the command line's JSON.
 
-    Options are those of the request's key `options`, such as `fixed={"lumi": 1.0}` for a fit, and
-    `fit={"fixed": ...}` for other analyses. A call that takes long becomes a job of the server, is waited for,
-    and is cancelled there if it is interrupted here.
+    Keyword arguments become the key `options` of the request, for example `fixed={"lumi": 1.0}` for a fit, or
+    `fit={"fixed": ...}` for other analyses. A call that takes long becomes a job of the server, and the client waits
+    for the job. If the call is interrupted, the job is cancelled.
     """
 
     def __init__(self, url: str = "http://127.0.0.1:8765", token: str | None = None, *, device: str | None = None,
@@ -198,7 +198,7 @@ class Client(_Functions):
 
 
 class AsyncClient(_Functions):
-    """A client as `Client`, whose functions are awaited. A call that is cancelled is cancelled on the server."""
+    """A client like `Client` for asyncio. If a call is cancelled, its job on the server is cancelled too."""
 
     def __init__(self, url: str = "http://127.0.0.1:8765", token: str | None = None, *, device: str | None = None,
                  timeout: float | None = None):
@@ -227,7 +227,7 @@ class AsyncClient(_Functions):
                 failed = error
             loop.call_soon_threadsafe(finish, content, failed)
 
-        # A thread of its own: a call may wait for hours, and must not hold up those of the default executor.
+        # A separate thread, because a call may take hours and would occupy a thread of the default executor.
         threading.Thread(target=work, daemon=True).start()
         try:
             return read(await done)

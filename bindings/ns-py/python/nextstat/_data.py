@@ -69,8 +69,8 @@ def generate_asimov_data(
     """Returns the Asimov data set of a hypothesis test, like `pyhf.infer.calculators.generate_asimov_data`.
 
     The parameter of interest is fixed at `asimov_mu` and the others are fitted to the data. The result is the data
-    expected at this point. `data`, `fixed` and `init` are those of `fit`. With `return_fitted_pars` the result is a
-    pair of the expected data and the parameters. Raises `ConvergenceError` if the fit does not converge.
+    expected at this point. `data`, `fixed` and `init` have the same meaning as for `fit`. With `return_fitted_pars` the
+    result is a pair of the expected data and the parameters. Raises `ConvergenceError` if the fit does not converge.
     """
     model = _model(model)
     if model.poi_name is None:

@@ -1,4 +1,4 @@
-"""The requests of `nextstat.Client`: what each function sends, without saying how it is sent."""
+"""Builds the requests of `nextstat.Client`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ModelLike = Union["RemoteModel", Mapping[str, Any], str, "os.PathLike[str]"]
 
 
 class RemoteModel(NamedTuple):
-    """A model that a server keeps. Both digests together name it."""
+    """A model that a server keeps. The two digests together identify it."""
 
     model_digest: str
     data_digest: str
@@ -50,11 +50,11 @@ class RemoteWorkspaceError(ServerError, WorkspaceError):
 
 
 class RemoteDeviceError(ServerError, DeviceError):
-    """A device that a request names is not there."""
+    """A device that a request names is not available."""
 
 
 def failure(status: int, body: bytes) -> ServerError:
-    """The error of a response that is not good."""
+    """Returns the error for a response with an error status."""
     try:
         problem = json.loads(body)
     except ValueError:
@@ -67,7 +67,7 @@ def failure(status: int, body: bytes) -> ServerError:
 
 
 def text_of(workspace: Mapping[str, Any] | str | os.PathLike[str]) -> str:
-    """The JSON text of a workspace: of a dictionary, of a text that is JSON, or of a file."""
+    """Returns the JSON text of a workspace given as a dictionary, as JSON text or as a path."""
     if isinstance(workspace, Mapping):
         return json.dumps(workspace)
     if isinstance(workspace, str) and workspace.lstrip().startswith("{"):
@@ -76,7 +76,7 @@ def text_of(workspace: Mapping[str, Any] | str | os.PathLike[str]) -> str:
 
 
 def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:
-    """The JSON text of the key `model`. Numbers of a workspace stay as they are written."""
+    """Returns the JSON text for the key `model`. The numbers of a workspace keep their text."""
     if isinstance(model, RemoteModel):
         if settings:
             raise TypeError(f"a model that the server keeps has no settings {sorted(settings)}")
@@ -86,7 +86,7 @@ def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:
 
 
 def analysis(name: str, model: ModelLike, keys: Mapping[str, Any], *, plot: str | None = None) -> Request:
-    """The request of an analysis with further keys. Keys that are None are left out."""
+    """Returns the request for an analysis with further keys. Keys with the value None are left out."""
     given = {key: value for key, value in keys.items() if value is not None}
     further = "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in given.items())
     body = f'{{"model": {model_text(model, {})}{further}}}'
@@ -95,26 +95,26 @@ def analysis(name: str, model: ModelLike, keys: Mapping[str, Any], *, plot: str 
 
 
 def keep(workspace: ModelLike, settings: Mapping[str, Any]) -> Request:
-    """The request that keeps a model."""
+    """Returns the request that lets the server keep a model."""
     given = {key: value for key, value in settings.items() if value is not None}
     return Request("POST", "/v1/models", f'{{"model": {model_text(workspace, given)}}}'.encode())
 
 
 def edit(name: str, workspaces: Iterable[Mapping[str, Any] | str | os.PathLike[str]], options: Mapping[str, Any]) -> Request:
-    """The request that makes a workspace of others."""
+    """Returns the request for an operation on workspaces, such as prune or combine."""
     texts = [text_of(workspace) for workspace in workspaces]
     key, value = ("workspaces", f"[{', '.join(texts)}]") if name == "combine" else ("workspace", texts[0])
     return Request("POST", f"/v1/{name}", f'{{"{key}": {value}, "options": {json.dumps(dict(options))}}}'.encode())
 
 
 def merge(files: Iterable[str | os.PathLike[str]], options: Mapping[str, Any]) -> Request:
-    """The request that merges files of toys."""
+    """Returns the request that merges files of toys."""
     contents = [base64.b64encode(Path(file).read_bytes()).decode() for file in files]
     return Request("POST", "/v1/merge-toys", json.dumps({"files": contents, "options": dict(options)}).encode())
 
 
 def read_events(lines: Iterable[bytes]) -> Iterable[tuple[str, Any]]:
-    """The events of a stream of server-sent events: name and data."""
+    """Yields the name and the data of each event of a stream of server-sent events."""
     name, data = "", ""
     for line in lines:
         key, _, value = line.decode().rstrip("\r\n").partition(":")

@@ -1,4 +1,4 @@
-"""Columns of ROOT trees, by the package uproot."""
+"""Reads columns of ROOT trees with the package uproot."""
 
 import importlib
 
@@ -15,10 +15,11 @@ _SIGNS = {
 
 
 def read_root(path, tree, columns=None, *, where=None):
-    """Reads branches of a tree of a ROOT file as NumPy arrays of 64-bit floating-point numbers, by name.
+    """Reads branches of a tree of a ROOT file as a dictionary of NumPy arrays of 64-bit floating-point numbers.
 
-    `columns` names the branches; without it all are read that have one number per event. `where` is a list of
-    conditions `(branch, sign, number)` that an event has to fulfil. Needs uproot: pip install nextstat[root].
+    `columns` are the names of the branches; by default all branches with one number per event are read. `where` is a
+    list of conditions `(branch, sign, number)`. Only events that fulfil all conditions are read. Needs uproot: pip
+    install nextstat[root].
     """
     try:
         uproot = importlib.import_module("uproot")
@@ -50,6 +51,6 @@ def read_root(path, tree, columns=None, *, where=None):
 
 
 def _is_plain(branch):
-    """Whether a branch of a tree, or a field of an RNTuple, has one number per event."""
+    """Returns whether a branch of a tree, or a field of an RNTuple, has one number per event."""
     first = branch.array(library="np", entry_stop=1)
     return first.ndim == 1 and first.dtype.kind in "biuf"

@@ -1,4 +1,4 @@
-//! Reads which numbers of a model are inputs, by names.
+//! Reads which numbers of a model are inputs. Python names the inputs by strings and tuples.
 
 use ns_core::{Input, Model};
 use ns_inference::differentiable::Follow;
@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 const KINDS: &str = "(\"nominal\", channel, sample), (\"histosys_hi\", channel, sample, modifier), \"histosys_lo\", \
                      \"normsys_hi\" and \"normsys_lo\" likewise, (\"staterror\", name) and (\"shapesys\", name)";
 
-/// Reads a list of inputs. A text is the name of a sample, whose nominal yields in all its channels are inputs; a tuple is one
-/// input.
+/// Reads a list of inputs. A string is the name of a sample; the sample's nominal yields in all channels are inputs. A
+/// tuple names one input.
 ///
 /// # Errors
 /// `ValueError` for names that the model does not have, `TypeError` for other objects.
@@ -37,10 +37,10 @@ pub(crate) fn read(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Vec<Inp
     Ok(inputs)
 }
 
-/// Reads what follows when nominal yields change.
+/// Reads which numbers follow the nominal yields when these change.
 ///
 /// # Errors
-/// `ValueError` for unknown words.
+/// `ValueError` for an unknown word.
 pub(crate) fn follow(words: &[String]) -> PyResult<Follow> {
     let mut follow = Follow::default();
     for word in words {
@@ -58,7 +58,7 @@ pub(crate) fn follow(words: &[String]) -> PyResult<Follow> {
     Ok(follow)
 }
 
-/// Returns the nominal yields of a sample in all its channels.
+/// Returns the nominal yields of a sample in all its channels, one input per channel.
 fn of_sample(model: &Model, name: &str) -> PyResult<Vec<Input>> {
     let inputs = model.nominal_inputs(name);
     if inputs.is_empty() {
@@ -115,7 +115,7 @@ fn one(model: &Model, parts: &[&str]) -> PyResult<Input> {
     }
 }
 
-/// Returns an input as the tuple that [`read`] reads.
+/// Returns an input as a tuple of strings in the form that [`read`] accepts.
 pub(crate) fn written(model: &Model, input: Input) -> Vec<String> {
     let name_of = |channel: usize, sample: usize, modifier: Option<usize>| {
         let c = model.channels.get(channel);

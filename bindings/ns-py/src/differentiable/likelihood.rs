@@ -17,19 +17,21 @@ use crate::work::released;
 /// An array of results.
 pub(super) type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 
-/// A model whose likelihood is a differentiable function of its parameters and of chosen numbers of it, the inputs.
+/// A model whose likelihood is a differentiable function of its parameters and of inputs, i.e. chosen numbers of the
+/// model.
 ///
-/// `inputs` names them: samples, whose nominal yields they are, and tuples for single histograms, templates, factors
-/// and widths. `yields` of a call are the numbers of all inputs, one after another, in one row or a batch of rows.
+/// `inputs` names the inputs. The name of a sample selects its nominal yields in all channels; a tuple selects one
+/// histogram, template, factor or width. The argument `yields` of the methods contains the numbers of all inputs,
+/// one input after another, in one row or a batch of rows.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct DifferentiableSession {
     pub(super) inner: Inner,
-    /// The model on a GPU, for arrays there.
+    /// The model in the memory of a GPU; `None` for a session on the CPU.
     #[cfg(feature = "cuda")]
     pub(super) on_device: Option<ns_inference::differentiable::DeviceNll>,
 }
 
-/// Opens the inputs of a model; with `poi`, makes this parameter the one of interest.
+/// Opens the inputs of a model. If `poi` is given, this parameter becomes the parameter of interest.
 pub(super) fn opened(model: &Model, object: &Bound<'_, PyAny>, poi: Option<&str>) -> PyResult<CoreModel> {
     let list = inputs::read(&model.inner, object)?;
     let mut opened = model.inner.open(&list).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -40,10 +42,11 @@ pub(super) fn opened(model: &Model, object: &Bound<'_, PyAny>, poi: Option<&str>
     Ok(opened)
 }
 
-/// The inputs as tuples of texts, with the place of each in a row: its first number and the one after its last.
+/// The inputs as tuples of strings. Each has the position of its numbers in a row of yields: the first index,
+/// and the index after the last.
 pub(super) type Listed<'py> = Vec<(Bound<'py, PyAny>, (usize, usize))>;
 
-/// Returns the inputs of a session.
+/// Returns the inputs of a session with their positions in a row of yields.
 pub(super) fn listed<'py>(py: Python<'py>, inner: &Inner) -> PyResult<Listed<'py>> {
     let table = inner.inputs();
     let both = table.inputs.iter().zip(&table.ranges);
@@ -78,19 +81,20 @@ impl DifferentiableSession {
         on_device::open(py, inner, device)
     }
 
-    /// The device on which arrays are read in place: "cpu", or a GPU such as "cuda:0".
+    /// The device whose memory holds the arrays of calls: "cpu", or a GPU such as "cuda:0".
     #[getter]
     fn device(&self) -> String {
         on_device::name(self)
     }
 
-    /// The inputs, in order: a tuple of names, and the first and the end of its numbers in a row of yields.
+    /// The inputs in their order: a tuple of names, and the first and the end index of its numbers in a row
+    /// of yields.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Listed<'py>> {
         listed(py, &self.inner)
     }
 
-    /// The numbers of all inputs that the model has.
+    /// The model's own numbers for all inputs: a row of yields.
     #[getter]
     fn nominal<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let values = self.inner.inputs().values.clone();
@@ -98,13 +102,13 @@ impl DifferentiableSession {
         array(py, values, &[n])
     }
 
-    /// Number of numbers of all inputs, and number of parameters.
+    /// Total size of all inputs, and number of parameters.
     #[getter]
     fn _widths(&self) -> (usize, usize) {
         (self.inner.inputs().len(), self.inner.model().parameters.len())
     }
 
-    /// Names of the parameters, in their order.
+    /// Names of the parameters, in the order of the parameter arrays.
     fn parameter_names(&self) -> Vec<String> {
         self.inner.model().parameters.iter().map(|p| p.name.clone()).collect()
     }
@@ -116,9 +120,9 @@ impl DifferentiableSession {
         array(py, init, &[n])
     }
 
-    /// Returns -ln L with its derivatives by the yields and by the parameters. One of the two may be a batch, or
-    /// both with the same number of rows. Rows with numbers that are not finite give NaN; with `check` they are an
-    /// error.
+    /// Returns -ln L and its derivatives with respect to the yields and to the parameters. One of the two
+    /// arguments may be a batch, or both with the same number of rows. Results are NaN for a row with numbers that
+    /// are not finite; with `check=True` such a row raises an error.
     #[pyo3(signature = (yields, params, *, check=false))]
     fn nll<'py>(
         &self,
@@ -150,11 +154,12 @@ impl DifferentiableSession {
         ))
     }
 
-    /// Starts the computation of `nll` for arrays on the session's GPU, on the stream with the handle `stream`, and returns before
-    /// it ends. Nothing is copied: numbers are read and results written in place. Arrays are those with
-    /// `__cuda_array_interface__`, float64 without gaps; `status` has 32-bit integers, which become 0 for rows without a
-    /// problem, 1 for numbers that are not allowed (all results are NaN), 2 where the likelihood is not finite, 3 where a
-    /// normsys factor is zero. All arrays must be kept until the work is done.
+    /// Starts the computation of `nll` for arrays in the memory of the session's GPU, on the stream with the handle
+    /// `stream`, and returns before it ends. Nothing is copied: numbers are read and results written in place. The
+    /// arrays have `__cuda_array_interface__` and contain contiguous float64 numbers. `status` contains 32-bit
+    /// integers, one per row. They become 0 for a row without a problem, 1 for numbers that are not allowed (all
+    /// results are NaN), 2 if the likelihood is not finite, and 3 if a normsys factor is zero. All arrays must exist
+    /// until the work is done.
     #[pyo3(signature = (yields, params, *, value, by_yields, by_params, status, stream=0))]
     #[allow(clippy::too_many_arguments)]
     fn enqueue_nll(
@@ -188,8 +193,9 @@ impl DifferentiableSession {
         on_device::enqueue(self, &arrays, stream)
     }
 
-    /// As `enqueue_nll`, with the addresses of arrays that the caller has checked. The results are one array: the values of all
-    /// rows, then for each row the derivatives by yields and by params, then the status of all rows.
+    /// Does the same as `enqueue_nll` with the addresses of arrays. The caller has checked the arrays. The results are
+    /// one array: the values of all rows; then for each row the derivatives with respect to yields and those with
+    /// respect to parameters; then the status of all rows.
     fn _enqueue(&self, n_rows: usize, yields: u64, params: u64, results: u64, stream: u64) -> PyResult<()> {
         let (n, m) = (self.inner.inputs().len(), self.inner.model().parameters.len());
         let after = |numbers: usize| results + 8 * numbers as u64;
@@ -207,8 +213,9 @@ impl DifferentiableSession {
         on_device::enqueue(self, &arrays, stream)
     }
 
-    /// Returns the derivatives of what `nll` returns along a direction of the yields and the parameters: the product
-    /// of the Hessian of -ln L over both with the direction, for the yields and for the parameters.
+    /// Returns the directional derivative of the gradient that `nll` returns, along a direction of the yields and
+    /// the parameters. This is the product of the Hessian of -ln L with the direction; the two results are the parts
+    /// for the yields and for the parameters.
     fn nll_along<'py>(
         &self,
         py: Python<'py>,
@@ -238,12 +245,12 @@ impl DifferentiableSession {
     }
 }
 
-/// Returns row `i` of a batch, or the only row.
+/// Returns row `i` of a batch. A single row stands for all rows.
 fn row_of(rows: &Rows, i: usize) -> &[f64] {
     rows.row(if rows.batch.is_some() { i } else { 0 })
 }
 
-/// Returns the number of rows of two arrays, of which one or both may be a single row.
+/// Returns the common number of rows of two arrays. Each of them may also be a single row.
 fn common(a: Option<usize>, b: Option<usize>) -> PyResult<Option<usize>> {
     match (a, b) {
         (Some(a), Some(b)) if a != b => Err(PyValueError::new_err(format!(

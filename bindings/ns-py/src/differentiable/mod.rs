@@ -1,5 +1,5 @@
-//! `nextstat.DifferentiableSession` and `nextstat.ProfiledDifferentiableSession`: the likelihood and its statistics
-//! with derivatives by the numbers of a model.
+//! `nextstat.DifferentiableSession` and `nextstat.ProfiledDifferentiableSession`: the likelihood and its
+//! statistics, with derivatives with respect to numbers of the model.
 
 mod inputs;
 mod likelihood;

@@ -1,4 +1,4 @@
-//! `nextstat.DifferentiableSession` on a GPU, for arrays of the caller there.
+//! `nextstat.DifferentiableSession` on a GPU, for arrays in the memory of this GPU.
 
 use ns_core::Device;
 use ns_inference::differentiable::DifferentiableSession as Inner;
@@ -11,10 +11,10 @@ use super::rows;
 #[cfg(feature = "cuda")]
 use crate::work::released;
 
-/// Returns the session of Python with the model on the device that `text` names.
+/// Returns the Python session with the model on the device that `text` names.
 ///
 /// # Errors
-/// `ValueError` for devices that arrays cannot be on, `DeviceError` for a GPU that cannot be used.
+/// `ValueError` for a device that cannot hold arrays, `DeviceError` for a GPU that cannot be used.
 pub(super) fn open(py: Python<'_>, inner: Inner, text: &str) -> PyResult<DifferentiableSession> {
     let device: Device = text.parse().map_err(PyValueError::new_err)?;
     match device {
@@ -53,17 +53,19 @@ pub(super) struct Addresses {
     pub(super) by_yields: u64,
     pub(super) by_params: u64,
     pub(super) status: u64,
-    /// Numbers from the derivatives of one row to those of the next, by params and by yields.
+    /// Distance in numbers between the derivatives of neighbouring rows, in `by_params` and in `by_yields`; `None` if
+    /// the rows follow each other directly.
     pub(super) strides: Option<(usize, usize)>,
-    /// Whether the addresses are checked. PyTorch knows where its tensors are.
+    /// Whether to check that the addresses are in the memory of the GPU. Tensors of PyTorch need no check.
     pub(super) check: bool,
 }
 
-/// Starts the computation of rows whose arrays are on the session's GPU, on a stream of the caller, and returns before it
-/// ends.
+/// Starts the computation of rows whose arrays are on the session's GPU, on a stream of the caller, and returns before
+/// it ends.
 ///
 /// # Errors
-/// `ValueError` for a session on the CPU and for arrays that are elsewhere, `DeviceError` for errors of the GPU.
+/// `ValueError` for a session on the CPU or an array that is not in the memory of the GPU, `DeviceError` for errors of
+/// the GPU.
 pub(super) fn enqueue(session: &DifferentiableSession, arrays: &Addresses, stream: u64) -> PyResult<()> {
     #[cfg(feature = "cuda")]
     if let Some(made) = &session.on_device {
@@ -93,7 +95,8 @@ pub(super) fn enqueue(session: &DifferentiableSession, arrays: &Addresses, strea
     ))
 }
 
-/// An array on a GPU, which says so with `__cuda_array_interface__`, as those of CuPy, Numba, PyTorch and JAX do.
+/// An array in the memory of a GPU, described by `__cuda_array_interface__`. CuPy, Numba, PyTorch and JAX support
+/// this interface.
 pub(crate) struct CudaArray {
     /// Address of the first number.
     pub(crate) address: u64,
@@ -102,10 +105,12 @@ pub(crate) struct CudaArray {
 }
 
 impl CudaArray {
-    /// Reads an array of numbers without gaps. `written` says whether it receives results.
+    /// Reads the description of an array of contiguous numbers. `written` says whether results are written to
+    /// the array.
     ///
     /// # Errors
-    /// `TypeError` for other objects and types of numbers, `ValueError` for gaps and read-only results.
+    /// `TypeError` for other objects and types of numbers, `ValueError` for an array with gaps, or a
+    /// read-only array for results.
     pub(crate) fn read(what: &str, object: &Bound<'_, PyAny>, kind: &str, written: bool) -> PyResult<Self> {
         let interface = object.getattr("__cuda_array_interface__").map_err(|_| {
             PyTypeError::new_err(format!(
@@ -142,10 +147,10 @@ impl CudaArray {
         Ok(Self { address, shape })
     }
 
-    /// Returns the address and the number of rows of an array of rows: `None` for a single row.
+    /// Returns the address of an array and its number of rows, which is `None` for a single row.
     ///
     /// # Errors
-    /// `ValueError` for rows of another length.
+    /// `ValueError` if a row does not have `width` numbers.
     pub(crate) fn rows(&self, what: &str, width: usize) -> PyResult<(u64, Option<usize>)> {
         match *self.shape.as_slice() {
             [n] if n == width => Ok((self.address, None)),
@@ -160,7 +165,7 @@ impl CudaArray {
     /// Returns the address of an array of results.
     ///
     /// # Errors
-    /// `ValueError` for another shape.
+    /// `ValueError` if the array has another shape.
     pub(crate) fn of_shape(&self, what: &str, shape: &[usize]) -> PyResult<u64> {
         if self.shape == shape {
             return Ok(self.address);

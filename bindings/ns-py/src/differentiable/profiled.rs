@@ -16,21 +16,21 @@ use crate::model::Model;
 use crate::options;
 use crate::work::released;
 
-/// A model whose fits are differentiable functions of chosen numbers of it, the inputs.
+/// A model whose fit results are differentiable functions of inputs, i.e. chosen numbers of the model.
 ///
-/// Every method takes `yields`, the numbers of all inputs in one row or a batch of rows, and returns values, their
-/// derivatives by the yields, and for each value whether its derivatives hold on one side alone. Rows without a
-/// result are NaN; with `check` they are an error.
+/// Every method takes `yields`, the numbers of all inputs, in one row or a batch of rows. It returns values, their
+/// derivatives with respect to the yields, and for each value whether its derivatives are one-sided. Rows without
+/// a result are NaN; with `check=True` they raise an error.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct ProfiledDifferentiableSession {
     inner: Inner,
     warm: Option<bool>,
 }
 
-/// Values, derivatives, and whether the derivatives hold on one side alone.
+/// Values, derivatives, and whether the derivatives of each value are one-sided.
 type Results<'py> = (Array<'py>, Array<'py>, Bound<'py, PyArrayDyn<bool>>);
 
-/// Best fits, from which derivatives are pulled back.
+/// Best fits, from which `pull_back` computes derivatives.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct BestFits {
     fits: Vec<Option<BestFit>>,
@@ -38,7 +38,8 @@ pub(crate) struct BestFits {
 }
 
 impl ProfiledDifferentiableSession {
-    /// Computes `size` numbers per row.
+    /// Calls `work` for each row of `yields` and returns its results as arrays. `size` is the number of
+    /// results per row, `None` for a single number.
     fn rows<'py>(
         &self,
         py: Python<'py>,
@@ -73,7 +74,7 @@ impl ProfiledDifferentiableSession {
     }
 }
 
-/// Returns the observed result, then the expected ones.
+/// Returns the observed result, followed by the expected results.
 fn flat(band: Band) -> Vec<Differentiated> {
     std::iter::once(band.observed).chain(band.expected).collect()
 }
@@ -110,19 +111,20 @@ impl ProfiledDifferentiableSession {
         Ok(Self { inner, warm })
     }
 
-    /// Whether fits of `statistic` start where the last ones ended; None leaves it to each call.
+    /// Whether fits of `statistic` start at the minima of the last fits; None if each call decides.
     #[getter]
     fn warm(&self) -> Option<bool> {
         self.warm
     }
 
-    /// The inputs, in order: a tuple of names, and the first and the end of its numbers in a row of yields.
+    /// The inputs in their order: a tuple of names, and the first and the end index of its numbers in a row
+    /// of yields.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Listed<'py>> {
         listed(py, self.inner.likelihood())
     }
 
-    /// The numbers of all inputs that the model has.
+    /// The model's own numbers for all inputs: a row of yields.
     #[getter]
     fn nominal<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let values = self.inner.likelihood().inputs().values.clone();
@@ -130,14 +132,14 @@ impl ProfiledDifferentiableSession {
         array(py, values, &[n])
     }
 
-    /// Names of the parameters, in their order.
+    /// Names of the parameters, in the order of the parameter arrays.
     fn parameter_names(&self) -> Vec<String> {
         self.inner.likelihood().model().parameters.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the one-sided test statistic "q0" (of the value 0), "q" or "qtilde" of the value `mu`.
-    /// With `warm`, fits start where the last warm ones in the same row ended; the default is the session's `warm`, and False
-    /// if that is None.
+    /// Returns the one-sided test statistic "q0" (tests the value 0), "q" or "qtilde" (test the value `mu`). With
+    /// `warm=True` each fit starts at the minimum of the last warm fit of the same row. The default is the session's
+    /// `warm`, and False if that is None.
     #[pyo3(signature = (test_stat, mu, yields, *, check=false, warm=None))]
     fn statistic<'py>(
         &self,
@@ -155,7 +157,8 @@ impl ProfiledDifferentiableSession {
         })
     }
 
-    /// Returns CLs of the value `mu`: observed, then expected at -2, -1, 0, 1 and 2 standard deviations.
+    /// Returns CLs of the value `mu`: the observed value, then the values expected for background alone at
+    /// -2, -1, 0, 1 and 2 standard deviations.
     #[pyo3(signature = (mu, yields, *, test_stat="qtilde", check=false))]
     fn cls<'py>(
         &self,
@@ -169,7 +172,8 @@ impl ProfiledDifferentiableSession {
         self.rows(py, yields, check, Some(6), |_, row| Ok(flat(self.inner.cls(test_stat, mu, row)?)))
     }
 
-    /// Returns the CLs upper limit: observed, then expected at -2, -1, 0, 1 and 2 standard deviations.
+    /// Returns the CLs upper limit: the observed limit, then the limits expected for background alone at -2,
+    /// -1, 0, 1 and 2 standard deviations.
     #[pyo3(signature = (yields, *, cl=0.95, test_stat="qtilde", check=false))]
     fn upper_limit<'py>(
         &self,
@@ -183,7 +187,8 @@ impl ProfiledDifferentiableSession {
         self.rows(py, yields, check, Some(6), |_, row| Ok(flat(self.inner.upper_limit(test_stat, cl, row)?)))
     }
 
-    /// Returns the significance of a discovery: observed, then expected for a signal of strength 1.
+    /// Returns the significance of a discovery: the observed value, then the value expected for a signal of
+    /// strength 1.
     #[pyo3(signature = (yields, *, check=false))]
     fn significance<'py>(
         &self,
@@ -205,8 +210,8 @@ impl ProfiledDifferentiableSession {
         self.rows(py, yields, check, None, |_, row| Ok(vec![self.inner.uncertainty(row)?]))
     }
 
-    /// Returns the best-fit parameters, for each row whether derivatives hold on one side alone, and the fits, which
-    /// `pull_back` takes.
+    /// Returns three results: the best-fit parameters, for each row whether its derivatives are one-sided, and the
+    /// fits, from which `pull_back` computes derivatives.
     #[pyo3(signature = (yields, *, check=false))]
     fn best_fit<'py>(
         &self,
@@ -236,8 +241,8 @@ impl ProfiledDifferentiableSession {
         Ok((values, array(py, one_sided, &shape)?, BestFits { fits, batch: yields.batch }))
     }
 
-    /// Returns the derivatives, by the yields, of the sum of all best-fit parameters, each multiplied by its number in
-    /// `factors` (a row for each fit).
+    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to the yields, where `theta` are the
+    /// best-fit parameters. `factors` has one row for each fit.
     fn pull_back<'py>(
         &self,
         py: Python<'py>,

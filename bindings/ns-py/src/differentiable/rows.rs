@@ -1,4 +1,4 @@
-//! Rows of inputs, and results of rows as arrays.
+//! Reads rows with the numbers of inputs, and writes results of rows as arrays.
 
 use ns_inference::InferenceError;
 use numpy::PyArrayDyn;
@@ -12,7 +12,7 @@ use crate::evaluate::shape;
 /// Reads rows with the numbers of all inputs.
 ///
 /// # Errors
-/// `ValueError` for another length.
+/// `ValueError` if a row does not have `width` numbers.
 pub(super) fn read(what: &str, object: &Bound<'_, PyAny>, width: usize) -> PyResult<Rows> {
     let rows = Rows::read(what, object)?;
     if rows.width != width {
@@ -36,11 +36,11 @@ impl Rows {
     }
 }
 
-/// Returns what a row without a result gives: `missing`, unless errors are wanted. Mistakes of the call are errors
-/// in any case.
+/// Replaces the error of a row whose fit failed by `missing`, unless `check` asks for errors. Errors that concern
+/// the whole call are always returned.
 ///
 /// # Errors
-/// The error, if errors are wanted or the mistake is not that of a row.
+/// The error of the row if `check` is true, and any error that is not about a single row.
 pub(super) fn or_missing<T>(
     result: Result<T, InferenceError>,
     check: bool,
@@ -55,7 +55,7 @@ pub(super) fn or_missing<T>(
 /// Returns an array with the shape of one result, or of a batch of them.
 ///
 /// # Errors
-/// If the number of elements is another one.
+/// If the number of values does not fit the shape.
 pub(super) fn results<'py>(
     py: Python<'py>,
     values: Vec<f64>,

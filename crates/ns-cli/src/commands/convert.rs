@@ -1,4 +1,5 @@
-//! `nextstat convert`: writes a workspace or an HS3 file in the other format, or HS3 in the words of the standard.
+//! `nextstat convert`: converts between workspaces and HS3 files, and writes HS3 files in the form of the
+//! standard.
 
 use std::path::Path;
 
@@ -81,7 +82,8 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Keeps one analysis, if there are any.
+/// Removes all analyses of an HS3 document except the one with this name. A document without analyses stays
+/// unchanged.
 fn only(mut document: Value, name: &str) -> Value {
     if let Some(analyses) = document.get_mut("analyses").and_then(Value::as_array_mut) {
         analyses.retain(|analysis| analysis.get("name").is_some_and(|own| own == name));
@@ -89,7 +91,7 @@ fn only(mut document: Value, name: &str) -> Value {
     document
 }
 
-/// Says how the contents of a ROOT file are read.
+/// Returns an error if the input is a ROOT file. The message says how to read its contents.
 fn refuse_root(input: &Path) -> Result<(), CliError> {
     if input.extension().is_some_and(|extension| extension == "root") {
         return Err(CliError::Usage(format!(

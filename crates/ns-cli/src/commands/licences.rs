@@ -6,7 +6,7 @@ use crate::args::{Format, OutputArgs};
 use crate::error::{CliError, Exit};
 use crate::output::Output;
 
-/// Flags of `licences`, which has none.
+/// Flags of `licences`. There are none.
 #[derive(Debug, Args)]
 pub(crate) struct LicencesArgs {}
 

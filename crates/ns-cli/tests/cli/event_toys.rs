@@ -1,5 +1,5 @@
-//! Toys of a model with events and bins that share a nuisance parameter: every command that draws toys, and
-//! files of toys that are killed, continued, divided and merged.
+//! Toys of a model with events and bins that share a nuisance parameter. Tests every command that draws toys,
+//! and files of toys that are interrupted, continued, divided and merged.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -19,7 +19,7 @@ fn json(command: &str, more: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Returns a result without what may differ from run to run.
+/// Returns a result without the parts that can differ from run to run.
 fn answer(mut value: Value) -> Value {
     for key in ["wall_s", "toys_per_s", "shard", "warnings", "device_reason"] {
         value.as_object_mut().unwrap().remove(key);
@@ -63,7 +63,7 @@ fn a_limit_with_toys() {
     assert!((by_toys / by_formula - 1.0).abs() < 0.15, "{by_toys} {by_formula}");
 }
 
-/// Runs that are divided, killed and continued, on other numbers of threads, end with the same file.
+/// Runs that are divided, interrupted and continued, with different numbers of threads, write the same file.
 #[test]
 fn files_of_toys_are_the_same_however_they_are_made() {
     let folder = tempfile::tempdir().unwrap();

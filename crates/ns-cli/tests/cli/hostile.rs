@@ -76,7 +76,7 @@ fn endless_input_stops_at_a_limit() {
     assert!(said.contains("/dev/zero is longer than 1 GiB"), "{said}");
 }
 
-/// Yields and factors near the largest f64 once ended in a panic.
+/// Regression test: yields and factors near the largest f64 once ended in a panic.
 #[test]
 fn numbers_beyond_all_bounds_are_no_panic() {
     for (yields, effect) in
@@ -131,7 +131,8 @@ fn a_panic_is_an_error_that_asks_for_a_report() {
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
-/// The shell's limit on the stack does not matter, because the work is done on a thread with its own stack.
+/// The program runs with a small stack limit of the shell, because the work is done on a thread whose stack
+/// size does not depend on this limit.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_tiny_stack_is_enough() {

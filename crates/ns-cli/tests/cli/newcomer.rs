@@ -1,5 +1,5 @@
-//! Typical input of new users. It is accepted if it has only one meaning; otherwise the message says where
-//! the error is and how to correct it.
+//! Typical mistakes in the input of new users. Input is accepted if it has only one meaning. Otherwise the
+//! message says where the error is and how to correct it.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Results whose folder disappears or whose disk is full, existing files and links that are replaced, and a
-//! closed standard output.
+//! Tests of output files: the folder disappears or the disk is full, existing files and links are replaced,
+//! or standard output is closed.
 #![cfg(unix)]
 
 use std::fs;

@@ -12,7 +12,7 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 pub(crate) struct Wiggle(u64);
 
 impl Wiggle {
-    /// Returns the next number.
+    /// Returns the next random number.
     pub(crate) fn next(&mut self) -> f64 {
         self.0 += 1;
         2.0 * (self.0 as f64 * 0.618_033_988_749_894_9).fract() - 1.0
@@ -114,8 +114,9 @@ fn compiled(name: &str, channels: &[String], observations: &[String]) -> Model {
     Workspace::from_slice(text.as_bytes()).unwrap().model(&ModelOptions::default()).unwrap()
 }
 
-/// Returns the published models tHu and tttt, each with its name, from the folder that the environment variable
-/// `NEXTSTAT_REFERENCE_DIR` names. Without it, prints that they are left out.
+/// Returns the published models tHu and tttt, each with its name. They are read from the folder named by the
+/// environment variable `NEXTSTAT_REFERENCE_DIR`. If the variable is not set, prints that the published models
+/// are not measured.
 pub(crate) fn published() -> Vec<(&'static str, Model)> {
     let Some(reference) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("NEXTSTAT_REFERENCE_DIR is not set: the published workspaces are LEFT OUT");

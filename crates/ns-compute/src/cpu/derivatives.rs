@@ -1,4 +1,5 @@
-//! Derivatives by inputs and data, and solutions of linear systems with the exact Hessian.
+//! Derivatives of `-ln L` with respect to parameters, inputs and data, and solutions of linear systems with
+//! the exact Hessian.
 
 use std::sync::PoisonError;
 
@@ -12,23 +13,24 @@ use crate::number::Jet;
 use crate::pull::{Ray, Sweep, of_expected, of_likelihood};
 use crate::task::{check_data, finite, length};
 
-/// Working memory of derivatives.
+/// Working memory for the computation of derivatives.
 #[derive(Default)]
 pub(crate) struct Sweeps {
     pub(crate) plain: Sweep<f64>,
     pub(crate) jets: Sweep<Jet>,
 }
 
-/// Derivatives of `-ln L`, or of a derivative of it along a direction, by all it depends on.
+/// Derivatives of `-ln L`, or of a directional derivative of `-ln L`, with respect to parameters, inputs and
+/// data.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Derivatives {
-    /// By the parameters.
+    /// Derivatives with respect to the parameters.
     pub parameters: Vec<f64>,
-    /// By the inputs, the main counts and the auxiliary data.
+    /// Derivatives with respect to the inputs, the main counts and the auxiliary data.
     pub pulled: Pulled,
 }
 
-/// Which derivatives along a direction.
+/// Order of the directional derivative that is differentiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     First,
@@ -36,9 +38,12 @@ pub(crate) enum Order {
 }
 
 impl CpuSession {
-    /// Returns the derivatives of `-ln L` at `theta` by everything. With `along` (a direction of the parameters
-    /// and one of the inputs), returns those of the first or second derivative of `-ln L` along it; second ones
-    /// along parameters alone.
+    /// Returns the derivatives of `-ln L` at `theta` with respect to the inputs and the data, and, if
+    /// `parameters` is true, with respect to the parameters.
+    ///
+    /// With `along` (a direction of the parameters and, optionally, a direction of the inputs), the
+    /// differentiated function is the directional derivative of `-ln L` of this `order`. The second derivative
+    /// is supported along parameters only.
     pub(crate) fn derivatives(
         &self,
         data: &Data,
@@ -87,8 +92,8 @@ impl CpuSession {
         })?
     }
 
-    /// Returns the derivatives, by parameters and inputs, of the sum of all expected data, each multiplied by
-    /// its number in `main` or `aux`.
+    /// Returns the derivatives of a weighted sum of all expected data with respect to parameters and inputs.
+    /// The weights are `main` (one per bin) and `aux` (one per auxiliary datum).
     pub(crate) fn expected_derivatives(
         &self,
         of: &Data,
@@ -108,8 +113,9 @@ impl CpuSession {
         })
     }
 
-    /// Solves `H x = b` with the exact Hessian `H` of `-ln L` at `theta` over the parameters that are `free`, for
-    /// each of `sides`. Elements of fixed parameters are 0. Returns `None` if `H` is not positive definite.
+    /// Solves `H x = b` for each right-hand side `b` in `sides`. `H` is the exact Hessian of `-ln L` at `theta`
+    /// over the parameters that are `free`. Elements of `x` that belong to fixed parameters are 0. Returns `None`
+    /// if `H` is not positive definite.
     pub(crate) fn solve_hessian(
         &self,
         data: &Data,
@@ -172,7 +178,8 @@ impl CpuSession {
     }
 }
 
-/// Copies the derivatives of a sweep.
+/// Copies the derivatives that a sweep computed. `part` selects a number of each element, for example the
+/// first derivative along the direction.
 fn collected<T>(sweep: &Sweep<T>, parameters: bool, part: impl Fn(&T) -> f64) -> Derivatives {
     let all = |array: &[T]| array.iter().map(&part).collect();
     Derivatives {

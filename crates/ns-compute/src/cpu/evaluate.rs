@@ -56,8 +56,8 @@ impl CpuSession {
         Ok(out)
     }
 
-    /// Appends the Hessian at the point of the last evaluation to `out`, row by row. `exactness` is that of
-    /// [`Point`].
+    /// Appends the Hessian at the point of the last evaluation to `out`, row by row. `exactness` has the same meaning
+    /// as in [`Point`].
     fn add_matrix(
         &self,
         worker: &mut Worker,
@@ -79,7 +79,7 @@ impl CpuSession {
         worker.flat = Some(flat);
     }
 
-    /// Computes what [`ns_core::Session::squared_weights`] says.
+    /// Computes the matrix of [`ns_core::Session::squared_weights`].
     pub(super) fn with_squared_weights(
         &self,
         data: &Data,
@@ -98,7 +98,7 @@ impl CpuSession {
         squared_weights(self.level, &plan.events, (theta, &data.aux), &data.events, events);
         let exactness = match form {
             SquaredWeights::Scores => {
-                // Constraint terms count with all of their curvature.
+                // The full curvature of constraint terms is added.
                 events.penalties_are_certain(&plan.events);
                 0.0
             }

@@ -10,10 +10,10 @@ use crate::eval::Dataset;
 use crate::optimise::{Problem, Worker, fit};
 use crate::task::{FitDomain, check_data, needed, start_of};
 
-/// Number of events per channel with which a fit of many events begins.
+/// Largest number of events per channel in the first of the preparatory fits of a channel with many events.
 const FEW_EVENTS: usize = 8192;
 
-/// Factor between the numbers of events of two such fits.
+/// Ratio between the numbers of events of one preparatory fit and the fit before it.
 const MORE_EVENTS: usize = 16;
 
 impl CpuSession {
@@ -127,8 +127,9 @@ impl CpuSession {
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 
-    /// Fits an evenly chosen part of many events, then larger parts. Returns the numbers of iterations and
-    /// evaluations and the last minimum; `None` if there are few events, or a fit does not converge.
+    /// Prepares the fit of many events: fits an evenly chosen part of the events, and then larger parts, each
+    /// from the minimum of the part before. Returns the numbers of iterations and evaluations, and the last
+    /// minimum. Returns `None` if there are few events or a fit does not converge.
     fn fit_few_events(
         &self,
         request: &FitRequest,

@@ -1,4 +1,4 @@
-//! Keeps what the fits of toys share, so that a run in many small batches prepares it once.
+//! Keeps the prepared inputs that fits of toys share, so that a run in many small batches prepares them once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,10 +7,11 @@ use ns_core::{FitRequest, ToySource};
 
 use crate::lanes::ToyFitter;
 
-/// Number of kept entries: two hypotheses of two runs at the same time.
+/// Largest number of kept entries: enough for two hypotheses of two simultaneous runs.
 const MOST: usize = 4;
 
-/// What the fits of toys share, one entry for each request of a task; `None` if the scalar optimiser makes the fits.
+/// Inputs that the fits of toys share, one element per request of a task. An element is `None` if the scalar
+/// optimiser makes the fits of the request.
 pub(super) type Fitters = Arc<Vec<Option<ToyFitter>>>;
 
 /// The fitters of the last runs of toys on a session.
@@ -20,15 +21,15 @@ pub(super) struct KeptFitters {
 }
 
 struct Entry {
-    /// The source of the toys. Its address is not used again while this reference exists.
+    /// The source of the toys. No other source can have the same address while this reference exists.
     source: Weak<ToySource>,
     fits: Vec<FitRequest>,
     fitters: Fitters,
 }
 
 impl KeptFitters {
-    /// Returns the fitters of a source and the requests of its toys: those of an earlier batch, or else those that
-    /// `prepare` makes.
+    /// Returns the fitters for a source of toys and the requests `fits`. They are kept from an earlier batch, or
+    /// else computed by `prepare`.
     pub(super) fn get(
         &self,
         source: &Arc<ToySource>,

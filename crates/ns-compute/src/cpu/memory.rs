@@ -11,16 +11,18 @@ use crate::lanes::{WIDTH, derivatives};
 use crate::optimise::DENSE_LIMIT;
 use crate::plan::Plan;
 
-/// Smallest number of outcomes per thread that may wait in memory before they go to the sink, unless the
-/// memory limit allows fewer.
+/// Smallest number of finished outcomes per thread that may wait in memory before they are delivered to the
+/// sink, unless the memory limit allows fewer.
 const FEWEST_WAITING: usize = 512;
-/// Largest number of such outcomes per thread: small models need many, because their fits are very short.
+/// Largest number of finished outcomes per thread that may wait. Small models need many, because their fits
+/// are very short.
 const MOST_WAITING: usize = 8192;
-/// Number of parameter values in the waiting outcomes of a thread, if the two limits above allow it.
+/// Number of parameter values in the waiting outcomes of a thread. [`FEWEST_WAITING`] and [`MOST_WAITING`]
+/// limit the number of outcomes that follows from it.
 const NUMBERS_WAITING: usize = 1 << 18;
 
-/// Memory that a session always uses, in units of eight bytes. Memory for rare cases (the whole Hessian at
-/// flat directions and saddle points) is not counted.
+/// Memory that a session always uses, in units of eight bytes. Memory that is allocated only in rare cases is
+/// not included (the whole Hessian at flat directions and saddle points).
 #[derive(Debug, Clone, Copy)]
 struct Held {
     /// Memory of the compiled model.
@@ -90,8 +92,8 @@ impl CpuSession {
         limit.checked_sub(needed).map(Some).ok_or(refused)
     }
 
-    /// Returns the number of outcomes that may wait before they go to the sink, and the largest number of
-    /// toys in a unit. No result depends on either number.
+    /// Returns the number of outcomes that may wait before they are delivered to the sink, and the largest
+    /// number of toys in a unit. No result depends on either number.
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if there is no memory for the outcome of one task.

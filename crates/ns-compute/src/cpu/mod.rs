@@ -44,13 +44,13 @@ pub struct CpuSession {
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
-    /// What the fits of toys of the last runs share.
+    /// Prepared inputs that the fits of toys share, for the last runs.
     fitters: KeptFitters,
-    /// Copies with replaced numbers.
+    /// Copies of this session for data that replace numbers of the model.
     shelf: ReplacedShelf,
-    /// Working memory of derivatives.
+    /// Working memory for the computation of derivatives.
     pub(crate) sweeps: Arc<Mutex<Vec<Sweeps>>>,
-    /// Computes sums over events on a device; `None` for the CPU.
+    /// Computes sums over events on a device; `None` if the CPU computes them.
     event_sums: Option<Arc<dyn ChannelSums>>,
 }
 
@@ -127,21 +127,23 @@ impl CpuSession {
         Ok(session)
     }
 
-    /// Returns the session with sums over events that a device computes.
+    /// Returns the session changed so that `sums` computes the sums over events on a device.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn with_event_sums(self, sums: Arc<dyn ChannelSums>) -> Self {
         Self { event_sums: Some(sums), ..self }
     }
 
-    /// Makes one evaluation and one assembly of the curvature, so that the pages of a fit's working memory
-    /// are mapped before the first fit. The numbers are not used.
+    /// Makes one evaluation and one assembly of the curvature and ignores the results. The operating system
+    /// then maps the working memory of a fit before the first fit, so that this fit is not slower than later
+    /// ones.
     pub fn prepare(&self) {
         let mut worker = take(&self.workers, &self.plan);
         worker.rehearse(&self.plan, self.level, &self.observed);
         put(&self.workers, worker);
     }
 
-    /// Returns the threads that share the events of one fit, if it is the only one (`alone`).
+    /// Returns the threads that evaluate the events of one fit together. Returns `None` if the fit is not the
+    /// only one of its batch (`alone` is false), or if the model has no event channel.
     fn crew(&self, alone: bool) -> Option<Crew> {
         let pool = self.pool.as_ref().filter(|_| alone && self.plan.events.has_channels())?;
         Some(Crew { pool: Arc::clone(pool), threads: self.threads })

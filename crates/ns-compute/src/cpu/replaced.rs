@@ -1,5 +1,5 @@
-//! Sessions whose numbers are replaced: copies of the compiled model, which are kept and written anew for each
-//! task.
+//! Sessions with replaced numbers. They are copies of the compiled model, which the session keeps and
+//! overwrites for each task.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,20 +9,21 @@ use super::CpuSession;
 use crate::eval::Dataset;
 use crate::plan::Plan;
 
-/// Copies that no thread uses now.
+/// Copies of the session that no thread uses now.
 pub(super) type ReplacedShelf = Arc<Mutex<Vec<CpuSession>>>;
 
-/// What the numbers are replaced for.
+/// The purpose for which numbers are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Fits, which look for further minima where these numbers make them likely.
+    /// Fits. The parameters with possible further minima are determined anew from the replaced numbers.
     Fits,
-    /// Evaluations.
+    /// Evaluations, which look for no minima.
     Evaluation,
 }
 
 impl CpuSession {
-    /// Calls `work` with the session whose numbers are those of `data`: this one, unless the data replace some.
+    /// Calls `work` with a session that has the numbers of `data`: with this session, unless `data` replace
+    /// numbers of the model.
     ///
     /// # Errors
     /// If the numbers do not suit the inputs of the model.
@@ -39,7 +40,8 @@ impl CpuSession {
         Ok(result)
     }
 
-    /// Returns a copy of the session with other numbers, from the shelf if there is one.
+    /// Returns a copy of the session in which `yields` replace numbers of the model. The copy is taken from
+    /// the shelf if there is one.
     fn replaced(&self, yields: &Yields, purpose: Purpose) -> Result<Self, SessionError> {
         let Yields { values } = yields;
         self.plan.open.check(values)?;

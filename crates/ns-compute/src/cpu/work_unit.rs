@@ -211,7 +211,8 @@ impl CpuSession {
         outcomes
     }
 
-    /// Draws a toy with events and runs the task's requests on it. Only one toy is in memory at a time.
+    /// Draws a toy with events and makes the fits of the task's requests to it. Only one toy is in memory at
+    /// a time.
     fn run_event_toy(
         &self,
         task: &FitTask,

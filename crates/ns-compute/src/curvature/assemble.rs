@@ -1,9 +1,9 @@
 //! Assembles the matrices of every component, block by block, from the results of `forward` in the scratch.
 //!
-//! A block has the yield `nu_b = D_b N g_b` in bin `b` (additive part, scalar factors, per-bin factors). With
-//! the Jacobian `J` of the expected yields and the first and second derivatives `r` and `w` of `-ln L` by
-//! them, `H = J' w J + sum_b r_b d2 nu_b + constraints`. The scalar part of the second sum is a symmetric
-//! rank-2 update per block; each per-bin factor adds a row.
+//! A block has the yield `nu_b = D_b N g_b` in bin `b` (additive part, scalar factors, per-bin factors). Let
+//! `J` be the Jacobian of the expected yields, `r` and `w` the first and second derivatives of `-ln L` with
+//! respect to the expected yields. Then `H = J' w J + sum_b r_b d2 nu_b + constraints`. The second sum has a
+//! symmetric rank-2 update per block for the scalar parameters, and one row for each per-bin factor.
 
 use super::block::scalar_derivatives;
 use super::per_bin::{per_bin_rows, shared_rows, shared_slopes};
@@ -81,7 +81,7 @@ isa_fn! {
     fn prepare(plan: &Plan, point: Point<'_>, scratch: &mut Scratch) = prepare_body
 }
 
-/// Sets the slopes of parameters at a kink to those on the chosen side.
+/// Sets the derivatives with respect to parameters at a kink to the one-sided derivatives of the chosen side.
 #[inline(always)]
 fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch) {
     norm_ratios::<M>(plan, point.theta, |p| point.side[p], scratch);
@@ -94,7 +94,8 @@ fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch)
     }
 }
 
-/// One block of a component at a point: the inputs, besides the scratch, of the derivatives of its yields.
+/// One block of a component at a point: everything, except the scratch, from which the derivatives of its
+/// yields are computed.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) plan: &'a Plan,
@@ -171,7 +172,7 @@ isa_fn! {
     fn weigh(layout: &Layout, k: usize, scratch: &Scratch, out: &mut Curvature) = weigh_body
 }
 
-/// Computes `sqrt(w) J` with bins as rows, and adds the Gauss-Newton part of the local rows.
+/// Computes `sqrt(w) J` with bins as rows, and adds the Gauss-Newton part of the rows of local parameters.
 #[inline(always)]
 fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut Curvature) {
     let component = &layout.components[k];
@@ -203,8 +204,8 @@ fn weigh_body<M: MulAdd>(layout: &Layout, k: usize, scratch: &Scratch, out: &mut
     }
 }
 
-/// Adds constraint curvature and damping to the diagonal, which becomes 1 for parameters that do not move.
-/// Sets `scale` and `slack`.
+/// Adds constraint curvature and damping to the diagonal. The diagonal element of a parameter that does not
+/// move becomes 1. Sets `scale` and `slack`.
 fn constraints(plan: &Plan, layout: &Layout, point: Point<'_>, out: &mut Curvature) {
     let diagonal = &mut out.constraint;
     constraint_curvatures(plan, point.theta, &point.data.aux, diagonal);

@@ -6,8 +6,8 @@ use crate::plan::{Block, Plan};
 /// Absolute value below which a factor counts as zero and is never divided by.
 const TINY: f64 = 1e-100;
 
-/// The form of the second derivatives of `N` by two of its parameters, `N_ij = x_i y_j + y_i x_j`, plus a
-/// correction on the diagonal.
+/// The form of the second derivatives of `N` with respect to two parameters `i` and `j`: `N_ij = x_i y_j +
+/// y_i x_j`, plus a correction on the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
     /// No factor is zero: `x = N q / 2` and `y = q`, where `q` are the relative derivatives `N_i / N`.

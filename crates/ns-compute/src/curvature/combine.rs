@@ -7,10 +7,10 @@ use crate::linalg::solve_lower;
 use crate::plan::{Component, CurvatureSlot, Layout};
 use crate::simd::Level;
 
-/// Returns `v' H^-1 v` for each combination `v`, a list of parameters with weights.
+/// Returns the variance `v' H^-1 v` of each linear combination `v`, a list of pairs of parameter and weight.
 ///
-/// With the nested factor `H = L L'` this is `|L^-1 v|^2`: the first half of a solve, through the components
-/// on which the combination depends.
+/// With the nested factor `H = L L'` the variance is `|L^-1 v|^2`. Only the first half of a solve is needed,
+/// and only in the components of parameters with a weight.
 pub(crate) fn combined_variances(
     level: Level,
     layout: &Layout,
@@ -26,15 +26,16 @@ struct HalfSolve<'a> {
     level: Level,
     layout: &'a Layout,
     curvature: &'a Curvature,
-    /// Inverse curvature of parameters that act on no bin; 0 for others.
+    /// Inverse curvature of each parameter that acts on no bin; 0 for all other parameters.
     isolated: Vec<f64>,
-    /// Elements of the combination: component, position in it, weight.
+    /// Parameters of the combination: component, position in the component, weight.
     elements: Vec<(u32, Element, f64)>,
-    /// Right-hand side over the columns of a component.
+    /// Right-hand side for the columns of a component.
     columns: Vec<f64>,
-    /// Right-hand side over the border columns.
+    /// Right-hand side for the border columns.
     border: Vec<f64>,
-    /// Weights of the local parameters of a component; zero between two components.
+    /// Weights of the local parameters of a component. All are zero between the calculations of two
+    /// components.
     local: Vec<f64>,
     /// Bins of a component in which a local parameter has a weight.
     bins: Vec<usize>,
@@ -94,7 +95,8 @@ impl<'a> HalfSolve<'a> {
         total + self.border.iter().map(|y| y * y).sum::<f64>()
     }
 
-    /// Returns the contribution of the parameters of one component, and adds their coupling to the border.
+    /// Returns the contribution of one component's parameters to the variance, and adds their coupling to the
+    /// border's right-hand side.
     fn component(&mut self, elements: &[(u32, Element, f64)]) -> f64 {
         let Some(&(k, ..)) = elements.first() else { return 0.0 };
         let (component, m) = (&self.layout.components[k as usize], &self.curvature.matrices[k as usize]);
@@ -123,8 +125,8 @@ impl<'a> HalfSolve<'a> {
         total
     }
 
-    /// Returns the contribution of the local parameters of a bin, and subtracts their coupling from the
-    /// right-hand side of the columns.
+    /// Returns the contribution of a bin's local parameters to the variance, and subtracts their coupling
+    /// from the right-hand side of the columns.
     fn eliminate(&mut self, component: &Component, m: &Matrices, bin: usize) -> f64 {
         let start = component.local_start[bin] as usize;
         let count = component.local_start[bin + 1] as usize - start;

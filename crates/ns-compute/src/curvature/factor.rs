@@ -1,4 +1,5 @@
-//! Factors the curvature by nested elimination: local rows, then dense columns, then the border.
+//! Factors the curvature by nested elimination: first local parameters, then dense parameters, then the
+//! border.
 
 use super::Curvature;
 use super::storage::Matrices;

@@ -1,8 +1,9 @@
 //! A factored curvature that outlives the fit that made it: only the factors, without empty columns.
 //!
 //! The fits of a limit, a ranking or a toy study use the inverse Hessian of one parent fit. In models with
-//! thousands of parameters its matrix would take far more time and memory than the fit itself. A product with
-//! it is a solve with the factors, and a row of it is a solve with a unit vector.
+//! thousands of parameters this matrix would take far more time and memory than the fit. Therefore only the
+//! factors are kept. A product of the inverse Hessian with a vector is a solve with the factors. A row of the
+//! inverse Hessian is a solve with a unit vector.
 
 use std::ops::Range;
 
@@ -18,10 +19,11 @@ use crate::simd::Level;
 #[derive(Debug)]
 pub(crate) struct FactoredInverse {
     level: Level,
-    /// Whether each parameter moved and is not flat. Rows and columns of the others are zero.
+    /// Whether the fit moved each parameter and the likelihood determines it. Rows and columns of the other
+    /// parameters are zero.
     moves: Vec<bool>,
     components: Vec<FactoredComponent>,
-    /// Border parameters, and the rows of their factor.
+    /// Border parameters. They are the last columns of the factor.
     border: Vec<u32>,
     border_upper: Vec<f64>,
     /// Parameters that act on no bin, with their inverse curvature.
@@ -50,7 +52,8 @@ struct FactoredComponent {
     channels: Vec<FactoredChannel>,
 }
 
-/// The local parameters of one channel couple to the columns of that channel's parameters alone.
+/// Coupling of the local parameters of one channel to the columns of the component. They couple to no column
+/// other than those of the channel's parameters.
 #[derive(Debug)]
 struct FactoredChannel {
     /// Bins, counted within the component.
@@ -62,7 +65,8 @@ struct FactoredChannel {
 }
 
 impl FactoredInverse {
-    /// Copies the factors of `curvature`. Its inverse is that of a fit that moved the parameters `moves`.
+    /// Copies the factors of `curvature`. They represent the inverse Hessian of a fit in which the parameters
+    /// `moves` were free and determined by the likelihood.
     pub(crate) fn new(
         level: Level,
         structure: &Structure,
@@ -211,7 +215,8 @@ impl FactoredComponent {
         }
     }
 
-    /// Eliminates the local parameters: `to = L^-1 x` over them, and subtracts their coupling from `v`.
+    /// Eliminates the local parameters: writes `L^-1 x` of the local parameters to `to`, and subtracts their
+    /// coupling from the right-hand side `v` of the columns.
     fn eliminate(
         &self,
         level: Level,

@@ -1,5 +1,5 @@
-//! Derivatives of one block's yields by its per-bin factors, and mixed derivatives by a per-bin factor and
-//! any other parameter of the same bin.
+//! Derivatives of one block's yields with respect to its per-bin factors, and mixed derivatives with respect
+//! to a per-bin factor and any other parameter of the same bin.
 
 use super::Curvature;
 use super::assemble::Part;
@@ -7,7 +7,7 @@ use crate::eval::Scratch;
 use crate::plan::CurvatureSlot;
 use crate::terms::per_bin;
 
-/// Adds `d nu_b / d gamma` of a block whose only per-bin factor `gamma` is local.
+/// Adds `d nu_b / d gamma` of a block whose only per-bin factor `gamma` is a local parameter.
 pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
     let Part { layout, block, point, .. } = part;
     for b in 0..block.n_bins {
@@ -18,8 +18,8 @@ pub(super) fn shared_slopes(part: Part<'_>, first: usize, scratch: &Scratch, out
     }
 }
 
-/// Adds the mixed derivatives by a shared local factor and every column, computed from the Jacobian of the
-/// blocks that have this factor.
+/// Adds the mixed derivatives with respect to a shared local factor and the parameter of every column. They
+/// are computed from the Jacobian of the blocks that have this factor.
 #[inline(always)]
 pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: &mut Curvature) {
     let Part { component, block, point, first_bin, .. } = part;
@@ -38,8 +38,8 @@ pub(super) fn shared_rows(part: Part<'_>, first: usize, scratch: &Scratch, out: 
     }
 }
 
-/// Adds the rows of the per-bin parameters: their slopes, and their mixed second derivatives with the scalar
-/// parameters of the block and with each other.
+/// Adds the matrix rows of the per-bin parameters: their first derivatives, and their mixed second
+/// derivatives with the scalar parameters of the block and with each other.
 #[inline(always)]
 pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvature) {
     let Part { layout, k, component, block, point, .. } = part;
@@ -80,8 +80,8 @@ pub(super) fn per_bin_rows(part: Part<'_>, scratch: &Scratch, out: &mut Curvatur
     }
 }
 
-/// Calls `add` with the column of every scalar parameter `p` of the block and the mixed derivative of bin `b`
-/// by a per-bin factor and `p`: `residual (N dD/dp + D N_p)`.
+/// Calls `add` for every scalar parameter `p` of the block. The arguments are the column of `p` and the mixed
+/// derivative of bin `b` with respect to a per-bin factor and `p`: `residual (N dD/dp + D N_p)`.
 #[inline(always)]
 fn mixed(part: Part<'_>, b: usize, residual: f64, scratch: &Scratch, mut add: impl FnMut(usize, f64)) {
     let Part { plan, block, columns, rank, .. } = part;

@@ -1,5 +1,5 @@
-//! Derivatives of one block's yields by parameters that act on the whole sample: of templates, normsys and
-//! scale factors.
+//! Derivatives of one block's yields with respect to parameters that act on the whole sample: parameters of
+//! templates, normsys factors and scale factors.
 
 use super::Curvature;
 use super::assemble::Part;
@@ -67,8 +67,8 @@ pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out:
     }
 }
 
-/// Adds the second derivatives of one block by its scalar parameters: a symmetric update of rank 2, or of
-/// rank 4 if a factor is zero.
+/// Adds the second derivatives of one block with respect to its scalar parameters: a symmetric update of rank
+/// 2, or of rank 4 if a factor is zero.
 #[inline(always)]
 pub(super) fn second_order(part: Part<'_>, kind: Product, scratch: &Scratch, out: &mut Curvature) {
     let Part { block, columns, .. } = part;

@@ -31,7 +31,7 @@ pub(crate) struct Matrices {
     pub(crate) h: Vec<f64>,
     /// Coupling `R` of the local rows to the columns; after factoring, `L^-1 R`.
     pub(crate) local: Vec<f64>,
-    /// Derivative by each local parameter of the expected yield of its bin.
+    /// Derivative of a bin's expected yield with respect to each local parameter of this bin.
     pub(crate) local_slope: Vec<f64>,
     /// Local block of each bin, lower triangle, row-major, concatenated; after factoring, its Cholesky factor
     /// `L`.
@@ -56,11 +56,12 @@ pub(crate) struct Curvature {
     pub(crate) rows: Vec<f64>,
     /// Curvature of the constraint of each parameter.
     pub(crate) constraint: Vec<f64>,
-    /// Absolute diagonal element of each parameter before elimination: the scale of rounding errors in its
-    /// pivot.
+    /// Absolute diagonal element of each parameter before elimination. Rounding errors of the parameter's
+    /// pivot are proportional to it.
     pub(crate) scale: Vec<f64>,
-    /// How far below zero the pivot of each parameter may be and still count as zero. A change of such a
-    /// parameter by its own size changes `-ln L` by less than a millionth.
+    /// How far below zero the pivot of each parameter may be and still count as zero. A pivot within this
+    /// limit means: if the parameter changes by its own absolute value, `-ln L` changes by less than a
+    /// millionth.
     pub(crate) slack: Vec<f64>,
     /// Scale and slack of each column that is being factored.
     pub(crate) limits: Vec<(f64, f64)>,

@@ -27,9 +27,11 @@ pub(crate) enum Kernel {
     Covariance,
     /// Draws toys without fitting them.
     Draw,
-    /// Computes `-ln L` with its derivatives by parameters and inputs, with working arrays in shared memory.
+    /// Computes `-ln L` and its derivatives with respect to parameters and inputs, with working arrays in
+    /// shared memory.
     Differentiate,
-    /// The same for models that are too large for shared memory.
+    /// Computes the same as [`Self::Differentiate`], with working arrays in global memory, for models that
+    /// are too large for shared memory.
     DifferentiateGlobal,
     /// Sums over the events of a channel, one sum per thread block.
     EventSums,
@@ -88,7 +90,7 @@ pub(crate) trait Backend: Send + Sync {
     fn occupancy(&self, kernel: Kernel, threads: u32, shared: u32) -> Result<usize, SessionError>;
 
     /// Returns how many thread blocks of the kernel the whole device runs at a time, counting at least one
-    /// per multiprocessor. The arguments are those of [`Self::occupancy`].
+    /// per multiprocessor. For `threads` and `shared` see [`Self::occupancy`].
     fn resident(&self, kernel: Kernel, threads: u32, shared: usize) -> Result<usize, SessionError> {
         Ok(self.occupancy(kernel, threads, shared as u32)?.max(1) * self.properties().multiprocessors)
     }
@@ -100,11 +102,11 @@ pub(crate) trait Backend: Send + Sync {
     /// Creates a lane. Its work runs in parallel with the work of the methods above.
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
 
-    /// Prepares for launches on streams of the caller.
+    /// Returns an object that launches kernels on CUDA streams of the caller.
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError>;
 }
 
-/// Launches kernels on streams of the caller. Launches of one guest are done one after the other, also on different
+/// Launches kernels on streams of the caller. The launches of one guest run one after the other, even on different
 /// streams, so that they can share working memory. Dropping a guest waits for its last launch.
 pub(crate) trait Guest: Send {
     /// Starts a kernel on a stream, and returns before the kernel ends. `stream` is the handle of the device's

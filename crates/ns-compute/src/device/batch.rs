@@ -10,8 +10,8 @@ use super::layout::{self, EvaluateLaunch, FitLaunch};
 use super::offset::{Offset, OffsetMut};
 use super::shape::ArrayPlacement;
 
-/// Resources of one launch at a time: a lane and device memory. Later launches reuse both. The memory grows
-/// as needed.
+/// A lane and device memory that one launch at a time uses. Later launches reuse both. The memory grows as
+/// needed.
 pub(super) struct Slot {
     /// Stream of the launches. The lane is dropped before the memory, because dropping it waits for the work
     /// that uses the memory.
@@ -92,7 +92,7 @@ pub(super) struct ToyRange {
     pub(super) help: Help,
 }
 
-/// Whether idle thread blocks descend from starting points of fits that other thread blocks make.
+/// Whether idle thread blocks take over further descents of fits that other thread blocks have begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Help {
     /// Idle blocks end, so that the next launch can begin.
@@ -167,7 +167,7 @@ impl Program {
     }
 }
 
-/// What is needed to start launches of fits: a device, the compiled model in its memory, and the kernels.
+/// Everything that launches of fits need: a device, the compiled model in its memory, and the kernels.
 pub(super) struct Launcher<'a> {
     pub(super) backend: &'a Arc<dyn Backend>,
     pub(super) plan: &'a layout::Plan,

@@ -120,7 +120,7 @@ impl GpuSession {
 
     /// Returns whether the device can compute the covariance of a fit: the fit converged, found no flat
     /// direction, and no parameter is on a bound or next to a kink, except those that are fixed or inactive.
-    /// `-ln L` then has second derivatives by all other parameters at the end of the fit.
+    /// Then `-ln L` has second derivatives with respect to all other parameters at the minimum.
     fn is_plain(&self, fit: &FitOutcome, domain: &FitDomain) -> bool {
         let rests = |p: usize| domain.fixed[p] || fit.inactive.iter().any(|(q, _)| *q == p);
         let at_an_edge = |p: usize, x: f64| {

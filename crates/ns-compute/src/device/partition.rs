@@ -48,8 +48,8 @@ pub(super) struct TasksDone {
 /// Function that receives outcomes in the order of their tasks.
 pub(super) type DeliverOutcomes<'a> = dyn FnMut(Vec<TaskOutcome>) + 'a;
 
-/// Function that runs tasks of one kind as far as it can. Of the tasks that it gets, at least one must be
-/// done or left in the returned [`TasksDone`].
+/// Function that runs tasks of one kind as far as possible. At least one of the given tasks must be done, or
+/// counted as left in the returned [`TasksDone`].
 pub(super) type RunTasks<'a> =
     dyn Fn(TaskKind, &[FitTask], &mut DeliverOutcomes<'_>) -> Result<TasksDone, SessionError> + 'a;
 

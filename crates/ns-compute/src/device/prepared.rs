@@ -11,8 +11,7 @@ use super::session::GpuSession;
 use crate::lanes::ToyFitter;
 use crate::task::FitDomain;
 
-/// Largest number of entries in a cache: enough for the toys of two hypotheses and for other work at the same
-/// time.
+/// Largest number of entries in a cache: enough for toys of two hypotheses and for other work in parallel.
 const KEPT: usize = 4;
 
 /// Inputs of batches that depend on the requests and the expected data, but not on the seed.

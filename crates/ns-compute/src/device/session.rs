@@ -48,7 +48,7 @@ pub struct GpuSession {
     pub(super) plan: layout::Plan,
     _plan_memory: Buffer,
     pub(super) threads: u32,
-    /// Inputs that all fits of given data share, or why these fits are left to the CPU.
+    /// Inputs that all fits to given data share, or the reason why the CPU makes these fits.
     pub(super) given_kind: Result<DeviceFitKind, LeftToCpu>,
     /// Placement of the arrays for Hessians; `None` if Hessians are left to the CPU.
     pub(super) hessians: Option<HessianPlacement>,
@@ -59,7 +59,8 @@ pub struct GpuSession {
     /// Cache of the sources of toys.
     sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
-    /// Why the last fits that were left to the CPU were; `None` if there were none.
+    /// The reason why the CPU made the last of the fits that were left to it; `None` if there were no such
+    /// fits.
     left: Mutex<Option<LeftToCpu>>,
 }
 
@@ -149,14 +150,14 @@ impl GpuSession {
         if is_too_large(&self.cpu.plan) { LeftToCpu::Large } else { LeftToCpu::WithoutEffect }
     }
 
-    /// Notes that fits are left to the CPU, for [`Session::left_to_cpu`].
+    /// Records the reason why fits are left to the CPU, for [`Session::left_to_cpu`].
     pub(super) fn note_left(&self, why: LeftToCpu) {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Returns whether a fit on the device also starts from the further starting points of its kind, if there
-    /// are any. In models with kinks it does so only if the request asks for a search, as on the CPU; in no model if it asks
-    /// for a single descent.
+    /// Returns whether a fit on the device also starts from the further starting points of its kind. In models with
+    /// kinks it does so only if the request asks for a search, as on the CPU. A request for a single descent excludes
+    /// further starting points.
     pub(super) fn looks(&self, request: &FitRequest) -> bool {
         !request.single_descent && (!self.cpu.plan.structure.has_kinks || request.search != Search::Local)
     }
@@ -200,8 +201,8 @@ impl GpuSession {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// Calls `some` for ranges of `count` tasks on the threads of the CPU session, and returns the outcomes in the order
-    /// of the tasks. The same threads begin first with the calls of `other` for the numbers 0 to `extra - 1`.
+    /// Calls `some` for ranges of `count` tasks on the threads of the CPU session, and returns the outcomes in the
+    /// order of the tasks. Before that, the same threads call `other` with the numbers 0 to `extra - 1`.
     pub(super) fn settle_all(
         &self,
         count: usize,

@@ -109,11 +109,11 @@ impl<'a> ReturnedFit<'a> {
 /// Function that calls its argument with a worker (the working memory of a thread).
 pub(super) type LendWorker<'a> = dyn FnMut(&mut dyn FnMut(&mut Worker)) + 'a;
 
-/// The data sets of a task whose outcomes are wanted, by their number among these data sets.
+/// The data sets of a task whose outcomes are wanted. Each function takes the number of a data set.
 pub(super) struct DataSets<'s, 'a> {
     /// Returns the index of the first fit of a data set in the results of the device.
     pub(super) first: &'s dyn Fn(usize) -> usize,
-    /// Returns `-ln L` of the saturated model; if it is `None`, the device's value is used.
+    /// Returns `-ln L` of the saturated model. If it returns `None`, the device's value is used.
     pub(super) saturated: &'s dyn Fn(usize) -> Option<f64>,
     /// Returns the data. Called only if the CPU needs them.
     pub(super) data: &'s dyn Fn(usize) -> Cow<'a, Dataset>,
@@ -126,7 +126,7 @@ struct UnderWay<'a> {
     fits: Vec<Result<FitOutcome, FitFailure>>,
     /// Indices of the requests for which the CPU replaces the device's result.
     changed: Vec<usize>,
-    /// Whether the present request depends on one of these.
+    /// Whether the current request depends on one of the requests in `changed`.
     depends: bool,
     /// Number of fits that the device certified and the CPU did not change.
     own: u64,
@@ -142,7 +142,7 @@ pub(super) struct Settling<'a> {
     /// requests.
     pub(super) domains: &'a [FitDomain],
     pub(super) wanted: OutcomeParts,
-    /// Whether the device computes uncertainties afterwards.
+    /// Whether the device computes uncertainties in a separate pass after the fits.
     pub(super) apart: bool,
     pub(super) control: Control<'a>,
     /// Inputs that the fits of all toys share, one per request; empty for given data.
@@ -175,8 +175,8 @@ impl<'a> Settling<'a> {
     }
 
     /// Returns the outcomes of `count` data sets of the task, and makes on the CPU the fits that the device did not
-    /// complete. Fits that the CPU makes in SIMD lanes are made together, which takes a fraction of the time that they
-    /// take one by one. No outcome depends on the others.
+    /// complete. Fits that the CPU makes in SIMD lanes are made together, which is several times faster than one by
+    /// one. No outcome depends on the others.
     pub(super) fn tasks(
         &self,
         results: &LaunchResults<'_>,
@@ -351,7 +351,7 @@ impl<'a> Settling<'a> {
         fitter.filter(|_| suit_lanes(&self.cpu.plan))
     }
 
-    /// Returns what the CPU computes with each fit.
+    /// Returns which parts of each outcome the CPU computes together with the fit.
     fn wanted_now(&self) -> OutcomeParts {
         if self.apart { OutcomeParts::default() } else { self.wanted }
     }

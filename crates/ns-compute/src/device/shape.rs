@@ -30,8 +30,8 @@ pub(super) fn most_slabs(properties: &Properties, slab: usize, most: usize) -> u
     usize::try_from(room / (8 * slab.max(1)) as u64).unwrap_or(usize::MAX).max(1)
 }
 
-/// Returns how many fits or points one launch takes, at least 1, if each of them needs `bytes` bytes. No
-/// outcome of a fit depends on this number.
+/// Returns how many fits or points one launch takes, at least 1, if each of them needs `bytes` bytes of
+/// result arrays. No outcome of a fit depends on this number.
 pub(super) fn at_a_time(properties: &Properties, bytes: usize) -> usize {
     within(properties, bytes, MOST_ARRAYS)
 }
@@ -55,7 +55,8 @@ pub(super) struct ArrayPlacement {
     pub(super) slab: usize,
 }
 
-/// Returns the number of threads per block: no more than the loops of an evaluation can keep busy.
+/// Returns the number of threads per block. It is at most the number of threads that the loops of an
+/// evaluation can use.
 pub(super) fn threads(plan: &layout::Plan) -> u32 {
     let work = plan.n_terms.max(plan.n_cells) + plan.n_params;
     match work {
@@ -108,7 +109,7 @@ fn sizes(plan: &layout::Plan, size: Size, whole_fit: bool) -> [usize; N_ARRAYS] 
     sizes
 }
 
-/// Array of an evaluation that shares memory with the arrays [`LATER`].
+/// Array of an evaluation whose memory the arrays [`LATER`] reuse.
 const FIRST_USED: Array = Array::Curved;
 /// Arrays of an evaluation that are written only after the last use of [`FIRST_USED`].
 const LATER: [Array; 2] = [Array::Total, Array::Others];

@@ -28,7 +28,8 @@ use super::shape;
 use crate::eval::Dataset;
 
 /// Ratio of the number of toys in a chunk to the number of toys that the device fits at the same time. At the
-/// end of a chunk, part of the device may be idle; with this ratio that is a small part of the time.
+/// end of a chunk a part of the device may be idle. With this ratio the idle time is short compared with the
+/// time of a chunk.
 const WAVES: usize = 4;
 /// Smallest number of toys in a chunk, except if memory does not suffice or the task has fewer.
 const FEWEST_TOYS: usize = 512;

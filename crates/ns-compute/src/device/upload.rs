@@ -3,7 +3,8 @@
 //! The numbers are those of [`crate::plan::Plan`], arranged so that neighbouring threads read neighbouring
 //! numbers. A block is one sample in one channel, and a cell is one bin of a block. normsys terms are sorted
 //! by parameter. histosys templates are stored twice: by cell, in slices of 32 cells, and by parameter.
-//! Blocks with many templates come first. Indices that a thread reads together are in one vector.
+//! Blocks with many templates come first. Indices that a thread reads at the same time are stored in one
+//! vector.
 
 use super::arena::Arena;
 use super::layout;
@@ -18,9 +19,9 @@ use crate::shared_constants::{
 struct Reactions {
     /// Cell, slope and curve of each histosys template.
     hist: Vec<(usize, f64, f64)>,
-    /// Range of its normsys terms: first index and end.
+    /// Range of the parameter's normsys terms: first index and end.
     norm: (usize, usize),
-    /// Indices of its scalar factors in the list of all scalar factors.
+    /// Indices of the parameter's scalar factors in the list of all scalar factors.
     factor: Vec<usize>,
     /// Cells that the parameter scales as a per-bin factor: cell, block, bin, and index in the list of
     /// per-bin factors. The index is -1 if the cell has no other per-bin factor.
@@ -37,20 +38,20 @@ struct Ranges {
     bin: usize,
 }
 
-/// Where the numbers of a plan are in the arrays on the device.
+/// Positions of a plan's numbers in the arrays on the device.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
-    /// First cell of each model block, by the order of the plan.
+    /// First cell of each model block, in the plan's order of blocks.
     pub(super) first_cell: Vec<usize>,
     /// Position in `slice_template` of the first template of the first cell of each slice.
     pub(super) slices: Vec<usize>,
     /// Number of entries of `slice_template`.
     pub(super) slice_entries: usize,
-    /// For each parameter, the range of its templates in `hist_template`.
+    /// Range in `hist_template` of the templates of each parameter.
     pub(super) lists: Vec<(usize, usize)>,
     /// Cell of each entry of `hist_template`, in ascending order for each parameter.
     pub(super) list_cells: Vec<usize>,
-    /// Index in the plan of each normsys term of the device.
+    /// Index in the plan of each normsys term on the device.
     pub(super) terms: Vec<usize>,
 }
 
@@ -287,7 +288,7 @@ fn parameters(plan: &Plan, arena: &mut Arena, out: &mut layout::Plan) {
 }
 
 /// Adds the effects of each parameter. Parameters with the longest lists of effects come first, so that no
-/// team of threads begins a long list when the other teams are done.
+/// team of threads starts a long list while the other teams have already finished.
 fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan, of: &mut Places) {
     let work = |r: &Reactions| r.hist.len() + (r.norm.1 - r.norm.0) + r.factor.len();
     let mut order: Vec<usize> = (0..reactions.len()).filter(|&p| work(&reactions[p]) > 0).collect();
@@ -324,7 +325,7 @@ fn react(arena: &mut Arena, reactions: &[Reactions], out: &mut layout::Plan, of:
     out.binwise_cell = arena.put(&entries);
 }
 
-/// Adds the range (first index and end) of each of these lists in the concatenation of all lists.
+/// Adds an array with the range (first index and end) of each list within the concatenation of all lists.
 fn ranges_of<T>(arena: &mut Arena, lists: &[Vec<T>]) -> Offset<[i32; 2]> {
     let mut end = 0;
     let ranges: Vec<[i32; 2]> = lists

@@ -53,8 +53,8 @@ fn coefficients<V: Vector>(plan: &Plan, i: usize) -> [V; 6] {
     c
 }
 
-/// Computes the normsys factors and their product for each block. All terms of a run are on the same branch
-/// of the interpolation.
+/// Computes the normsys factors and their product for each block. The terms of a run have the same parameter,
+/// so they are on the same branch of the interpolation.
 #[inline(always)]
 fn norm_products<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let coefficients: [&[f64]; 6] = std::array::from_fn(|k| &plan.numbers.norm_coefficients[k][..]);
@@ -267,8 +267,8 @@ pub(crate) fn norm_ratios<M: MulAdd>(
     }
 }
 
-/// Returns the first and second derivative of the normsys factor `kappa`, not relative to it, for factors too
-/// small to divide by.
+/// Returns the first and second derivatives of the normsys factor `kappa`. They are not divided by `kappa`,
+/// which may be too small for a division.
 pub(crate) fn kappa_derivatives(plan: &Plan, term: usize, alpha: f64, kappa: f64) -> (f64, f64) {
     let normsys = plan.structure.normsys;
     if normsys.is_polynomial(alpha) {

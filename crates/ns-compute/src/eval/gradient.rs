@@ -8,7 +8,7 @@ use crate::terms::normsys::signed_rate;
 use crate::terms::{gaussian, per_bin, scale};
 
 /// Computes `scratch.gradient` at the point of the last `forward` and `likelihood`. For a parameter at a kink,
-/// the element is the mean of both one-sided derivatives, and `scratch.jump` holds half their difference.
+/// the element is the mean of the two one-sided derivatives, and `scratch.jump` holds half their difference.
 pub(crate) fn gradient(level: Level, plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scratch) {
     of_bins_and_constraints(level, plan, theta, data, scratch);
     for (parameters, term) in plan.events.parameters().zip(&scratch.events.terms) {
@@ -59,7 +59,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], data: &Dataset, scratch: &mut Scr
 }
 
 /// Writes `r_b g_b` of each cell to `scratch.weight`. Returns `sum_b r_b g_b D_b`, the derivative of `-ln L`
-/// by the scale of the block.
+/// with respect to the product of the block's scalar factors.
 #[inline(always)]
 fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
     let mut total = M::V4::splat(0.0);
@@ -73,7 +73,7 @@ fn weights<M: MulAdd>(block: &Block, scratch: &mut Scratch) -> f64 {
     total.sum()
 }
 
-/// Adds the derivatives by the parameters of normfactor and lumi.
+/// Adds the derivatives with respect to the parameters of normfactor and lumi.
 #[inline(always)]
 fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, scratch: &mut Scratch) {
     let list = plan.scale_factors(block);
@@ -82,7 +82,7 @@ fn factors(plan: &Plan, index: usize, block: &Block, theta: &[f64], total: f64, 
     }
 }
 
-/// Adds the derivatives by the parameters of shapesys, staterror and shapefactor, bin by bin.
+/// Adds the derivatives with respect to the parameters of shapesys, staterror and shapefactor, bin by bin.
 #[inline(always)]
 fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let list = plan.per_bin_factors(block);
@@ -97,11 +97,11 @@ fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mu
     }
 }
 
-/// Adds the derivatives by the parameters of histosys over `N` vectors of `L * LANES` bins each. Returns
-/// `N * L`, the number of groups of `LANES` bins done.
+/// Adds the derivatives with respect to the parameters of histosys over `N` vectors of `L * LANES` bins each.
+/// Returns `N * L`, the number of groups of `LANES` bins done.
 ///
-/// The lanes of a sum are added up after the last block: a parameter has many terms, and adding up the lanes
-/// of each would take longer than the term itself.
+/// The sum for a parameter is kept in separate SIMD lanes, which are added after the last block. Adding the
+/// lanes after each term would take longer than the term itself.
 #[inline(always)]
 fn templates<V: Vector, const L: usize, const N: usize>(
     plan: &Plan,
@@ -157,7 +157,7 @@ fn templates<V: Vector, const L: usize, const N: usize>(
     L * N
 }
 
-/// Adds up the lanes of the histosys sums and adds them to the gradient.
+/// Adds the SIMD lanes of each histosys sum, and adds the results to the gradient.
 #[inline(always)]
 fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
     let mut groups = plan.structure.hist_params.chunks_exact(4);
@@ -177,8 +177,8 @@ fn sum_up<M: MulAdd>(plan: &Plan, scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives by the parameters of normsys: the relative derivative of each factor times the sum
-/// `scratch.block_sum` of the block that the factor scales.
+/// Adds the derivatives with respect to the parameters of normsys: the relative derivative of each factor
+/// times the sum `scratch.block_sum` of the block that the factor scales.
 #[inline(always)]
 fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let (kappa, rate, sums) = (&scratch.kappa[..], &scratch.kappa_first[..], &scratch.block_sum[..]);
@@ -217,8 +217,8 @@ fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     }
 }
 
-/// Adds the derivatives by the parameters of normsys if some factor is (almost) zero, from the products of
-/// all other factors.
+/// Adds the derivatives with respect to the parameters of normsys if a factor is zero or almost zero. They
+/// are computed from the products of all other factors.
 #[inline(always)]
 fn degenerate_norms(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     let total = vec_of_totals(plan, scratch);
@@ -248,7 +248,7 @@ fn vec_of_totals(plan: &Plan, scratch: &Scratch) -> Vec<f64> {
         .collect()
 }
 
-/// Computes half the difference of the one-sided derivatives of parameters at a kink.
+/// Computes, for parameters at a kink, half the difference of the two one-sided derivatives.
 #[inline(always)]
 fn jumps(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
     scratch.jump.fill(0.0);

@@ -21,7 +21,7 @@ pub(crate) struct Dataset {
     pub(crate) aux: Vec<f64>,
     /// Events, one table per event channel.
     pub(crate) events: Vec<Arc<EventTable>>,
-    /// `-ln L` of the main counts if every expected yield equalled its count (saturated model).
+    /// `-ln L` of the main counts in the saturated model, in which every expected yield equals its count.
     pub(crate) saturated_main: f64,
     /// `-ln L` of the constraint terms in the saturated model, with the Gaussian normalisations.
     pub(crate) saturated_constraint: f64,
@@ -52,8 +52,9 @@ impl Dataset {
         }
     }
 
-    /// Returns these data with at most `most` events per table, evenly chosen, whose weights make up for the
-    /// others; `None` if no table has more than four times as many.
+    /// Returns these data with at most `most` events per table. The events are chosen evenly, and their
+    /// weights are scaled so that they also stand for the omitted events. Returns `None` if no table has more
+    /// than four times `most` events.
     pub(crate) fn thinned(&self, most: usize) -> Option<Self> {
         if self.events.iter().all(|table| table.len() <= 4 * most) {
             return None;
@@ -83,15 +84,15 @@ impl Dataset {
 /// Value of `-ln L` at one point: main and constraint terms, and the scale of the rounding errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Likelihood {
-    /// Terms of the main counts, relative to the saturated model, and of the events.
+    /// Sum of the terms of the main counts, relative to the saturated model, and the terms of the events.
     pub(crate) main: f64,
-    /// Terms of the constraints, relative to the saturated model, and penalties.
+    /// Sum of the constraint terms, relative to the saturated model, and the penalties.
     pub(crate) constraint: f64,
-    /// Sum of the absolute values of the terms as they were computed. Rounding errors are a few times the
-    /// machine epsilon times this.
+    /// Sum of the absolute values of the computed terms. Rounding errors of `-ln L` are a few times the
+    /// machine epsilon times this sum.
     pub(crate) scale: f64,
-    /// Lowest value that is believed: slightly below that of the saturated model. Minus infinity for events,
-    /// which have no saturated model.
+    /// Lowest value of `-ln L` that a model can have, apart from rounding: slightly below the value of the
+    /// saturated model. Minus infinity for data with events, which have no saturated model.
     pub(crate) least: f64,
 }
 
@@ -102,9 +103,9 @@ impl Likelihood {
     }
 }
 
-/// Computes the terms of `-ln L`. Those of bins and their derivatives come from the yields in `scratch`; those
-/// of events are evaluated with all their derivatives. The value is infinite if a bin has `lambda <= 0` and
-/// `n > 0`, or the density of an event is not positive.
+/// Computes the terms of `-ln L`. Terms of bins and their derivatives come from the yields in `scratch`. Terms
+/// of events are evaluated with all their derivatives. The value is infinite if a bin has `lambda <= 0` and `n
+/// > 0`, or the density of an event is not positive.
 ///
 /// With `floor > 0`, terms of bins are continued quadratically below `floor * n`, so that they are finite
 /// everywhere. This is used to find a first point at which all yields are positive.

@@ -8,8 +8,8 @@ use crate::plan::{LANES, Plan};
 #[repr(align(64))]
 pub(crate) struct Unsummed(pub(crate) [f64; 2 * LANES]);
 
-/// All intermediate arrays of an evaluation. After [`super::forward`] they belong to one point; the gradient
-/// and the curvature read them.
+/// All intermediate arrays of an evaluation. [`super::forward`] fills them for one point; gradient and
+/// curvature at this point are computed from them.
 #[derive(Debug, Clone)]
 pub(crate) struct Scratch {
     /// Interpolation function `f` of the histosys code at each parameter.
@@ -34,18 +34,19 @@ pub(crate) struct Scratch {
     pub(crate) additive: Vec<f64>,
     /// Product of the per-bin factors of each padded cell; zero in the padding.
     pub(crate) binwise: Vec<f64>,
-    /// `r_b g_b` of each padded cell: `r` is the derivative of `-ln L` by the expected yield, `g` the product
-    /// of the per-bin factors.
+    /// `r_b g_b` of each padded cell. `r` is the derivative of `-ln L` with respect to the expected yield,
+    /// and `g` the product of the per-bin factors.
     pub(crate) weight: Vec<f64>,
     /// Expected yield of each bin, padded at the end so that whole vectors can be written.
     pub(crate) lambda: Vec<f64>,
     /// Poisson term of each bin.
     pub(crate) terms: Vec<f64>,
-    /// First derivative of each Poisson term by the expected yield.
+    /// First derivative of each Poisson term with respect to the expected yield.
     pub(crate) slope: Vec<f64>,
-    /// Second derivative of each Poisson term by the expected yield.
+    /// Second derivative of each Poisson term with respect to the expected yield.
     pub(crate) curvature: Vec<f64>,
-    /// `sum_b r_b g_b D_b` of each block times its scale, for the normsys gradient.
+    /// `sum_b r_b g_b D_b` of each block times the product of its scalar factors, for the derivatives with
+    /// respect to normsys parameters.
     pub(crate) block_sum: Vec<f64>,
     /// Partial sums of the gradient elements of the parameters of histosys.
     pub(crate) unsummed: Vec<Unsummed>,
@@ -59,7 +60,7 @@ pub(crate) struct Scratch {
     pub(crate) gradient: Vec<f64>,
     /// Half the jump of each gradient element, for parameters at a kink.
     pub(crate) jump: Vec<f64>,
-    /// Event channels and penalties.
+    /// Working memory of event channels and penalties.
     pub(crate) events: EventScratch,
 }
 

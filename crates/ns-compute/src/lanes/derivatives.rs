@@ -1,10 +1,11 @@
 //! Derivatives of the expected yields at the point of each lane, for the metric of strongly nonlinear models.
 //!
-//! In most models one Jacobian, at the point around which the data scatter, serves all toys (see `metric`). In a
-//! strongly nonlinear model the derivatives change within a descent, so that this Jacobian leads to many small steps.
-//! Such a model has a Jacobian per lane, which is computed together with the gradient. The metric then also contains
-//! the second derivatives of the expected yields by each parameter, which Gauss-Newton leaves out. Mixed second
-//! derivatives, and those between the normsys and the histosys effect of one parameter, are left to L-BFGS.
+//! In most models one Jacobian serves all toys: the Jacobian at the point around which the data scatter (see
+//! `metric`). In a strongly nonlinear model the derivatives change within a descent, and a single Jacobian would lead
+//! to many small steps. Such a model has a Jacobian per lane, which is computed together with the gradient. Its
+//! metric also contains the second derivative of the expected yields with respect to each parameter, which the
+//! Gauss-Newton approximation omits. Mixed second derivatives are omitted, and so is the product of the normsys and
+//! the histosys effect of one parameter. The L-BFGS pairs correct the metric for them.
 
 use super::evaluate::{add_product, at, eight_by_eight, put};
 use super::scratch::Scratch;
@@ -13,12 +14,11 @@ use crate::plan::{Block, LANES, Plan};
 use crate::simd::{MulAdd, Vector};
 use crate::terms::{per_bin, scale};
 
-/// Largest number of elements (parameters times bins) of the Jacobian of one lane: two Jacobians of eight
-/// lanes then fit into the cache.
+/// Largest number of elements (parameters times bins) of the Jacobian of one lane. Two Jacobians of this size
+/// for eight lanes fit into the cache.
 const MOST_ELEMENTS: usize = 8_000;
 
-/// Returns the number of elements of one [`Derivatives`] of a model; 0 if its fits do not use derivatives at each
-/// lane's point.
+/// Returns how many numbers the [`Derivatives`] of a model contain; 0 if its metric uses the shared Jacobian.
 pub(crate) fn numbers(plan: &Plan) -> usize {
     let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
     let used = plan.policy.strongly_nonlinear && n.saturating_mul(n_bins) <= MOST_ELEMENTS;
@@ -28,10 +28,10 @@ pub(crate) fn numbers(plan: &Plan) -> usize {
 /// Derivatives of the expected yields in every lane.
 #[derive(Debug)]
 pub(super) struct Derivatives {
-    /// First derivative of each expected yield by each parameter, `[bin][parameter]`.
+    /// First derivative of each expected yield with respect to each parameter, `[bin][parameter]`.
     pub(super) rows: Vec<f64>,
-    /// Part of the second derivative of `-ln L` by each parameter that comes from the second derivative of the
-    /// expected yields by this parameter alone.
+    /// Part of the second derivative of `-ln L` with respect to each parameter: the part due to the second
+    /// derivatives of the expected yields with respect to the same parameter.
     pub(super) second: Vec<f64>,
     /// Number of elements of one row.
     length: usize,
@@ -49,7 +49,7 @@ impl Derivatives {
         Self { rows: vec![0.0; n * n_bins * WIDTH], second: vec![0.0; n * WIDTH], length: n * WIDTH }
     }
 
-    /// Returns the derivatives of the expected yield of one bin by all parameters.
+    /// Returns the derivatives of one bin's expected yield with respect to all parameters.
     #[inline(always)]
     pub(super) fn row(&self, bin: usize) -> &[f64] {
         &self.rows[bin * self.length..(bin + 1) * self.length]
@@ -119,7 +119,8 @@ fn of_block<M: MulAdd>(
     }
 }
 
-/// Adds the derivatives of `N` bins from bin `b` on by the parameters of histosys and normsys; returns `N`.
+/// Adds the derivatives of the expected yields of `N` bins, from bin `b` on, with respect to the parameters
+/// of histosys and normsys. Returns `N`.
 #[inline(always)]
 fn of_bins<M: MulAdd, const N: usize>(
     plan: &Plan,

@@ -24,7 +24,7 @@ use crate::shared_constants::{
 };
 use crate::simd::Level;
 
-/// Value of `FORESEEABLE` for fits with derivatives at each lane's own point ([`Derivatives`]).
+/// Replaces `FORESEEABLE` in fits that use the derivatives at each lane's point ([`Derivatives`]).
 const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
 
 /// The working memory of one thread for fits that share one [`FitKind`].
@@ -32,7 +32,7 @@ pub(super) struct DescentMemory {
     pub(super) group: Group,
     pub(super) scratch: Scratch,
     pub(super) solver: Solver,
-    /// One number per main bin and lane.
+    /// Working memory: one number per main bin and lane.
     pub(super) shifts: Vec<f64>,
 }
 
@@ -47,7 +47,7 @@ impl DescentMemory {
     }
 }
 
-/// What all fits of one kind share: plan, bounds and metric.
+/// Inputs that all fits of one kind share: plan, bounds and metric.
 pub(super) struct FitKind<'a> {
     pub(super) plan: &'a Plan,
     pub(super) level: Level,
@@ -73,8 +73,8 @@ pub(super) struct KnownMinimum {
 }
 
 impl KnownMinimum {
-    /// Returns whether the descent in lane `l` is expected to end in this minimum: the value and the point
-    /// that its next step predicts agree with those of the minimum.
+    /// Returns whether the descent in lane `l` is expected to end in this minimum. This is the case if the
+    /// next step predicts nearly the value and the parameters of this minimum.
     fn awaits(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
         let predicted = lane.value - lane.edm;
         if lane.edm > RECOGNISABLE || (predicted - self.value).abs() > 0.5 * lane.edm + SAME {
@@ -95,7 +95,8 @@ pub(super) struct DescentJob<'a> {
     pub(super) aux: &'a [f64],
     /// Starting point inside the box, with fixed parameters at their values.
     pub(super) start: &'a [f64],
-    /// A known minimum. A descent that is not expected to get below it ends without a certificate.
+    /// A known minimum. A descent that is not expected to reach a lower value ends early, without a
+    /// certificate.
     pub(super) beat: Option<&'a KnownMinimum>,
 }
 
@@ -129,7 +130,7 @@ pub(super) struct DescentEnd {
     pub(super) edm: f64,
     /// Whether the point is certified as a minimum.
     pub(super) converged: bool,
-    /// Whether `-ln L` fell without end in this descent and in those from other starting points.
+    /// Whether `-ln L` fell without limit in this descent and in the descents from all other starting points.
     pub(super) falls: bool,
     pub(super) iterations: usize,
     pub(super) evaluations: usize,
@@ -298,8 +299,8 @@ pub(super) fn load(job: &DescentJob<'_>, lane: usize, group: &mut Group) {
     group.forget(lane);
 }
 
-/// Accepts or rejects the trial point of each lane, and computes the next trial point. Returns for each lane
-/// whether its descent has failed.
+/// Accepts or rejects the trial point of each lane, and computes the next trial point. Returns whether the
+/// descent of each lane has failed.
 fn step(kind: &FitKind<'_>, memory: &mut DescentMemory, lanes: &mut [Lane; WIDTH]) -> [bool; WIDTH] {
     let DescentMemory { group, scratch, solver, .. } = memory;
     let free = &kind.metric.free;

@@ -1,7 +1,8 @@
 //! Computes `-ln L` and its gradient at eight points, each with its own data.
 //!
-//! The sums are those of `eval`, with one fit per SIMD lane: every coefficient of the plan is read once for
-//! eight fits, and nothing is padded. Lanes are independent: the bits of a lane do not depend on the others.
+//! The formulas are the same as in `eval`, with one fit per SIMD lane. Every coefficient of the plan is read
+//! once for eight fits, and nothing is padded. Lanes are independent: the bits of a lane do not depend on the
+//! others.
 
 use super::WIDTH;
 use super::scratch::Scratch;
@@ -60,7 +61,7 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
 
 isa_fn! {
     /// Computes the expected yields and the Poisson terms of the main bins of every lane at `theta`, without
-    /// derivatives by the parameters.
+    /// derivatives.
     pub(super) fn expect(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mut Scratch) = expect_body
 }
 
@@ -283,9 +284,10 @@ fn counts<M: MulAdd>(plan: &Plan, main: &[f64], scratch: &mut Scratch) {
     noise.store(&mut scratch.noise);
 }
 
-/// Adds the gradient by the parameters of one block, except its normsys parameters. For the latter, whose
-/// gradient `norm_gradient` adds, it replaces the product of factors in `scratch.norm` by the sum over the
-/// bins of the yield times the derivative of `-ln L` by the yield.
+/// Adds the derivatives with respect to the parameters of one block, except its normsys parameters. For the
+/// latter, `norm_gradient` adds the derivatives later. It needs, for each block, the sum over the bins of the
+/// yield times the derivative of `-ln L` with respect to the yield. This sum replaces the product of factors
+/// in `scratch.norm`.
 #[inline(always)]
 fn backward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
     let norm: M::V8 = at(&scratch.norm, index);
@@ -349,7 +351,8 @@ fn templates<M: MulAdd, const N: usize>(
     N
 }
 
-/// Adds the gradient by one normsys parameter, from the sums that `backward` has stored in `scratch.norm`.
+/// Adds the derivative with respect to one normsys parameter, from the sums that `backward` has stored in
+/// `scratch.norm`.
 #[inline(always)]
 fn norm_gradient<M: MulAdd>(plan: &Plan, run: &NormRun, scratch: &mut Scratch) {
     let mut sum: M::V8 = at(&scratch.gradient, run.param);

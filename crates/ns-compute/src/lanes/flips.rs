@@ -1,9 +1,11 @@
-//! Single parameters that may have another minimum at the opposite sign.
+//! Starting points in which the sign of a single parameter is changed, to find another minimum.
 //!
-//! An asymmetric effect is most nonlinear around 0, so its parameter can have a minimum on either side of 0
-//! while all others hardly change. Changing the sign of that parameter leads from the known minimum to the
-//! other one. Two values of `-ln L` decide whether that gets a descent: in a single valley, a parabola, the
-//! flipped point would be four times as high as the point with the parameter at 0.
+//! An asymmetric effect is most nonlinear around 0. Its parameter can therefore have a minimum on each side
+//! of 0, while all other parameters hardly differ. Changing the sign of the parameter leads from the known
+//! minimum close to the other minimum. Two values of `-ln L` decide whether a descent starts from this
+//! flipped point: its height above the known minimum, and the height of the point with the parameter at 0.
+//! Around a single minimum `-ln L` is a parabola, and the flipped point is four times as high as the point
+//! with the parameter at 0.
 
 use super::WIDTH;
 use super::descend::{DescentEnd, DescentJob, DescentMemory, FitKind, load, values};
@@ -12,22 +14,23 @@ use super::single_moves::{SingleMoves, rises};
 use crate::plan::Plan;
 use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 
-/// The parameters whose sign is changed.
+/// The parameters whose signs are changed, one at a time.
 #[derive(Debug)]
 pub(super) struct Flips {
     params: Vec<usize>,
-    /// The effects of these parameters; `None` if some of them have effects of other kinds than normsys and histosys.
+    /// The effects of these parameters; `None` if one of the parameters has an effect other than normsys and
+    /// histosys.
     moves: Option<Vec<SingleMoves>>,
 }
 
 impl Flips {
-    /// Changes the signs of `params`, one at a time.
+    /// Prepares changes of the signs of `params`.
     pub(super) fn new(plan: &Plan, params: &[usize]) -> Self {
         Self { params: params.to_vec(), moves: SingleMoves::of_all(plan, params) }
     }
 
-    /// Returns, for each of up to eight toys, its minimum with the sign of one parameter changed, for each point that
-    /// is low enough for a descent, the lowest first.
+    /// Returns starting points for each of up to eight toys: its minimum with the sign of one parameter changed. Only
+    /// points that are low enough for a descent are returned, the lowest first.
     pub(super) fn of_minima(
         &self,
         kind: &FitKind<'_>,
@@ -48,8 +51,8 @@ impl Flips {
         points.collect()
     }
 
-    /// Returns the heights above the minimum `best`, for each parameter, of the flipped point and of the point with the
-    /// parameter at 0.
+    /// Returns a pair of heights for each parameter: the rise of `-ln L` above the minimum `best` at the flipped point,
+    /// and at the point with the parameter at 0.
     fn by_evaluation(
         &self,
         kind: &FitKind<'_>,

@@ -22,9 +22,10 @@ pub(super) struct Group {
     pub(super) slope: Vec<f64>,
     /// Weights of the bins in the metric at the accepted points.
     pub(super) weight: Vec<f64>,
-    /// Derivatives of the expected yields by the per-bin factors at the accepted points.
+    /// Derivatives of the expected yields with respect to the per-bin factors, at the accepted points.
     pub(super) reaction: Vec<f64>,
-    /// Derivatives of the expected yields at the accepted points, in models whose metric uses them.
+    /// Derivatives of the expected yields at the accepted points, in models whose metric uses
+    /// [`Derivatives`].
     pub(super) derivatives: Option<Derivatives>,
     /// Trial points.
     pub(super) trial: Vec<f64>,
@@ -32,11 +33,12 @@ pub(super) struct Group {
     pub(super) direction: Vec<f64>,
     /// 1 where a lane holds a parameter at a bound, else 0.
     pub(super) held: Vec<f64>,
-    /// Number of parameters per lane that the last call of [`absorb`] began to hold at a bound or released.
+    /// Number of parameters in each lane whose state changed in the last call of [`absorb`]: held at a bound
+    /// now and not before, or the reverse.
     pub(super) turned: [f64; WIDTH],
     /// Scalar product `slope . direction` of each lane.
     pub(super) descent: [f64; WIDTH],
-    /// The vector to which the inverse metric is applied.
+    /// Vector to which the inverse metric is applied.
     pub(super) from: Vec<f64>,
     /// The inverse metric times `from`.
     pub(super) to: Vec<f64>,
@@ -119,8 +121,8 @@ impl Group {
 pub(super) struct Bounds {
     pub(super) lower: Vec<f64>,
     pub(super) upper: Vec<f64>,
-    /// Whether a parameter has a Poisson constraint. This is a logarithmic barrier at 0, so that no step goes
-    /// below a tenth of the parameter's value.
+    /// Whether a parameter has a Poisson constraint. Its term rises like a logarithm towards 0, so that no step
+    /// goes below a tenth of the parameter's value.
     pub(super) barrier: Vec<bool>,
 }
 

@@ -10,7 +10,8 @@ use crate::terms::{per_bin, scale};
 /// Derivatives of the expected yields, `d lambda_b / d theta_p`, in the bins on which each parameter acts.
 #[derive(Debug, Default)]
 pub(crate) struct Jacobian {
-    /// Ranges of consecutive bins with the position of their first value, grouped by parameter, ascending.
+    /// Ranges of consecutive bins, each with the position of its first value. The ranges are grouped by
+    /// parameter and ascending.
     spans: Vec<(Range<usize>, usize)>,
     /// First span of each parameter, with one more element for the end.
     start: Vec<usize>,
@@ -61,7 +62,7 @@ impl Jacobian {
             .flat_map(|(bins, at)| bins.clone().zip(self.values[*at..*at + bins.len()].iter().copied()))
     }
 
-    /// Appends the derivatives by a parameter in all `n_bins` bins to `to`.
+    /// Appends the derivatives with respect to a parameter in all `n_bins` bins to `to`.
     pub(crate) fn write_row(&self, p: usize, n_bins: usize, to: &mut Vec<f64>) {
         let first = to.len();
         to.resize(first + n_bins, 0.0);
@@ -70,7 +71,8 @@ impl Jacobian {
         }
     }
 
-    /// Returns the position of the value of a parameter in a bin on which it acts.
+    /// Returns the position of the derivative with respect to a parameter in a bin on which the parameter
+    /// acts.
     fn position(&self, p: usize, bin: usize) -> usize {
         let spans = self.spans(p);
         let (bins, at) = &spans[spans.partition_point(|(bins, _)| bins.end <= bin)];

@@ -1,10 +1,10 @@
 //! The part of the Gauss-Newton metric that many fits of one model share.
 //!
 //! Toys of one model differ in their counts, but little in the derivatives of their expected yields. So the
-//! Jacobian `J` is computed once, at the point that all toys share. Only the weights of the bins,
-//! `w = n / lambda^2` (the diagonal matrix `W`), and the derivatives by per-bin factors differ between lanes.
-//! With the curvature `D` of the constraint terms the Gauss-Newton matrix is `D + J' W J`. How it is inverted
-//! depends on the shape of the model:
+//! Jacobian `J` is computed once, at the point that all toys share. Only the weights of the bins, `w = n /
+//! lambda^2` (the diagonal matrix `W`), and the derivatives with respect to per-bin factors differ between
+//! lanes. With the curvature `D` of the constraint terms the Gauss-Newton matrix is `D + J' W J`. How it is
+//! inverted depends on the shape of the model:
 //!
 //! * a *local* parameter is constrained and acts on one bin (most gammas): it only changes the weight of that
 //!   bin;
@@ -20,13 +20,15 @@ use crate::plan::Plan;
 use crate::shared_constants::FEWEST;
 use crate::terms::gaussian;
 
-/// Number of multiplications per search direction above which fits in SIMD lanes do not pay.
+/// Largest number of multiplications per search direction for which fits in SIMD lanes are faster than single
+/// fits.
 const MOST_WORK: usize = 400_000;
 
-/// Largest number of bins of a model with dual parameters: more need more than [`MOST_WORK`].
+/// Largest number of bins of a model with dual parameters. With more bins the work would exceed
+/// [`MOST_WORK`].
 pub(crate) const MOST_DUAL_BINS: usize = 134;
 
-/// Number of elements of the Jacobian above which the state of eight lanes does not fit into the cache.
+/// Largest number of elements of the Jacobian for which the state of eight lanes fits into the cache.
 const MOST_ELEMENTS: usize = 400_000;
 
 /// A constrained parameter that acts on one bin.
@@ -36,8 +38,8 @@ pub(crate) struct Local {
     pub(crate) bin: usize,
     /// Derivative of the bin's expected yield, at the point that all lanes share.
     pub(crate) reaction: f64,
-    /// Whether the parameter is only a per-bin factor, so that every lane computes the derivative at its own
-    /// point.
+    /// Whether the parameter is only a per-bin factor. If so, every lane computes the derivative at the lane's
+    /// point and does not use `reaction`.
     pub(crate) factor: bool,
     /// Curvature of the constraint. Lanes use it if there is no `count`.
     pub(crate) stiffness: f64,
@@ -143,8 +145,9 @@ impl Metric {
     }
 }
 
-/// Returns the number of multiplications per search direction for `all` parameters that are not local, `loose` of which
-/// have no constraint: if the constrained ones are dual, and if they are primal.
+/// Returns the number of multiplications per search direction in two cases: constrained parameters dual, and
+/// constrained parameters primal. `all` is the number of parameters that are not local, and `loose` the number of
+/// unconstrained parameters among them.
 fn work(n_bins: usize, all: usize, loose: usize) -> (usize, usize) {
     let square = n_bins.saturating_mul(n_bins);
     let dual = square.saturating_mul(n_bins + 3 * loose) / 6 + 2 * n_bins * all;

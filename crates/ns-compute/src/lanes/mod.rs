@@ -5,10 +5,10 @@
 //! vector. Coefficients are read once for eight fits, short channels are not padded, and small models fill
 //! the vectors as well as large ones. A factored Hessian per lane would not fit into the cache. Therefore all
 //! lanes share the Jacobian of a Gauss-Newton metric (`metric`), and limited-memory BFGS pairs correct this
-//! metric (`group`). Only in strongly nonlinear models of moderate size has each lane a Jacobian of its own
+//! metric (`group`). In strongly nonlinear models of moderate size each lane has a separate Jacobian
 //! (`derivatives`).
 //!
-//! Lanes are independent: the results of a toy depend on its own data alone, to the last bit.
+//! Lanes are independent: the results of a toy depend on the data of this toy alone, to the last bit.
 
 pub(crate) mod derivatives;
 mod descend;

@@ -1,4 +1,5 @@
-//! The parts of the metric of each lane that come from the derivatives at its own point (see [`Derivatives`]).
+//! Computes the parts of each lane's metric that contain the derivatives at the lane's point (see
+//! [`Derivatives`]).
 
 use super::derivatives::Derivatives;
 use super::evaluate::{add_product, at, put};
@@ -6,11 +7,12 @@ use super::metric::Metric;
 use super::solver::{Solver, row};
 use crate::simd::{MulAdd, Vector};
 
-/// Smallest curvature by a dual parameter in the metric, as a fraction of that of its constraint.
+/// Smallest curvature of a dual parameter in the metric, as a fraction of the curvature of its constraint.
 const LEAST_STIFFNESS: f64 = 0.2;
 
-/// Computes `J D^-1 J'` over the dual parameters from the Jacobian of each lane, for the matrix `M`. `D` includes the
-/// second derivatives of the expected yields, as far as it stays positive.
+/// Computes `J D^-1 J'` over the dual parameters from the Jacobian of each lane; the matrix `M` of the solver
+/// contains it. `D` includes the second derivatives of the expected yields, but no element of `D` is less than
+/// [`LEAST_STIFFNESS`] times the curvature of the constraint.
 #[inline(always)]
 pub(super) fn fill<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Derivatives, solver: &mut Solver) {
     let splat = M::V8::splat;
@@ -64,7 +66,7 @@ fn products<M: MulAdd, const N: usize>(
     N
 }
 
-/// Returns `sum_p row_p x_p` over the dual parameters, from four partial sums.
+/// Returns `sum_p row_p x_p` over the dual parameters. The terms are added to four partial sums in turn.
 #[inline(always)]
 pub(super) fn over_dual<M: MulAdd>(metric: &Metric, row: &[f64], x: &[f64]) -> M::V8 {
     let mut sums = [M::V8::splat(0.0); 4];

@@ -14,17 +14,20 @@ pub(super) struct Scratch {
     pub(super) curved: Vec<f64>,
     /// First derivative of `f` at each parameter.
     pub(super) curved_first: Vec<f64>,
-    /// Second derivative of `f` at each parameter; empty without [`Derivatives`].
+    /// Second derivative of the interpolation function `f` at each parameter; empty unless the metric uses
+    /// [`Derivatives`].
     pub(super) curved_second: Vec<f64>,
     /// Relative derivative of each normsys factor, per term.
     pub(super) ratio: Vec<f64>,
-    /// Relative second derivative of each normsys factor, per term; empty without [`Derivatives`].
+    /// Second derivative of each normsys factor, divided by the factor; empty unless the metric uses
+    /// [`Derivatives`].
     pub(super) relative_second: Vec<f64>,
     /// Product of the normsys factors of each block.
     pub(super) norm: Vec<f64>,
-    /// Sum of the exponents of the normsys factors of each block that are exponentials at their parameters.
+    /// For each block, the sum of the exponents of those normsys factors that are exponential functions at
+    /// the current parameters.
     pub(super) exponent: Vec<f64>,
-    /// Product of all factors on each block: normsys and scale factors.
+    /// For each block, the product of all its normsys and scale factors.
     pub(super) block_scale: Vec<f64>,
     /// Nominal yield plus additive variations of each cell.
     pub(super) additive: Vec<f64>,
@@ -34,7 +37,7 @@ pub(super) struct Scratch {
     pub(super) lambda: Vec<f64>,
     /// Poisson term of each bin.
     pub(super) term: Vec<f64>,
-    /// Derivative of each Poisson term by the expected yield.
+    /// Derivative of each Poisson term with respect to the expected yield.
     pub(super) slope: Vec<f64>,
     /// Weight of each bin in the metric.
     pub(super) weight: Vec<f64>,
@@ -50,12 +53,12 @@ pub(super) struct Scratch {
     pub(super) noise: [f64; WIDTH],
     /// Gradient of `-ln L`.
     pub(super) gradient: Vec<f64>,
-    /// Derivative by each per-bin factor of the expected yield of its bin.
+    /// Derivative of a bin's expected yield with respect to each per-bin factor of this bin.
     pub(super) reaction: Vec<f64>,
-    /// Smallest absolute value, over all blocks, of the product of the normsys factors. Relative derivatives
-    /// need a product that is not zero.
+    /// Smallest absolute value, over all blocks, of the product of the normsys factors. If it is zero,
+    /// relative derivatives cannot be used.
     pub(super) least: [f64; WIDTH],
-    /// Derivatives of the expected yields, in models whose metric uses them.
+    /// Derivatives of the expected yields, in models whose metric uses [`Derivatives`].
     pub(super) derivatives: Option<Derivatives>,
 }
 

@@ -16,7 +16,8 @@ pub(super) struct FurtherStarts<'a> {
     pub(super) directions: &'a [Direction],
     /// Free parameters that are asymmetric enough for a second minimum.
     pub(super) nonlinear: &'a [usize],
-    /// Changes of single signs of these parameters; `None` unless the model is strongly nonlinear.
+    /// Changes of the sign of one parameter in `nonlinear` at a time; `None` unless the model is strongly
+    /// nonlinear.
     pub(super) flips: Option<&'a Flips>,
 }
 
@@ -30,19 +31,19 @@ impl FurtherStarts<'_> {
 
     /// Looks for minima lower than `ends`.
     ///
-    /// In the first round, every toy starts from the points that all fits share; from its minimum moved along
-    /// each of the `directions`; and, with fewer than two directions, from the mirror image of its minimum
-    /// (all parameters `nonlinear` at the opposite sign). If one of these starts leads to another minimum,
-    /// lower or not, or the first descent was long, there may be more minima: the toy then starts from
-    /// further points, and from the mirror image unless it did before. In strongly nonlinear models, descents
-    /// finally start from the lowest minimum with the sign of a single parameter changed.
+    /// In the first round, descents of every toy start from the points that all fits share and from the toy's minimum
+    /// moved along each of the `directions`. With fewer than two directions, a descent also starts from the mirror
+    /// image of the minimum (all parameters `nonlinear` with the opposite sign). There may be more minima if one of
+    /// these descents ends in another minimum, lower or not, or if the first descent was long. Then further descents
+    /// of the toy start from more points, and from the mirror image unless this was done before. In strongly
+    /// nonlinear models, descents finally start from the lowest minimum with the sign of a single parameter changed.
     ///
-    /// In strongly nonlinear models, toys whose first descent fell without end come first: they start from all points
-    /// that fits of such toys share.
+    /// In strongly nonlinear models, `-ln L` of a toy can fall without limit in the first descent. Such toys are
+    /// treated before all others: descents start from all points that fits share.
     ///
-    /// Far from the point at which the metric was computed, a descent may get below the known minimum and run
-    /// out of steps before it is certified. Returns the lowest such point of each toy, or `None` if there is
-    /// none.
+    /// Far from the point at which the metric was computed, a descent may reach a point below the known minimum and
+    /// use up its steps before the point is certified. Returns the lowest such point of each toy, or `None` if there
+    /// is none.
     pub(super) fn find_lower(
         &self,
         kind: &FitKind<'_>,
@@ -75,7 +76,7 @@ impl FurtherStarts<'_> {
         search.lower()
     }
 
-    /// Returns those starting points of a round (0 or 1) that depend on the toy's minimum `theta`.
+    /// Returns the starting points of round 0 or 1 that depend on the toy's minimum `theta`.
     fn own_starts(&self, kind: &FitKind<'_>, theta: &[f64], round: usize) -> Vec<Vec<f64>> {
         let (lower, upper) = (&kind.bounds.lower, &kind.bounds.upper);
         let mut starts = Vec::new();
@@ -101,7 +102,8 @@ impl FurtherStarts<'_> {
 struct Search<'a> {
     kind: &'a FitKind<'a>,
     jobs: &'a [DescentJob<'a>],
-    /// Lowest certified minimum of each toy, or the result of its first descent if that has no certificate.
+    /// Lowest certified minimum of each toy so far. For a toy without a certified minimum: the result of its
+    /// first descent.
     ends: &'a mut [DescentEnd],
     /// Lowest point of each toy that a further descent reached without a certificate.
     unfinished: Vec<Option<KnownMinimum>>,
@@ -171,8 +173,8 @@ impl Search<'_> {
         }
     }
 
-    /// Looks for a certified minimum of each toy whose first descent fell without end. Sets
-    /// [`DescentEnd::falls`] where the descents from all starting points fell as well.
+    /// Looks for a certified minimum of each toy in `fallen`, whose `-ln L` fell without limit in the first
+    /// descent. Sets [`DescentEnd::falls`] of a toy if `-ln L` falls without limit from all starting points.
     fn rescue(&mut self, starts: &[Vec<f64>], fallen: &[usize], memory: &mut DescentMemory) {
         let again: Vec<(usize, DescentJob<'_>)> = fallen
             .iter()

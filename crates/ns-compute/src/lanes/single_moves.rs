@@ -1,7 +1,7 @@
-//! Change of `-ln L` where one parameter moves and all others stay.
+//! Change of `-ln L` when one parameter moves and all others keep their values.
 //!
-//! A parameter acts on some cells only, so eight fits need a few operations per cell instead of an evaluation of
-//! the whole model for each value of each parameter.
+//! A parameter acts on some cells only. The change for eight fits therefore takes a few operations per affected
+//! cell, instead of one evaluation of the whole model per parameter and value.
 
 use super::WIDTH;
 use super::evaluate::{at, normsys_factor, put};
@@ -17,9 +17,9 @@ use crate::terms::{gaussian, histosys};
 struct BlockEffect {
     /// Index of the block.
     block: usize,
-    /// Index of the parameter's template among those of the block.
+    /// Index of the parameter's template in the block; `None` if the parameter has no histosys effect there.
     template: Option<usize>,
-    /// Index of the parameter's normsys term.
+    /// Index of the parameter's normsys term; `None` if the parameter has no normsys effect in the block.
     normsys: Option<usize>,
 }
 
@@ -30,13 +30,14 @@ pub(super) struct SingleMoves {
     blocks: Vec<BlockEffect>,
     /// Main bins whose expected yields depend on the parameter.
     bins: Vec<usize>,
-    /// Auxiliary datum and one over the width of the parameter's Gaussian constraint.
+    /// Index of the auxiliary datum of the parameter's Gaussian constraint, and one over the width of the
+    /// constraint.
     constraint: Option<(usize, f64)>,
 }
 
 impl SingleMoves {
-    /// Lists the terms of each of the parameters `params`. `None` if one of them is also a factor on a sample or has
-    /// a Poisson constraint.
+    /// Lists the effects of each of the parameters `params`. Returns `None` if one of the parameters is also a
+    /// factor on a sample or has a Poisson constraint.
     pub(super) fn of_all(plan: &Plan, params: &[usize]) -> Option<Vec<Self>> {
         let structure = &plan.structure;
         let mut place = vec![None; plan.n_parameters()];
@@ -85,7 +86,7 @@ impl SingleMoves {
 }
 
 isa_fn! {
-    /// Computes the rise of `-ln L` of every lane where one parameter moves from its value in `group.trial` to the
+    /// Computes for every lane the rise of `-ln L` when one parameter moves from its value in `group.trial` to the
     /// value `to`. `scratch` holds the expected yields of all lanes at `group.trial`; `shifts` has room for one number
     /// per main bin and lane.
     pub(super) fn rises(plan: &Plan, moves: &SingleMoves, to: &[f64; WIDTH], group: &Group, scratch: &Scratch, shifts: &mut [f64], rises: &mut [f64; WIDTH]) = rises_body

@@ -20,9 +20,9 @@ pub(super) struct Solver {
     local: Vec<f64>,
     /// Inverse constraint curvature of dual parameters; 0 where a lane holds the parameter at a bound.
     pub(super) dual: Vec<f64>,
-    /// Working memory over the dual parameters.
+    /// Working memory: one number per dual parameter and lane.
     pub(super) scaled: Vec<f64>,
-    /// Derivatives of the expected yields by the local parameters.
+    /// Derivatives of the expected yields with respect to the local parameters.
     reaction: Vec<f64>,
     /// Cholesky factor `L` of `M`, lower triangle row by row, with inverse diagonal elements. Only the
     /// diagonal if there are no dual parameters.
@@ -149,8 +149,8 @@ fn fill<M: MulAdd>(metric: &Metric, held: &[f64], solver: &mut Solver) {
     }
 }
 
-/// Computes `M = 1 + W^(1/2) J D^-1 J' W^(1/2)` from `J D^-1 J'`. `W` holds the weights of the bins, and `bins` what
-/// the local parameters add to the diagonal.
+/// Computes `M = 1 + W^(1/2) J D^-1 J' W^(1/2)` from `J D^-1 J'`. `W` holds the weights of the bins. `bins` holds
+/// the contributions of the local parameters to the diagonal.
 #[inline(always)]
 fn scale_by_weights<M: MulAdd>(solver: &mut Solver) {
     let one = M::V8::splat(1.0);

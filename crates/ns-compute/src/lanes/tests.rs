@@ -217,8 +217,9 @@ fn bits(end: &DescentEnd) -> (Vec<u64>, Vec<usize>, Vec<usize>, bool, [usize; 2]
     (numbers, end.held.clone(), end.empty.clone(), end.converged, counts)
 }
 
-/// A model with two bins: a signal with a free factor `mu`, which `shape` moves from the first bin to the
-/// second, and a background that `bent` raises by the same amount in both directions.
+/// A model with two bins: a signal and a background. The signal has a free factor `mu`, and the parameter
+/// `shape` moves the signal from the first bin to the second. The parameter `bent` raises the background by
+/// the same amount in both directions.
 fn valley_model(observed: [f64; 2]) -> Model {
     let modifier = |first, effect| Modifier { name: String::new(), first, effect };
     let sample = |name: &str, nominal: [f64; 2], modifiers| Sample {

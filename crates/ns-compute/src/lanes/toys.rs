@@ -24,7 +24,8 @@ pub(crate) struct ToyFitter {
     bounds: Bounds,
     /// Free parameters that are asymmetric enough for a second minimum.
     nonlinear: Vec<usize>,
-    /// Changes of single signs of these parameters; `None` unless the model is strongly nonlinear.
+    /// Changes of the sign of one nonlinear parameter at a time; `None` unless the model is strongly
+    /// nonlinear.
     flips: Option<Flips>,
     /// Starting points that all toys share.
     starts: Starts,
@@ -41,14 +42,15 @@ pub(crate) struct ToyFitter {
     spare: Mutex<Vec<DescentMemory>>,
 }
 
-/// Points from which the fits of toys descend, besides their own starting points.
+/// Further points from which each fit of a toy descends, besides the fit's starting point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Further {
-    /// None.
+    /// No further points.
     None,
-    /// Those that all toys share.
+    /// The points that the fits of all toys share.
     Shared,
-    /// These, and the point around which the toys scatter, because the first descents start elsewhere.
+    /// The shared points, and the point around which the toys scatter. This point is needed if the first
+    /// descents start elsewhere.
     AndPoint,
 }
 
@@ -63,7 +65,7 @@ pub(crate) struct Toy<'a> {
 
 /// Result of a toy's fit in a SIMD lane.
 pub(crate) enum ToyEnd {
-    /// A certified minimum, or a fit whose `-ln L` falls without end from all starting points.
+    /// A certified minimum, or a fit whose `-ln L` falls without limit from all starting points.
     Fitted(FitOutcome),
     /// The scalar optimiser should continue.
     Left {

@@ -7,8 +7,8 @@ use crate::stop::Stop;
 /// Number of rows in a block. The trailing matrix is read and written once per block.
 const BLOCK: usize = 16;
 
-/// Ratio of a pivot to the original diagonal element up to which the pivot counts as that of a flat
-/// direction.
+/// Largest ratio between a pivot and the original diagonal element at which the pivot counts as vanished (a
+/// flat direction).
 const FLAT: f64 = 2e-14;
 
 /// Pivot of a flat direction, practically infinite, so that steps along it are zero.

@@ -40,7 +40,7 @@ const MOST_CURVATURE: f64 = 1e100;
 /// Number of trial points of one line search for which a curved step is tried.
 const CURVED_TRIALS: usize = 3;
 
-/// Largest EDM that predicts the remaining decrease of `-ln L` to a factor of 10.
+/// Largest EDM for which the EDM predicts the remaining decrease of `-ln L` within a factor of 10.
 const FORESEEABLE: f64 = 0.1;
 
 /// Expected yield, as a fraction of the bin's count, below which the relaxed likelihood replaces the bin's
@@ -60,7 +60,8 @@ pub(crate) struct Mode {
     pub(crate) verify: bool,
     /// Largest number of iterations.
     pub(crate) iterations: usize,
-    /// Value of a known minimum. A descent that is not expected to get below it ends without a certificate.
+    /// Value of a known minimum. A descent that is not expected to reach a lower value ends early, without a
+    /// certificate.
     pub(crate) beat: Option<f64>,
 }
 

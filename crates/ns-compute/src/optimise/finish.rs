@@ -26,8 +26,8 @@ pub(crate) const DENSE_LIMIT: usize = 400;
 /// Largest eigenvalue of the Hessian, scaled to a unit diagonal, that counts as zero.
 const SPECTRUM_FLOOR: f64 = 1e-11;
 
-/// Distance from a kink at 0 below which a parameter may belong onto the kink: an EDM of 1e-12 leaves that
-/// open, and the curvatures of the two sides differ.
+/// Distance from a kink at 0 below which the optimiser tries to put a parameter exactly on the kink. An EDM
+/// of 1e-12 does not decide whether the minimum is on the kink, and the curvatures of the two sides differ.
 pub(crate) const NEAR_KINK: f64 = 1e-6;
 
 /// Difference in `-ln L` below which a kink and a point beside it count as the same minimum.
@@ -304,8 +304,8 @@ fn uncertainties(
     confirmed
 }
 
-/// Writes variances and the covariance `matrix` into the outcome, without those of inactive and flat
-/// parameters. Returns whether each parameter is one of these.
+/// Writes variances and the covariance `matrix` into the outcome, and leaves out inactive and flat
+/// parameters. Returns for each parameter whether it was left out.
 fn report(
     worker: &Worker,
     flat: &[usize],

@@ -53,7 +53,7 @@ pub(super) fn flat_directions(
     found
 }
 
-/// Returns the parameters that move along the flat direction found at pivot `p`.
+/// Returns the parameters that change along the flat direction that was found at pivot `p`.
 fn companions(curvature: &Curvature, p: usize, n: usize, active: &[bool]) -> Vec<usize> {
     let Some(m) = curvature.matrices.first() else { return vec![p] };
     let width = n.div_ceil(16).max(1) * 16;

@@ -1,11 +1,11 @@
 //! Fits near a known minimum, with the inverse Hessian of that minimum.
 //!
-//! The fits of a ranking, a scan or a limit end close to the minimum of one parent fit, whose inverse Hessian
-//! suits them too. A step costs a gradient and one product with that matrix (in large models a solve with its
-//! factors), a tenth of a factorisation. Limited-memory BFGS pairs correct what has changed (Nocedal and
-//! Wright, algorithm 7.4, with the parent's inverse Hessian as initial matrix). If anything is not as expected
-//! (slow progress, a bound, another set of free parameters), the ordinary descent takes over from the point
-//! reached.
+//! The fits of a ranking, a scan or a limit end close to the minimum of one parent fit. The inverse Hessian of
+//! the parent fit is a good approximation for them. A step takes one gradient and one product with this matrix
+//! (in large models a solve with its factors), about a tenth of the time of a factorisation. Limited-memory
+//! BFGS pairs correct the matrix for the differences (Nocedal and Wright, algorithm 7.4, with the parent's
+//! inverse Hessian as initial matrix). In case of slow progress, a parameter at a bound, or other free
+//! parameters, the ordinary descent continues from the point reached.
 
 use ns_core::{Covariance, FactoredHessian, FitStatus, InverseHessian};
 
@@ -133,8 +133,8 @@ impl Parent<'_> {
     }
 }
 
-/// The parent's inverse Hessian conditional on the parameters `h` that the parent fit moved and this fit does
-/// not: `C - C_:h C_hh^-1 C_h:`.
+/// The parent's inverse Hessian `C`, conditional on the parameters `h` that were free in the parent fit and
+/// are fixed in this fit: `C - C_:h C_hh^-1 C_h:`.
 struct Conditional<'a> {
     parent: Parent<'a>,
     /// Indices of the parameters `h`.

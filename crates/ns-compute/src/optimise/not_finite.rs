@@ -1,4 +1,4 @@
-//! Names the term because of which `-ln L` is not finite.
+//! Finds the term of `-ln L` that is not finite.
 
 use ns_core::FitFailure;
 

@@ -10,7 +10,8 @@ use crate::eval::{Dataset, Likelihood, Scratch, forward, gradient, likelihood};
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// Largest number of parameters for which a factorisation is far cheaper than a pass over the events.
+/// Largest number of parameters for which the time of a factorisation is negligible compared with an
+/// evaluation of all events.
 const MOST_FOR_FREE: usize = 64;
 
 /// One minimisation problem: model, data, bounds and fixed parameters.
@@ -37,8 +38,8 @@ impl<'a> Problem<'a> {
         Self { plan, level, data, lower, upper, fixed, physical: false, cancel: None }
     }
 
-    /// Returns whether the curvature at a point costs next to nothing beside the value: the pass over the events
-    /// gives both, and the matrix is small. Then every step has the curvature of its own point.
+    /// Returns whether the curvature at a point takes almost no time in addition to the value: the evaluation of
+    /// the events gives both, and the matrix is small. Then every step uses the curvature at its point.
     pub(crate) fn curvature_is_free(&self) -> bool {
         self.plan.events.has_channels() && self.plan.n_parameters() <= MOST_FOR_FREE
     }
@@ -68,7 +69,7 @@ pub(crate) struct Worker {
     pub(crate) slope: Vec<f64>,
     /// Right-hand side of linear systems; zero between two uses.
     pub(crate) unit: Vec<f64>,
-    /// Working memory of solves with the factors of another fit.
+    /// Working memory for solves with the factors of another fit.
     pub(crate) solving: Vec<f64>,
     /// Columns of the inverse Hessian that belong to parameters held at bounds.
     pub(crate) columns: Vec<f64>,
@@ -88,12 +89,12 @@ pub(crate) struct Worker {
     pub(crate) memory: Memory,
     /// `slope` before the last step.
     pub(crate) last_slope: Vec<f64>,
-    /// Target expected yields of a second-order step (see `curved_step`).
+    /// Expected yields that a second-order step aims at (see `curved_step`).
     pub(crate) goal: Vec<f64>,
-    /// Point on a step at which the linear model of a second-order step is compared with the yields.
+    /// Point along a step at which a second-order step compares the linear model with the expected yields.
     pub(crate) along: Vec<f64>,
     pub(crate) n_evaluations: usize,
-    /// Events of a toy that is being drawn.
+    /// Columns of the events of a toy that is being drawn.
     pub(crate) drawn: EventColumns,
 }
 

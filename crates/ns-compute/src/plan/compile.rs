@@ -21,7 +21,7 @@ struct NormTerm {
     slot: u32,
     lo: f64,
     hi: f64,
-    /// Where the factors at alpha = -1 and 1 come from, if one of them is an input.
+    /// Sources of the factors at alpha = -1 and 1, if at least one of the factors is an input.
     open: Option<(Source, Source)>,
 }
 
@@ -110,7 +110,7 @@ impl Plan {
 }
 
 impl Draft {
-    /// Adds the sample with index `s` of a channel, which is given with its index.
+    /// Adds the sample with index `s` of a channel. The channel is given together with its index.
     fn add_block(
         &mut self,
         (c, channel): (usize, &Channel),

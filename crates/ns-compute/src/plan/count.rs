@@ -12,8 +12,8 @@ impl Plan {
         self.structure.table.fixed.iter().filter(|fixed| !**fixed).count()
     }
 
-    /// Returns the number of floating-point operations of one evaluation of `-ln L` and its gradient by all
-    /// parameters. A fused multiply-add counts as two.
+    /// Returns the number of floating-point operations of one evaluation of `-ln L` and its full gradient. A
+    /// fused multiply-add counts as two.
     #[must_use]
     pub fn operations(&self) -> u64 {
         let mut count = self.structure.normsys.operations * self.structure.norm_of_block.len()

@@ -70,7 +70,7 @@ pub(crate) struct Layout {
     pub(crate) isolated: Vec<u32>,
     /// Position of each parameter in the curvature matrices.
     pub(crate) place: Vec<CurvatureSlot>,
-    /// Component of each event channel and penalty.
+    /// Component to which each event channel and penalty belongs.
     pub(crate) event_component: Vec<u32>,
     /// First bin of each block, counted within its component.
     pub(crate) block_bin: Vec<u32>,

@@ -1,8 +1,8 @@
 //! The compiled model: flat arrays and indices, no names.
 //!
-//! It has three parts: [`Structure`] describes which parameter acts on which sample and bin, [`Numbers`] by
-//! how much, and [`SearchPolicy`] for which parameters the optimiser looks for further minima. The likelihood
-//! depends on the first two alone. [`OpenTerms`] says which of the numbers data may replace.
+//! [`Structure`] describes which parameter acts on which sample and bin. [`Numbers`] holds the sizes of these
+//! effects. [`SearchPolicy`] says for which parameters the optimiser looks for further minima; the likelihood
+//! does not depend on it. [`OpenTerms`] lists the numbers that data may replace.
 
 mod compile;
 mod count;
@@ -49,7 +49,7 @@ pub struct Plan {
     pub(crate) policy: SearchPolicy,
     /// Event channels and penalties.
     pub(crate) events: Arc<EventPlan>,
-    /// Numbers that data may replace.
+    /// Numbers of the plan that data may replace.
     pub(crate) open: Arc<OpenTerms>,
 }
 
@@ -60,13 +60,14 @@ impl Plan {
         !self.events.is_empty()
     }
 
-    /// Replaces the numbers of all inputs by `values`, which [`OpenTerms::check`] has accepted. What guides the
-    /// optimiser is left as it is; see [`Self::judge`].
+    /// Replaces the numbers of all inputs by `values`, which [`OpenTerms::check`] has accepted. The search
+    /// policy of the optimiser stays unchanged; [`Self::judge`] computes it anew.
     pub(crate) fn replace(&mut self, values: &[f64]) {
         self.open.write(&self.structure, values, &mut self.numbers);
     }
 
-    /// Judges again where to look for further minima, after numbers were replaced.
+    /// Determines anew for which parameters the optimiser looks for further minima, after numbers were
+    /// replaced.
     pub(crate) fn judge(&mut self) {
         self.policy = SearchPolicy::new(&self.structure, &self.numbers, self.policy.edm_tolerance);
     }
@@ -77,7 +78,7 @@ impl Plan {
         self.structure.table.init.len()
     }
 
-    /// Returns whether second minima are common, because asymmetric effects are many and strong.
+    /// Returns whether second minima are common in this model, because many effects are strongly asymmetric.
     #[must_use]
     pub fn is_strongly_nonlinear(&self) -> bool {
         self.policy.strongly_nonlinear

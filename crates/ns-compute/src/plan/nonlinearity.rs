@@ -88,10 +88,10 @@ impl Nonlinearity {
         self.amount.iter().sum::<f64>() > STRONG_NONLINEARITY
     }
 
-    /// Returns the slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`, with
-    /// the derivatives `r_b` of `-ln L` by the expected yields (`slopes`) and the asymmetric part `A_b`. This
-    /// sum times the second derivative of the interpolation function is a curvature of `-ln L`, which may
-    /// exceed that of the constraint, 1.
+    /// Returns the slope of `-ln L` along the asymmetric part of a parameter's effect: `sum_b r_b A_b`. `r_b`
+    /// (`slopes`) are the derivatives of `-ln L` with respect to the expected yields, and `A_b` is the
+    /// asymmetric part. This sum times the second derivative of the interpolation function is a curvature of
+    /// `-ln L`. A second minimum is possible if it exceeds the curvature 1 of the constraint.
     pub(crate) fn pull(&self, p: usize, slopes: &[f64]) -> f64 {
         let (from, to) = self.ranges[p];
         self.shifts[from..to].iter().map(|&(bin, shift)| slopes[bin as usize] * shift).sum()

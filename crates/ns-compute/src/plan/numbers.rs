@@ -33,7 +33,8 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Sets the number of normsys terms. New terms, such as the padding, are factors 1 without an effect.
+    /// Sets the number of normsys terms. New terms, for example padding, are factors of 1 at any parameter
+    /// value.
     pub(super) fn resize_normsys(&mut self, n: usize) {
         for array in &mut self.norm_coefficients {
             array.resize(n, 0.0);
@@ -55,7 +56,7 @@ impl Numbers {
         (self.norm_hi[i], self.norm_lo[i]) = (hi, lo);
     }
 
-    /// Computes what follows from the widths of the Gaussian constraints.
+    /// Computes the numbers that depend on the widths of the Gaussian constraints.
     pub(super) fn finish_gaussian(&mut self) {
         self.inverse_sigma.clear();
         self.inverse_sigma.extend(self.sigma.iter().map(|sigma| 1.0 / sigma));

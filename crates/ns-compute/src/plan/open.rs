@@ -1,4 +1,4 @@
-//! Numbers that data may replace: where each number of an input goes in the compiled arrays.
+//! Maps each number of an input to its positions in the compiled arrays.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,18 @@ use ns_core::{Input, InputTable, Model, SessionError};
 use super::{LANES, Numbers, Structure};
 use crate::terms::histosys::template;
 
-/// Where a number comes from: an input, or the model.
+/// Origin of an array of numbers: an input, or the model.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    /// The numbers of an input from this place on.
+    /// An input. The field is the position of its first number in the array of the numbers of all inputs.
     Input(usize),
-    /// The numbers of the model.
+    /// The model, with its numbers.
     Model(Vec<f64>),
 }
 
 impl Source {
-    /// Returns the change of number `i`, given the changes of the numbers of all inputs.
+    /// Returns the change of number `i` of the array. `inputs` are the changes of the numbers of all inputs;
+    /// numbers of the model do not change.
     #[inline(always)]
     fn change(&self, inputs: &[f64], i: usize) -> f64 {
         match self {
@@ -26,7 +27,7 @@ impl Source {
         }
     }
 
-    /// Returns number `i`, given the numbers of all inputs.
+    /// Returns number `i` of the array. `inputs` are the numbers of all inputs.
     #[inline(always)]
     fn get(&self, inputs: &[f64], i: usize) -> f64 {
         match self {
@@ -35,7 +36,8 @@ impl Source {
         }
     }
 
-    /// Returns the place of the first number among those of all inputs; `None` for the model's.
+    /// Returns the position of the first number in the array of the numbers of all inputs; `None` if the
+    /// numbers belong to the model.
     pub(crate) fn place(&self) -> Option<usize> {
         match self {
             Self::Input(at) => Some(*at),
@@ -44,7 +46,7 @@ impl Source {
     }
 }
 
-/// A sample with replaced yields or templates.
+/// A sample whose nominal yields or histosys templates are inputs.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenBlock {
     pub(crate) block: usize,
@@ -52,38 +54,38 @@ pub(crate) struct OpenBlock {
     pub(crate) templates: Vec<OpenTemplate>,
 }
 
-/// A histosys of such a sample: all of a sample with replaced nominal yields, because their asymmetric parts
-/// change with them.
+/// A histosys of an [`OpenBlock`]. If the nominal yields are an input, the list contains all histosys of the
+/// sample, because their asymmetric parts depend on the nominal yields.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenTemplate {
-    /// Index among the curved templates of the block.
+    /// Index of the template among the templates of the block.
     pub(crate) index: usize,
     pub(crate) lo: Source,
     pub(crate) hi: Source,
 }
 
-/// A normsys with replaced factors.
+/// A normsys whose factors are inputs.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenNorm {
     pub(crate) block: usize,
-    /// Index in the padded arrays of normsys terms.
+    /// Index of the term in the padded arrays of normsys terms.
     pub(crate) term: usize,
     pub(crate) lo: Source,
     pub(crate) hi: Source,
 }
 
-/// The width of one constraint, and its place among the numbers of all inputs.
+/// The width of one constraint, with its position in the array of the numbers of all inputs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenWidth {
-    /// Index of the term among those of its kind.
+    /// Index of the constraint term: among the Gaussian terms, or among the Poisson terms.
     pub(crate) term: usize,
     pub(crate) place: usize,
-    /// Rate `tau` of a Poisson constraint in the model. The rate computed from its relative uncertainty would
-    /// differ by rounding.
+    /// Rate `tau` of a Poisson constraint in the model. It is used if the input has its compiled value,
+    /// because the rate computed from the relative uncertainty would differ by rounding.
     own_rate: f64,
 }
 
-/// All numbers that data may replace.
+/// All compiled numbers that data may replace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenTerms {
     pub(crate) table: InputTable,
@@ -93,7 +95,7 @@ pub(crate) struct OpenTerms {
     pub(crate) poisson: Vec<OpenWidth>,
 }
 
-/// The inputs of a model while it is compiled: the place of each.
+/// Position of each input in the array of the numbers of all inputs, for the compilation of a model.
 pub(super) struct Places(HashMap<Input, usize>);
 
 impl Places {
@@ -101,19 +103,20 @@ impl Places {
         Self(table.inputs.iter().copied().zip(table.ranges.iter().map(|range| range.start)).collect())
     }
 
-    /// Returns where the numbers of an input come from, which are `own` if it is no input.
+    /// Returns the source of the numbers of an input: the input if it is open, otherwise the model's numbers
+    /// `own`.
     pub(super) fn source(&self, input: Input, own: &[f64]) -> Source {
         self.0.get(&input).map_or_else(|| Source::Model(own.to_vec()), |&at| Source::Input(at))
     }
 
-    /// Returns whether some of these are inputs.
+    /// Returns whether at least one of these inputs is open.
     pub(super) fn any(&self, inputs: &[Input]) -> bool {
         !self.0.is_empty() && inputs.iter().any(|input| self.0.contains_key(input))
     }
 }
 
 impl OpenTerms {
-    /// Lists the widths of constraints among the inputs of `model`.
+    /// Lists the widths of constraints that are inputs of `model`.
     pub(super) fn add_widths(&mut self, model: &Model, structure: &Structure, numbers: &Numbers) {
         for (input, range) in self.table.inputs.iter().zip(&self.table.ranges) {
             let (constraints, list, set) = match *input {
@@ -131,7 +134,8 @@ impl OpenTerms {
         }
     }
 
-    /// Returns an error if `values` are not numbers that the inputs may have.
+    /// Checks the numbers of all inputs: their count, that they are finite, and that widths and factors are
+    /// positive.
     pub(crate) fn check(&self, values: &[f64]) -> Result<(), SessionError> {
         let expected = self.table.len();
         if values.len() != expected {
@@ -152,7 +156,7 @@ impl OpenTerms {
         }
     }
 
-    /// Writes the numbers of all inputs to `numbers`.
+    /// Writes the numbers of all inputs to the compiled arrays `numbers`.
     pub(crate) fn write(&self, structure: &Structure, values: &[f64], numbers: &mut Numbers) {
         self.write_linear(structure, |source, i| source.get(values, i), numbers);
         for open in &self.norms {
@@ -172,9 +176,9 @@ impl OpenTerms {
         }
     }
 
-    /// Returns the changes of the numbers of the model if those of all inputs change by `along`. The changes of
-    /// widths are in `sigma`, those of relative uncertainties `1/sqrt(tau)` in `tau`; coefficients, rates and
-    /// constants are left out.
+    /// Returns the changes of the compiled numbers when the numbers of all inputs change by `along`. Changes of
+    /// Gaussian widths are in the field `sigma`, changes of relative uncertainties `1/sqrt(tau)` in the field
+    /// `tau`. Polynomial coefficients, rates and constants of the terms are empty.
     pub(crate) fn direction(&self, structure: &Structure, along: &[f64], numbers: &Numbers) -> Numbers {
         let zeros = |of: &[f64]| vec![0.0; of.len()];
         let mut direction = Numbers {
@@ -201,7 +205,8 @@ impl OpenTerms {
         direction
     }
 
-    /// Writes yields and templates, on which `get` is linear, to `numbers`.
+    /// Writes nominal yields and the parts of templates to `numbers`. They are linear functions of the
+    /// numbers that `get` returns.
     fn write_linear(
         &self,
         structure: &Structure,

@@ -9,8 +9,9 @@ use super::{LANES, Nonlinearity, Numbers, Structure};
 pub(crate) const EDM_TOLERANCE: f64 = 1e-12;
 
 /// Largest EDM of a certified minimum if free factors multiply each other and the metric comes from another
-/// point. The derivative of `-ln L` by one factor is proportional to the other factor, whose value may be a
-/// thousandth of its value at that point. The measured EDM is then a millionth of the true EDM.
+/// point. The derivative of `-ln L` with respect to one factor is proportional to the other factor. At the
+/// minimum the other factor may be a thousand times smaller than at the point of the metric. The measured EDM
+/// is then a millionth of the true EDM.
 const EDM_OF_PRODUCTS: f64 = 1e-6 * EDM_TOLERANCE;
 
 /// Returns whether some sample has two free factors without a constraint.
@@ -27,8 +28,9 @@ fn multiplies_free_factors(model: &Model) -> bool {
     model.channels.iter().flat_map(|channel| &channel.samples).any(multiplies)
 }
 
-/// Which parameters can have further minima, and how small the EDM of a certified minimum must be. All but the
-/// EDM follows from the numbers of the model, so that it is judged again where data replace them.
+/// For which parameters the optimiser looks for further minima, and the largest EDM of a certified minimum.
+/// All fields except the EDM depend on the numbers of the model and are determined anew when data replace
+/// these numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchPolicy {
     /// Whether each parameter has an asymmetric effect: a second minimum may lie at its opposite sign.
@@ -44,7 +46,8 @@ pub(crate) struct SearchPolicy {
     pub(crate) edm_tolerance: f64,
 }
 
-/// Returns the largest EDM of a certified minimum if it is measured with a metric from another point.
+/// Returns the largest EDM of a certified minimum when the EDM is measured with a metric that was computed at
+/// another point.
 pub(super) fn edm_tolerance(model: &Model) -> f64 {
     if multiplies_free_factors(model) { EDM_OF_PRODUCTS } else { EDM_TOLERANCE }
 }

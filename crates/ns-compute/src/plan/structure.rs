@@ -91,7 +91,7 @@ pub(crate) struct Structure {
     pub(crate) block_params: Vec<u32>,
     pub(crate) gaussian: Constraints,
     pub(crate) poisson: Constraints,
-    /// Parameters of each event channel and penalty.
+    /// Parameters on which each event channel and penalty depends.
     pub(crate) event_terms: Vec<Vec<usize>>,
     /// Whether each parameter has an auxiliary measurement.
     pub(crate) constrained: Vec<bool>,

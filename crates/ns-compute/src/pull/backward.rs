@@ -1,8 +1,10 @@
-//! Computes derivatives by parameters, inputs and data in one pass back from the expected yields.
+//! Computes derivatives with respect to parameters, inputs and data in one pass back from the expected yields
+//! (reverse-mode differentiation).
 //!
-//! The yield of a sample in bin `b` is `nu_b = D_b N g_b`: the nominal yield with its additive variations,
-//! the scalar factors and the per-bin factors. With `r_b`, what multiplies the derivative of the expected yield
-//! of bin `b`, the derivatives by `D_b`, `N` and `g_b` are `r_b N g_b`, `sum_b r_b D_b g_b` and `r_b D_b N`.
+//! The yield of a sample in bin `b` is `nu_b = D_b N g_b`. `D_b` is the nominal yield plus its additive
+//! variations, `N` the product of the scalar factors and `g_b` the product of the per-bin factors. Let `r_b` be
+//! the derivative of the result with respect to the expected yield of bin `b`. Then the derivatives with
+//! respect to `D_b`, `N` and `g_b` are `r_b N g_b`, `sum_b r_b D_b g_b` and `r_b D_b N`.
 
 use super::forward::{Ray, Sweep};
 use crate::number::{Jet, Number};
@@ -10,7 +12,8 @@ use crate::plan::{Block, LANES, Plan};
 use crate::terms::poisson::{deviance_derivatives, log_factorial_slope};
 use crate::terms::{gaussian, histosys, per_bin, scale};
 
-/// Sets the slopes to those of the Poisson terms of the counts `main`, and computes the derivatives by them.
+/// Sets the slopes to the derivatives of the Poisson terms with respect to the expected yields, and computes
+/// the derivatives with respect to the counts `main`.
 pub(super) fn poisson_slopes<T: Number>(main: &[f64], sweep: &mut Sweep<T>) {
     sweep.slope.clear();
     sweep.by_main.clear();
@@ -21,8 +24,9 @@ pub(super) fn poisson_slopes<T: Number>(main: &[f64], sweep: &mut Sweep<T>) {
     }
 }
 
-/// Returns the derivatives of the Poisson term of a count `n` by its expectation and by the count. Without an
-/// expectation the second does not exist; it is 0 then, so that a bin without events has no part in derivatives.
+/// Returns the derivatives of the Poisson term of a count `n` with respect to its expectation and with respect
+/// to the count. If the expectation is not positive, the second derivative does not exist. It is set to 0, so
+/// that an empty bin does not contribute.
 #[inline(always)]
 fn poisson<T: Number>(lambda: T, n: f64) -> (T, T) {
     let slope = if n > 0.0 { deviance_derivatives(lambda, T::splat(n)).0 } else { T::splat(1.0) };
@@ -33,7 +37,7 @@ fn poisson<T: Number>(lambda: T, n: f64) -> (T, T) {
     (slope, by_count)
 }
 
-/// Sets all derivatives by parameters and inputs to zero.
+/// Sets all derivatives with respect to parameters, inputs and auxiliary data to zero.
 pub(super) fn clear<T: Number>(plan: &Plan, sweep: &mut Sweep<T>) {
     for (array, n) in [
         (&mut sweep.by_parameters, plan.n_parameters()),
@@ -45,7 +49,7 @@ pub(super) fn clear<T: Number>(plan: &Plan, sweep: &mut Sweep<T>) {
     }
 }
 
-/// Returns `sum_b r_b g_b D_b` of a block.
+/// Returns `sum_b r_b g_b D_b` of a block (see the module).
 #[inline(always)]
 fn total<T: Number>(block: &Block, sweep: &Sweep<T>) -> T {
     let mut total = T::splat(0.0);
@@ -56,7 +60,7 @@ fn total<T: Number>(block: &Block, sweep: &Sweep<T>) -> T {
     total
 }
 
-/// Adds the derivatives by the yields, templates and normsys factors among the inputs.
+/// Adds the derivatives with respect to the nominal yields, templates and normsys factors that are inputs.
 pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
     for open in &plan.open.blocks {
         let block = &plan.structure.blocks[open.block];
@@ -105,7 +109,7 @@ pub(super) fn inputs<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>)
     }
 }
 
-/// Returns the derivatives of the normsys factor `value` by the factors at alpha = -1 and 1.
+/// Returns the derivatives of the normsys factor `value` with respect to the factors at alpha = -1 and 1.
 fn by_factors<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T, value: T) -> (T, T) {
     let normsys = plan.structure.normsys;
     let (lo, hi): (T, T) = (
@@ -138,7 +142,7 @@ fn by_factors<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T, value
     )
 }
 
-/// Adds the derivatives by the parameters through the expected yields.
+/// Adds the derivatives with respect to the parameters that the expected yields contribute.
 pub(super) fn parameters<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         let (stride, scale, sum) = (block.n_lanes * LANES, sweep.scale[index], total(block, sweep));
@@ -176,8 +180,8 @@ pub(super) fn parameters<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep
     }
 }
 
-/// Adds the derivatives by the parameters of the normsys factors of a block, whose product is multiplied by
-/// `rest`.
+/// Adds the derivatives with respect to the parameters of a block's normsys factors. `rest` multiplies the
+/// product of these factors.
 #[inline(always)]
 fn normsys<T: Number>(plan: &Plan, block: &Block, rest: T, sweep: &mut Sweep<T>) {
     let Sweep { kappa, kappa_first, products, by_parameters, .. } = sweep;
@@ -197,7 +201,8 @@ fn normsys<T: Number>(plan: &Plan, block: &Block, rest: T, sweep: &mut Sweep<T>)
     }
 }
 
-/// Adds the derivatives of the constraint terms by parameters, auxiliary data and widths among the inputs.
+/// Adds the derivatives of the constraint terms with respect to parameters, auxiliary data and the widths
+/// that are inputs.
 pub(super) fn constraints<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], sweep: &mut Sweep<T>) {
     for (i, (p, a, weight)) in plan.gaussian().enumerate() {
         let weight = match ray.numbers.map_or(0.0, |numbers| numbers.sigma[i]) {
@@ -234,7 +239,7 @@ pub(super) fn constraints<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], swe
     }
 }
 
-/// Adds the derivatives of the expected auxiliary data, each times its number in `aux`.
+/// Adds the derivatives of the weighted sum of the expected auxiliary data. The weights are `aux`.
 pub(super) fn expected_auxiliary<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f64], sweep: &mut Sweep<T>) {
     for (p, a, _) in plan.gaussian() {
         sweep.by_parameters[p] = sweep.by_parameters[p].add(T::splat(aux[a]));
@@ -251,7 +256,8 @@ pub(super) fn expected_auxiliary<T: Number>(plan: &Plan, ray: Ray<'_>, aux: &[f6
     }
 }
 
-/// Returns the rate `tau` of a Poisson constraint, whose relative uncertainty `1/sqrt(tau)` moves.
+/// Returns the rate `tau` of a Poisson constraint as a function of its relative uncertainty `1/sqrt(tau)`,
+/// which changes along the direction.
 #[inline(always)]
 fn rate<T: Number>(ray: Ray<'_>, term: usize, tau: f64) -> T {
     match ray.numbers.map_or(0.0, |numbers| numbers.tau[term]) {
@@ -263,7 +269,7 @@ fn rate<T: Number>(ray: Ray<'_>, term: usize, tau: f64) -> T {
     }
 }
 
-/// Returns the derivative of a rate `tau` by its relative uncertainty: `-2 tau^(3/2)`.
+/// Returns the derivative of a rate `tau` with respect to its relative uncertainty: `-2 tau^(3/2)`.
 #[inline(always)]
 fn by_width<T: Number>(tau: T) -> T {
     T::splat(-2.0).mul(tau).mul(tau.sqrt())

@@ -1,25 +1,25 @@
 //! Computes the expected yields of all samples at one point, with their derivatives along a direction.
 //!
-//! It is the plain form of `eval::forward`, without vectors: one number at a time, of which each may carry
-//! derivatives.
+//! The formulas are those of `eval::forward`, without SIMD vectors. Every number may carry derivatives
+//! ([`Number`]).
 
 use crate::number::{Jet, Number};
 use crate::plan::{Block, LANES, Numbers, Plan};
 use crate::terms::normsys::{signed_rate, value_and_slope};
 use crate::terms::{histosys, per_bin, scale};
 
-/// All numbers of one evaluation. The memory is kept between evaluations.
+/// All intermediate and final numbers of one evaluation. The memory is kept between evaluations.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sweep<T> {
-    /// Parameters.
+    /// Parameters of the evaluation.
     pub(super) theta: Vec<T>,
     /// Interpolation function of the histosys code at each parameter.
     pub(super) curved: Vec<T>,
-    /// First derivative of that function.
+    /// First derivative of the interpolation function at each parameter.
     pub(super) curved_first: Vec<T>,
     /// Each normsys factor, in the order of `Structure::norm_of_block`.
     pub(super) kappa: Vec<T>,
-    /// Derivative of each such factor by its parameter.
+    /// Derivative of each normsys factor with respect to its parameter.
     pub(super) kappa_first: Vec<T>,
     /// Product of the normsys factors of each block.
     pub(super) norm: Vec<T>,
@@ -31,17 +31,17 @@ pub(crate) struct Sweep<T> {
     pub(super) binwise: Vec<T>,
     /// Expected yield of each bin.
     pub(super) lambda: Vec<T>,
-    /// What multiplies the derivatives of the expected yield of each bin: of `-ln L`, its slope there.
+    /// Derivative of the result with respect to the expected yield of each bin.
     pub(super) slope: Vec<T>,
-    /// Derivatives by the parameters.
+    /// Derivatives with respect to the parameters.
     pub(crate) by_parameters: Vec<T>,
-    /// Derivatives by the numbers of all inputs.
+    /// Derivatives with respect to the numbers of all inputs.
     pub(crate) by_inputs: Vec<T>,
-    /// Derivatives by the main counts.
+    /// Derivatives with respect to the main counts.
     pub(crate) by_main: Vec<T>,
-    /// Derivatives by the auxiliary data.
+    /// Derivatives with respect to the auxiliary data.
     pub(crate) by_aux: Vec<T>,
-    /// Products of the first factors of a block, for the products of all but one.
+    /// Products of the first factors of a block. They serve to compute the product of all factors but one.
     pub(super) products: Vec<T>,
 }
 
@@ -49,15 +49,15 @@ pub(crate) struct Sweep<T> {
 #[derive(Clone, Copy)]
 pub(crate) struct Ray<'a> {
     pub(crate) theta: &'a [f64],
-    /// Direction of the parameters; `None` if they do not move.
+    /// Direction of the parameters; `None` if the parameters do not change.
     pub(crate) along: Option<&'a [f64]>,
-    /// Direction of the numbers of the model; `None` if they do not move. Its `sigma` are changes of widths, and
-    /// its `tau` changes of the relative uncertainties `1/sqrt(tau)`.
+    /// Direction of the numbers of the model; `None` if these numbers do not change. The field `sigma` holds
+    /// changes of widths, the field `tau` changes of the relative uncertainties `1/sqrt(tau)`.
     pub(crate) numbers: Option<&'a Numbers>,
 }
 
 impl<'a> Ray<'a> {
-    /// Returns a number of the model as one that moves.
+    /// Returns a number of the model, with its derivative along the direction.
     #[inline(always)]
     pub(super) fn number<T: Number>(
         self,
@@ -109,7 +109,7 @@ pub(crate) fn forward<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>
     }
 }
 
-/// Computes the cells of one block and adds them to the expected yields.
+/// Computes the yields of one block's cells and adds them to the expected yields.
 #[inline(always)]
 fn add_up<T: Number>(plan: &Plan, ray: Ray<'_>, index: usize, block: &Block, sweep: &mut Sweep<T>) {
     let (stride, scale) = (block.n_lanes * LANES, sweep.scale[index]);
@@ -138,7 +138,7 @@ fn add_up<T: Number>(plan: &Plan, ray: Ray<'_>, index: usize, block: &Block, swe
     }
 }
 
-/// Returns a normsys factor and its derivative by the parameter.
+/// Returns a normsys factor and its derivative with respect to the parameter.
 #[inline(always)]
 fn factor<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T) -> (T, T) {
     let (normsys, numbers) = (plan.structure.normsys, &plan.numbers);

@@ -1,9 +1,9 @@
-//! Derivatives of `-ln L` by all it depends on: parameters, inputs (numbers of the model that data may
-//! replace), main counts and auxiliary data; and those of its derivatives along a direction.
+//! Derivatives of `-ln L` with respect to parameters, inputs (numbers of the model that data may replace), main counts
+//! and auxiliary data. The same code computes derivatives of a directional derivative of `-ln L`.
 //!
-//! One pass gives all of them: the expected yields are computed from the numbers of the model (`forward`), and the
-//! derivatives on the way back (`backward`). Both are written for any [`Number`]; with a [`Jet`](crate::number::Jet), which carries
-//! derivatives along a direction, the same formulas give mixed second and third derivatives.
+//! One pass gives all derivatives: `forward` computes the expected yields from the numbers of the model, and `backward`
+//! computes the derivatives from the yields. Both are written for any [`Number`]. With a [`Jet`](crate::number::Jet),
+//! which carries derivatives along a direction, the same formulas give mixed second and third derivatives.
 
 mod backward;
 mod forward;
@@ -13,8 +13,8 @@ pub(crate) use forward::{Ray, Sweep};
 use crate::number::Number;
 use crate::plan::Plan;
 
-/// Computes the derivatives of `-ln L` of the data `main` and `aux` in `sweep`. Those by parameters are left
-/// out unless `parameters` is true.
+/// Computes the derivatives of `-ln L` for the data `main` and `aux` and stores them in `sweep`. Derivatives
+/// with respect to parameters are computed only if `parameters` is true.
 pub(crate) fn of_likelihood<T: Number>(
     plan: &Plan,
     ray: Ray<'_>,
@@ -32,8 +32,8 @@ pub(crate) fn of_likelihood<T: Number>(
     backward::constraints(plan, ray, aux, sweep);
 }
 
-/// Computes in `sweep` the derivatives, by parameters and inputs, of the sum of all expected data, each
-/// multiplied by its number in `main` or `aux`.
+/// Computes the derivatives of a weighted sum of all expected data with respect to parameters and inputs, and
+/// stores them in `sweep`. The weights are `main` (one per bin) and `aux` (one per auxiliary datum).
 pub(crate) fn of_expected(plan: &Plan, theta: &[f64], (main, aux): (&[f64], &[f64]), sweep: &mut Sweep<f64>) {
     let ray = Ray { theta, along: None, numbers: None };
     forward::forward(plan, ray, sweep);

@@ -1,4 +1,4 @@
-//! What all devices need to run a task: its checks, the bounds and fixed parameters of each fit, and the
+//! Functions that all devices use to run a task: checks of the task, and the bounds, fixed parameters and
 //! starting point of each fit.
 
 mod check;

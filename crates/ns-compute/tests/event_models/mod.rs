@@ -13,7 +13,7 @@ use crate::events_oracle::{channel, model, table};
 const P: fn(usize) -> Value = Value::Parameter;
 const N: fn(f64) -> Value = Value::Number;
 
-/// A model and its true parameters, which are its start values too.
+/// A model with its true parameters, which are also its start values.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) model: Model,
@@ -32,7 +32,8 @@ fn empty(columns: usize) -> EventTable {
     table(vec![Vec::new(); columns])
 }
 
-/// Returns an extended channel with `n` events of one density, whose parameters are those after the rate.
+/// Returns an extended channel with `n` events of one density. Parameter 0 is the rate; the parameters of the
+/// density follow.
 fn one(name: &'static str, n: f64, axes: &[(f64, f64)], density: Density, parameters: &[Start]) -> Case {
     let mut all = vec![("n", n, (0.0, 1e6))];
     all.extend(parameters);

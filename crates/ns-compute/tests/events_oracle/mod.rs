@@ -13,7 +13,7 @@ use ns_core::{
     Observations, Parameter, ParameterSet, Process, Value,
 };
 
-/// Returns the value of a density before normalisation. `q` gives the numbers that values stand for.
+/// Returns the value of a density before normalisation. `q` returns the number for each [`Value`].
 pub(crate) fn density(
     density: &Density,
     axes: &[Observable],
@@ -177,7 +177,8 @@ fn spline(knots: &[f64], values: &[f64], x: f64) -> f64 {
         + ((a * a * a - a) * bends[i] + (b * b * b - b) * bends[i + 1]) * h * h / 6.0
 }
 
-/// Nodes and weights of the Gauss-Legendre rule with 24 nodes on [-1, 1], by Newton's method.
+/// Returns nodes and weights of the Gauss-Legendre rule with 24 nodes on [-1, 1], computed by Newton's
+/// method.
 fn legendre() -> Vec<(f64, f64)> {
     let n = 24;
     (0..n)
@@ -258,11 +259,11 @@ fn breaks(of: &Density, q: &dyn Fn(Value) -> f64) -> Vec<f64> {
     }
 }
 
-/// A channel at one point, with the integrals that it needs.
+/// A channel at one parameter point, with the integrals of its densities.
 struct Point<'a> {
     channel: &'a EventChannel,
     q: &'a dyn Fn(Value) -> f64,
-    /// Integral of each density over the fit ranges, by its address.
+    /// Integral of each density over the fit ranges. The key is the address of the density.
     integrals: RefCell<HashMap<*const Density, f64>>,
 }
 

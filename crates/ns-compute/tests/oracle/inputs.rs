@@ -2,7 +2,7 @@
 
 use ns_core::{Constraint, Effect, Input, Model};
 
-/// Returns everything that the model can open.
+/// Returns all inputs that the model can open.
 pub(super) fn all_inputs(model: &Model) -> Vec<Input> {
     let mut inputs = Vec::new();
     for (channel, c) in model.channels.iter().enumerate() {

@@ -86,7 +86,7 @@ fn lowest(count: f64, datum: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The toys whose fits end above the lowest minimum of their `-ln L`.
+/// Result of [`missed`]: the toys whose fits end above the lowest minimum of their `-ln L`.
 pub(super) struct Missed {
     /// Number of toys that were fitted.
     pub(super) toys: usize,

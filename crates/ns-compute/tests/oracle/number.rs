@@ -1,5 +1,5 @@
-//! Hyper-dual numbers: a value with its first derivatives by two variables and its mixed second derivative,
-//! exact to rounding (Fike and Alonso, AIAA 2011-886).
+//! Hyper-dual numbers: a value with its first derivatives with respect to two variables and the mixed second
+//! derivative, exact apart from rounding (Fike and Alonso, AIAA 2011-886).
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 

@@ -7,9 +7,9 @@ use super::{Density, Value};
 pub struct Observable {
     /// Name of the observable in the file.
     pub name: String,
-    /// Lower end of its axis.
+    /// Lower end of the observable's axis.
     pub min: f64,
-    /// Upper end of its axis.
+    /// Upper end of the observable's axis.
     pub max: f64,
 }
 
@@ -28,7 +28,7 @@ pub enum BinRule {
 pub struct Binning {
     /// Bin edges of each observable, ascending.
     pub edges: Vec<Vec<f64>>,
-    /// How a bin is compared with a density.
+    /// How the content of a bin is compared with the density.
     pub rule: BinRule,
 }
 

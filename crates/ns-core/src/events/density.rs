@@ -26,7 +26,7 @@ pub enum Density {
         /// Standard deviation; positive.
         sigma: Value,
     },
-    /// A Gaussian with another width on either side of the mean.
+    /// A Gaussian with different widths below and above the mean.
     BifurcatedGaussian {
         /// Observable.
         x: usize,
@@ -44,7 +44,8 @@ pub enum Density {
         /// Slope; falling if positive.
         slope: Value,
     },
-    /// A Gaussian core with `t = (x - mean) / sigma`, and power-law tails on the sides that have one.
+    /// Crystal Ball density: a Gaussian core with `t = (x - mean) / sigma`, and a power-law tail on each side
+    /// for which a tail is given.
     CrystalBall {
         /// Observable.
         x: usize,
@@ -107,14 +108,14 @@ pub enum Density {
     Polynomial {
         /// Observable.
         x: usize,
-        /// Coefficients, from that of `x^0` on.
+        /// Coefficients; the first belongs to `x^0`.
         coefficients: Vec<Value>,
     },
     /// `1 + sum_i coefficients[i] T_(i+1)(z)`, where `z` maps the observable's axis to [-1, 1].
     Chebyshev {
         /// Observable.
         x: usize,
-        /// Coefficients, from that of `T_1` on.
+        /// Coefficients; the first belongs to `T_1`.
         coefficients: Vec<Value>,
     },
     /// `sum_i coefficients[i] B_(i,n)(u)`, where `u` maps the observable's axis to [0, 1] and `n` is the
@@ -134,7 +135,7 @@ pub enum Density {
         /// Standard deviation of `ln x`; positive.
         sigma: Value,
     },
-    /// 1.
+    /// The constant 1.
     Uniform {
         /// Observable.
         x: usize,
@@ -145,8 +146,8 @@ pub enum Density {
         observables: Vec<usize>,
         /// Bin edges of each axis, ascending.
         edges: Vec<Vec<f64>>,
-        /// Density in each bin before normalisation; the last axis varies fastest. Not divided by the bin's
-        /// volume.
+        /// Density in each bin before normalisation, not divided by the bin's volume. The last axis varies
+        /// fastest.
         heights: Vec<f64>,
     },
     /// Histogram of simulated events whose weights depend on nuisance parameters; 0 outside of all bins.
@@ -193,9 +194,9 @@ pub enum Density {
     Generic(Tape),
     /// Product of the densities, normalised as a whole.
     Product(Vec<Density>),
-    /// `sum_i coefficients[i] p_i` of normalised densities `p_i`. With one coefficient less than summands,
-    /// the last coefficient is 1 minus the sum of the others. Otherwise the coefficients are divided by their
-    /// sum.
+    /// `sum_i coefficients[i] p_i` of normalised densities `p_i`. If there is one coefficient less than there
+    /// are summands, the last coefficient is 1 minus the sum of the others. Otherwise the coefficients are
+    /// divided by their sum.
     Mixture {
         /// Densities that are added.
         summands: Vec<Density>,
@@ -233,8 +234,8 @@ impl Density {
         }
     }
 
-    /// Returns the parameters of the density itself, without those of densities that it is made of, in the
-    /// order of the formula.
+    /// Returns the parameters in the formula of the density, in the order of the formula. The parameters of
+    /// its factors or summands are not included.
     #[must_use]
     pub fn own_values(&self) -> Vec<Value> {
         match self {
@@ -270,7 +271,7 @@ impl Density {
         }
     }
 
-    /// Returns the densities that this one is made of: factors or summands.
+    /// Returns the factors of a product or the summands of a mixture; nothing for other densities.
     #[must_use]
     pub fn parts(&self) -> &[Self] {
         match self {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// Columns of events, one array per column (a structure of arrays), as a reader of Parquet files returns them.
+/// Columns of events that were read from a Parquet file, one array per column.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParquetEventData {
     /// Names of the columns, in the order in which they were asked for.

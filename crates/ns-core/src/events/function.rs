@@ -22,10 +22,11 @@ pub enum FunctionForm {
     Polynomial {
         /// Argument of the polynomial.
         x: Value,
-        /// Coefficients, from that of `x^0` on.
+        /// Coefficients; the first belongs to `x^0`.
         coefficients: Vec<Value>,
     },
-    /// A number that nuisance parameters vary: `nominal`, changed by each variation in turn.
+    /// The number `nominal`, to which each variation is applied in turn. Nuisance parameters determine the
+    /// variations.
     Interpolation {
         /// The number if all nuisance parameters are 0.
         nominal: f64,

@@ -17,12 +17,12 @@ pub struct WeightSys {
     pub lo: Vec<f64>,
     /// Height of each bin at `alpha = +1`.
     pub hi: Vec<f64>,
-    /// The function `f`.
+    /// Interpolation code, which determines the function `f`.
     pub code: HistosysCode,
     /// Whether the shape of the template follows the weights.
     pub shape: bool,
-    /// Whether the rate of the process follows the weights. The rate has this effect as a factor of its own
-    /// ([`crate::Process::rate`]); the density is normalised.
+    /// Whether the rate of the process follows the weights. The density is normalised, so this effect is a separate
+    /// factor of the rate ([`crate::Process::rate`]).
     pub rate: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct ModelSize {
     pub n_bins: usize,
     /// Number of floating-point operations of one evaluation of the likelihood with its gradient.
     pub operations: u64,
-    /// Whether fits of toys search for second minima, which such a model commonly has.
+    /// Whether second minima are common in the model, so that fits of toys search for them.
     pub strongly_nonlinear: bool,
     /// Whether the model is too large for fits in SIMD lanes and on a GPU.
     pub large: bool,
@@ -92,7 +92,8 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
-/// Returns how many times longer a toy's fit takes than that of a model of the same size without further minima.
+/// Returns the ratio between the times of a toy's fit in this model and in a model of the same size without
+/// further minima.
 fn search_factor(costs: &Costs, size: &ModelSize) -> f64 {
     if size.strongly_nonlinear { costs.several_minima } else { 1.0 }
 }
@@ -134,9 +135,9 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
     start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / gpu.lanes
 }
 
-/// Chooses a device. `look` returns a GPU, or the reason why there is none. To list GPUs takes the driver a
-/// large part of a second. So `look` is called only if this process has used a GPU before, or if the CPU
-/// would take longer than the start of a GPU.
+/// Chooses a device. `look` returns a GPU, or the reason why there is none. The driver needs a large part of
+/// a second to list the GPUs. Therefore `look` is called only if this process has used a GPU before, or if
+/// the predicted time on the CPU is longer than the start of a GPU.
 pub(super) fn choose(
     size: &ModelSize,
     work: Work,

@@ -2,19 +2,18 @@
 //!
 //! How to measure them again:
 //!
-//! * `first`, `near`, `toy`: on one thread, for workspaces of several sizes, measure the time of
-//!   `nextstat fit` (`first`), of `nextstat ranking` per refit (`near`) and of `nextstat hypotest-toys` per
-//!   fit (`toy`). Draw each time against the `operations` that `nextstat devices --explain` prints. The
-//!   constants are the offset and the slope of a line through the points.
-//! * `several_minima`, `toy_alone`: the same times of `nextstat hypotest-toys` for strongly nonlinear models and for
-//!   models that are too large for SIMD lanes, divided by what `toy` predicts.
-//! * `gpu_start`: the time of a process that opens a CUDA session and makes one fit, minus the time of the
-//!   same process on the CPU. The driver's cache of compiled code must be empty.
-//! * `gpu_launch`: the time of a batch with one fit of the smallest model, in a session that has made fits
-//!   before.
+//! * `first`, `near`, `toy`: on one thread, for workspaces of several sizes, measure the time of `nextstat fit`
+//!   (`first`), of `nextstat ranking` per refit (`near`) and of `nextstat hypotest-toys` per fit (`toy`). Plot each
+//!   time against the `operations` that `nextstat devices --explain` prints. The constants are the offset and the
+//!   slope of a line through the points.
+//! * `several_minima`, `toy_alone`: the time of `nextstat hypotest-toys` per fit, for strongly nonlinear models and
+//!   for models that are too large for SIMD lanes, divided by the time that `toy` predicts.
+//! * `gpu_start`: the time of a process that opens a CUDA session and makes one fit, minus the time of the same
+//!   process on the CPU. The driver's cache of compiled code must be empty.
+//! * `gpu_launch`: the time of a batch with one fit of the smallest model, in a session that has made fits before.
 //! * `gpu_latency`: the time of one toy's fit in such a session, divided by the operations of the model.
-//! * `gpu_fit`, `gpu_operation`: offset and slope of a line through the time per fit of 100 000 toys in such
-//!   a session, against the operations of the model.
+//! * `gpu_fit`, `gpu_operation`: offset and slope of a line through the time per fit of 100 000 toys in such a
+//!   session, against the operations of the model.
 
 /// Time of one fit on one thread of the CPU, linear in the operations of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,9 +40,9 @@ pub(super) struct Costs {
     pub(super) near: Fit,
     /// Time of the fit of a toy in a batch of toys.
     pub(super) toy: Fit,
-    /// How many times longer a toy's fit takes in a strongly nonlinear model, on the CPU and on a GPU.
+    /// Ratio by which the fit of a toy takes longer in a strongly nonlinear model, on the CPU and on a GPU.
     pub(super) several_minima: f64,
-    /// How many times longer a toy's fit takes in a model that is too large for SIMD lanes.
+    /// Ratio by which the fit of a toy takes longer in a model that is too large for SIMD lanes.
     pub(super) toy_alone: f64,
     /// Speed that each further thread adds, relative to the first. It is below 1 because threads share memory
     /// and clock.

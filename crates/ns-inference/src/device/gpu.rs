@@ -21,7 +21,7 @@ pub(super) struct GpuDescription {
 }
 
 /// Opens a session on the NVIDIA GPU that `execution` names. [`Device::CudaAll`] stands for all GPUs of the
-/// same model as the first one. Any device that is no NVIDIA GPU stands for the first one.
+/// same model as the first one. For any other kind of device, the first NVIDIA GPU is used.
 ///
 /// # Errors
 /// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or if this machine has no usable

@@ -1,4 +1,4 @@
-//! `-ln L` with its derivatives on a GPU, for callers who have their arrays there.
+//! Computes `-ln L` and its derivatives on a GPU, for callers whose arrays are in the memory of the GPU.
 
 use ns_compute::differentiable::DeviceNll;
 use ns_core::{Data, SessionError};
@@ -8,18 +8,19 @@ use crate::InferenceError;
 use crate::options::FitData;
 
 impl DifferentiableSession {
-    /// Uploads the model and its data to a CUDA device. What the kernel computes there is what [`Self::nll`] returns,
-    /// within the tolerances of `docs/gpu-contract.md`.
+    /// Uploads the model and its data to a CUDA device. The kernel computes the same numbers as [`Self::nll`], within
+    /// the tolerances of `docs/gpu-contract.md`.
     ///
     /// # Errors
-    /// If there is no such device or too little memory on it; [`SessionError::ForeignData`] if data, templates or widths
-    /// follow the inputs, which the CPU alone computes.
+    /// If there is no such device or too little memory on it; [`SessionError::ForeignData`] if data, templates or
+    /// widths follow the inputs, which only the CPU supports.
     #[cfg(feature = "cuda")]
     pub fn on_cuda(&self, index: usize) -> Result<DeviceNll, InferenceError> {
         Ok(self.accelerator.on_cuda(index, &self.held_data()?)?)
     }
 
-    /// Prepares the kernels compiled for the CPU, for tests. Addresses are those of the process.
+    /// Prepares the kernels compiled for the CPU, for tests. Addresses are addresses in the memory of the
+    /// process.
     ///
     /// # Errors
     /// As [`Self::on_cuda`].
@@ -28,7 +29,8 @@ impl DifferentiableSession {
         Ok(self.accelerator.on_host(&self.held_data()?)?)
     }
 
-    /// Returns the data, if they and all else but the inputs are the same in every call.
+    /// Returns the data of all calls. Returns an error if data, templates or widths follow the inputs,
+    /// because they would then differ from call to call.
     fn held_data(&self) -> Result<Data, InferenceError> {
         let remedy = match &self.data {
             _ if self.followers.has_rules() => {

@@ -6,23 +6,24 @@ use super::minimum::Minimum;
 use super::{Differentiated, ProfiledDifferentiableSession, add_pulled};
 use crate::InferenceError;
 
-/// A best fit, from which derivatives can be pulled back.
+/// A best fit, from which derivatives with respect to the inputs can be computed.
 pub struct BestFit {
     /// Values of all parameters.
     pub parameters: Vec<f64>,
     /// Whether the fit converged.
     pub converged: bool,
-    /// Whether derivatives hold on one side alone.
+    /// Whether the derivatives are one-sided (see
+    /// [`Differentiated::one_sided`](super::Differentiated::one_sided)).
     pub one_sided: bool,
     minimum: Minimum,
     yields: Vec<f64>,
 }
 
 impl ProfiledDifferentiableSession {
-    /// Returns the best fit.
+    /// Returns the best fit for the values `yields` of the inputs.
     ///
     /// # Errors
-    /// If the numbers do not suit the inputs, or the fit has no finite likelihood.
+    /// If a value is not allowed for an input, or the fit has no finite likelihood.
     pub fn best_fit(&self, yields: &[f64]) -> Result<BestFit, InferenceError> {
         let data = self.inner.data(yields)?;
         let request = self.fit_options().request(&self.inner.model)?;
@@ -32,8 +33,8 @@ impl ProfiledDifferentiableSession {
         Ok(BestFit { parameters: fit.parameters, converged, one_sided, minimum, yields: yields.to_vec() })
     }
 
-    /// Returns the derivatives, by the inputs, of the sum of all best-fit parameters, each multiplied by its number
-    /// in `factors`. They are NaN where the Hessian is not positive definite.
+    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to the inputs, where `theta` are the
+    /// best-fit parameters. They are NaN if the Hessian is not positive definite.
     ///
     /// # Errors
     /// If a length does not fit the model.
@@ -45,10 +46,11 @@ impl ProfiledDifferentiableSession {
     }
 
     /// Returns the uncertainty of the parameter of interest, the square root of its variance `(H^-1)_pp`, with its
-    /// derivatives. Both are NaN where it does not exist, for example at a bound.
+    /// derivatives with respect to the inputs. The uncertainty and its derivatives are NaN if the uncertainty does
+    /// not exist, for example at a bound.
     ///
-    /// With `u = H^-1 e_p`, the derivative of the variance along any change is `-u' dH u`, where `dH` includes the
-    /// change of the best fit.
+    /// Let `u = H^-1 e_p`, with the unit vector `e_p` of the parameter of interest. If the Hessian changes by
+    /// `dH`, the variance changes by `-u' dH u`. `dH` includes the effect of the change of the best fit.
     ///
     /// # Errors
     /// As [`Self::best_fit`].

@@ -1,43 +1,47 @@
-//! What follows when nominal yields change: templates, widths of staterrors, rates of shapesys, and auxiliary data.
+//! Numbers that follow the nominal yields when these change: templates, widths of staterrors, rates of shapesys,
+//! and auxiliary data.
 
 use ns_core::{Constraint, Effect, Input, InputTable, Model};
 
 use crate::InferenceError;
 
-/// What follows when nominal yields of an input change. By default all else is held, as in a workspace in which only
-/// the nominal yields are edited after the model was built.
+/// Which numbers of the model follow the nominal yields of an input when these change. By default no other number
+/// changes, as if a user edits the nominal yields in a workspace and leaves everything else unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Follow {
-    /// Whether the histosys templates of the sample keep their ratios to the nominal yields, bin by bin, instead of
-    /// their yields. A template of a bin without nominal yield is held.
+    /// Whether the histosys templates of the sample are scaled together with the nominal yields, bin by bin, so
+    /// that the relative variations are constant. A template is unchanged in a bin whose nominal yield is zero.
     pub templates: bool,
-    /// Whether the absolute uncertainty of a staterror is held, instead of the relative one: the width of the constraint
-    /// is inversely proportional to the sum of the yields of its samples.
+    /// Whether the absolute uncertainty of a staterror is constant, instead of the relative uncertainty. The width of
+    /// the constraint is then inversely proportional to the sum of the yields of the samples that the staterror acts
+    /// on.
     pub staterror: bool,
-    /// Whether the absolute uncertainty of a shapesys is held, instead of the rate of its constraint. The auxiliary
-    /// datum follows the rate.
+    /// Whether the absolute uncertainty of a shapesys is constant, instead of the rate `tau` of its constraint. The
+    /// auxiliary datum is equal to the rate and changes with it.
     pub shapesys: bool,
 }
 
-/// Computes a number that follows others.
+/// How a number that follows the nominal yields is computed.
 enum Rule {
-    /// A template that is `ratios` times nominal yields; a ratio is `None` for a number that is held.
+    /// A template equal to `ratios` times the nominal yields. The ratio is `None` in a bin in which the
+    /// template keeps the model's value, `own`.
     Template { to: usize, from: usize, ratios: Vec<Option<f64>>, own: Vec<f64> },
-    /// A width that is `product` divided by the sum of `held` and of nominal yields.
+    /// The width of a constraint: `product` divided by the sum of `held` and the nominal yields at the
+    /// positions `from`.
     Width { to: usize, product: f64, held: f64, from: Vec<usize> },
 }
 
-/// An auxiliary datum that is the rate of its constraint.
+/// An auxiliary datum that is equal to the rate of its constraint.
 struct Datum {
-    /// Place of the relative uncertainty among all numbers.
+    /// Position of the constraint's relative uncertainty in the array of the numbers of all inputs.
     place: usize,
     /// Index of the auxiliary datum.
     aux: usize,
 }
 
-/// The numbers of a caller, and those that follow them.
+/// The caller's inputs, and the numbers that follow them.
 pub(super) struct Followers {
-    /// The inputs of the caller.
+    /// The inputs that the caller opened.
     pub(super) table: InputTable,
     rules: Vec<Rule>,
     data: Vec<Datum>,
@@ -45,7 +49,8 @@ pub(super) struct Followers {
 }
 
 impl Followers {
-    /// Returns the model with all inputs open, first those that `model` has, and what follows them.
+    /// Returns a copy of `model` in which the following numbers are inputs too, after the caller's inputs,
+    /// and the rules for the following numbers.
     ///
     /// # Errors
     /// If the model does not have an input.
@@ -120,12 +125,12 @@ impl Followers {
         !self.rules.is_empty()
     }
 
-    /// Returns whether something follows that is not linear in the inputs.
+    /// Returns whether a number follows that is not a linear function of the inputs.
     pub(super) fn is_curved(&self) -> bool {
         self.has_data() || self.rules.iter().any(|rule| matches!(rule, Rule::Width { .. }))
     }
 
-    /// Returns the numbers of all inputs, given those of the caller.
+    /// Returns the numbers of all inputs, computed from the values `yields` of the caller's inputs.
     pub(super) fn expand(&self, yields: &[f64]) -> Vec<f64> {
         let mut all = yields.to_vec();
         all.resize(self.n_all.max(yields.len()), 0.0);
@@ -149,7 +154,8 @@ impl Followers {
         from.iter().map(|&place| yields.get(place).copied().unwrap_or(0.0)).fold(held, |sum, x| sum + x)
     }
 
-    /// Returns a direction of all inputs, given that of the caller's, where everything that follows is linear.
+    /// Returns a direction in all inputs, computed from the direction `along` in the caller's inputs. Only
+    /// templates follow, because they are linear in the nominal yields.
     pub(super) fn expand_direction(&self, along: &[f64]) -> Vec<f64> {
         let mut all = along.to_vec();
         all.resize(self.n_all.max(along.len()), 0.0);
@@ -164,7 +170,8 @@ impl Followers {
         all
     }
 
-    /// Returns the derivatives by the caller's numbers `yields`, given those by all inputs.
+    /// Returns the derivatives with respect to the caller's inputs, whose values are `yields`. They are
+    /// computed from `all`, the derivatives with respect to all inputs, by the chain rule.
     pub(super) fn contract(&self, yields: &[f64], mut all: Vec<f64>) -> Vec<f64> {
         let slopes = all.split_off(yields.len().min(all.len()));
         let slope = |place: usize| {
@@ -192,7 +199,7 @@ impl Followers {
         all
     }
 
-    /// Sets the auxiliary data that follow the numbers of all inputs.
+    /// Sets the auxiliary data that follow the inputs. `all` are the numbers of all inputs.
     pub(super) fn set_data(&self, all: &[f64], aux: &mut [f64]) {
         for datum in &self.data {
             let width = all.get(datum.place).copied().unwrap_or(f64::NAN);
@@ -203,12 +210,13 @@ impl Followers {
         }
     }
 
-    /// Returns the compiled number of the caller's input at a place.
+    /// Returns the compiled number at a position in the caller's inputs.
     fn own(&self, place: usize) -> Option<f64> {
         self.table.values.get(place).copied()
     }
 
-    /// Adds the derivatives through auxiliary data that follow the inputs to those by all inputs.
+    /// Adds to `to`, the derivatives with respect to all inputs, the contributions of the auxiliary data that
+    /// follow the inputs.
     pub(super) fn through_data(&self, all: &[f64], by_aux: &[f64], to: &mut [f64]) {
         for datum in &self.data {
             let (width, slope) = (all.get(datum.place).copied(), by_aux.get(datum.aux).copied());
@@ -219,15 +227,16 @@ impl Followers {
     }
 }
 
-/// Sets an element, if there is one.
+/// Sets an element of an array; does nothing if the position is outside the array.
 fn set(array: &mut [f64], place: usize, value: f64) {
     if let Some(to) = array.get_mut(place) {
         *to = value;
     }
 }
 
-/// Returns the rule of the width at `place` of bin `b` of the staterror or shapesys with the parameter `first` in a
-/// channel.
+/// Returns the rule for the width of one bin of a staterror or shapesys in a channel. `first` is the parameter of
+/// the channel's first bin, `b` the bin, `place` the position of the width in the array of all inputs, and `own`
+/// the model's width. Returns `None` if the width is constant.
 fn width_rule(
     model: &Model,
     all: &InputTable,
@@ -255,7 +264,7 @@ fn width_rule(
     (total > 0.0).then_some(Rule::Width { to: place, product: own * total, held, from })
 }
 
-/// Returns the auxiliary data that are the rates of open constraints.
+/// Returns the auxiliary data that are equal to the rates of shapesys constraints whose widths are inputs.
 fn followed_data(model: &Model, all: &InputTable) -> Vec<Datum> {
     let mut data = Vec::new();
     for (input, range) in all.inputs.iter().zip(&all.ranges) {

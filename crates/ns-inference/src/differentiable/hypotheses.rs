@@ -1,5 +1,5 @@
-//! CLs, significances and upper limits as functions of the inputs. The values are those of
-//! [`crate::hypotest()`], [`crate::significance()`] and [`crate::upper_limit()`].
+//! CLs, significances and upper limits as differentiable functions of the inputs. The values are equal to the
+//! results of [`crate::hypotest()`], [`crate::significance()`] and [`crate::upper_limit()`].
 
 use ns_core::{Data, FitOutcome, Pulled};
 
@@ -11,8 +11,9 @@ use crate::hypotest::tester::{Tested, Tester};
 use crate::hypotest::{EXPECTED_SIGMAS, TestStatistic, asymptotic, begin};
 use crate::limit::{LimitOptions, upper_limit_at};
 
-/// An observed result, and those expected for background alone at -2, -1, 0, 1 and 2 standard deviations (of a
-/// significance: the one expected for a signal of strength 1).
+/// An observed result with the expected results. CLs and limits are expected under the background-only
+/// hypothesis, at -2, -1, 0, 1 and 2 standard deviations. A significance has one expected result, for a signal
+/// of strength 1.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Band {
     /// Observed result.
@@ -25,21 +26,21 @@ pub struct Band {
     pub warnings: Vec<String>,
 }
 
-/// A statistic with its derivatives by the inputs and by the tested value.
+/// A statistic's derivatives with respect to the inputs and to the tested value.
 struct Slopes {
     yields: Vec<f64>,
     by_mu: f64,
     one_sided: bool,
 }
 
-/// What the statistics of all tested values share.
+/// Quantities that the statistics of all tested values use.
 struct Tests<'a> {
     session: &'a ProfiledDifferentiableSession,
     poi: usize,
     yields: &'a [f64],
     data: Data,
     tester: Tester<'a>,
-    /// The conditional fit at the Asimov value, from which the Asimov set is made.
+    /// The conditional fit from which the Asimov data are generated.
     asimov: Option<Minimum>,
 }
 
@@ -56,8 +57,8 @@ impl<'a> Tests<'a> {
         Ok(Self { session, poi, yields, data, tester, asimov })
     }
 
-    /// Returns the derivatives of `2 (nll of the conditional fit - nll of the free fit)` by inputs and data, and by
-    /// the tested value.
+    /// Returns the derivatives of `2 (nll of the conditional fit - nll of the free fit)`. The first result is the
+    /// derivatives with respect to inputs and data, the second the derivative with respect to the tested value.
     fn rise(
         &self,
         data: &Data,
@@ -92,8 +93,8 @@ impl<'a> Tests<'a> {
         })
     }
 
-    /// Returns the derivatives of the statistic of the Asimov set, which moves with the conditional fit from which
-    /// it is made.
+    /// Returns the derivatives of the statistic of the Asimov data. The Asimov data depend on the inputs directly
+    /// and through the conditional fit from which they are generated.
     fn of_asimov(&self, tested: &Tested) -> Result<Option<Slopes>, InferenceError> {
         let inner = &self.session.inner;
         let (Some(at), Some(conditional)) = (&self.asimov, self.tester.asimov.at(tested.value)) else {
@@ -114,7 +115,7 @@ impl<'a> Tests<'a> {
     }
 }
 
-/// Returns a number with the derivatives `sum_i factor_i slopes_i`.
+/// Returns a number with this value and the gradient `sum_i factor_i slopes_i`.
 fn combined(value: f64, parts: &[(f64, &Slopes)]) -> Differentiated {
     let n = parts.iter().map(|(_, slopes)| slopes.yields.len()).max().unwrap_or(0);
     let mut gradient = vec![0.0; n];
@@ -125,7 +126,7 @@ fn combined(value: f64, parts: &[(f64, &Slopes)]) -> Differentiated {
 }
 
 impl ProfiledDifferentiableSession {
-    /// Returns CLs of the value `mu`, observed and expected, with derivatives.
+    /// Returns the observed and expected CLs of the value `mu`, with derivatives with respect to the inputs.
     ///
     /// # Errors
     /// As [`crate::hypotest()`]; [`InferenceError::WrongStatistic`] for q0, which has no CLs.
@@ -153,7 +154,8 @@ impl ProfiledDifferentiableSession {
         Ok(band)
     }
 
-    /// Returns the significance of a discovery in standard deviations, observed and expected, with derivatives.
+    /// Returns the observed and expected significance of a discovery, in standard deviations, with derivatives
+    /// with respect to the inputs.
     ///
     /// # Errors
     /// As [`crate::significance()`].
@@ -174,11 +176,11 @@ impl ProfiledDifferentiableSession {
         Ok(Band { observed, expected: vec![expected], converged, warnings: notes })
     }
 
-    /// Returns the CLs upper limit at the confidence level `cl`, observed and expected, with derivatives. Limits that do not
-    /// exist are NaN, and warnings say why.
+    /// Returns the observed and expected CLs upper limits at the confidence level `cl`, with derivatives with respect
+    /// to the inputs. A limit that does not exist is NaN, and a warning gives the reason.
     ///
-    /// With `CLs(mu, x) = 1 - cl` at the limit `mu`, the derivative by an input `x` is
-    /// `-(dCLs/dx) / (dCLs/dmu)`.
+    /// The limit `mu` satisfies `CLs(mu, x) = 1 - cl`. Its derivative with respect to an input `x` is `-(dCLs/dx) /
+    /// (dCLs/dmu)`.
     ///
     /// # Errors
     /// As [`crate::upper_limit()`].

@@ -5,24 +5,24 @@ use ns_core::{Data, FitOutcome, Inactive, Pulled};
 use super::DifferentiableSession;
 use crate::InferenceError;
 
-/// Size of a gradient element, times the uncertainty, below which a parameter at its bound would leave it after a
-/// small change of the inputs.
+/// Largest absolute value of a gradient element times the uncertainty for which a small change of the inputs
+/// could move a parameter away from its bound.
 const LOOSE: f64 = 1e-4;
 
-/// The minimum of a fit: data, point, and which parameters move.
+/// The minimum of a fit: the data, the parameters, and which parameters change with the inputs.
 pub(super) struct Minimum {
     pub(super) data: Data,
     pub(super) parameters: Vec<f64>,
-    /// Whether each parameter moves along with the inputs.
+    /// Whether each parameter at the minimum changes when the inputs change.
     pub(super) free: Vec<bool>,
-    /// Whether a parameter is at a bound or a kink without being pushed against it, so that derivatives hold on
-    /// one side alone.
+    /// Whether the derivatives are one-sided. This is the case if a parameter is at a bound where the slope of
+    /// `-ln L` vanishes, or at a kink.
     pub(super) one_sided: bool,
 }
 
 impl DifferentiableSession {
     /// Describes the minimum of a fit in which the parameters in `held` were fixed in addition to those that the
-    /// model fixes. A Newton step with the exact Hessian removes what the fit left.
+    /// model fixes. A Newton step with the exact Hessian removes the remaining distance to the minimum.
     pub(super) fn minimum(
         &self,
         data: &Data,
@@ -70,7 +70,8 @@ impl DifferentiableSession {
         Ok(Minimum { data: data.clone(), parameters, free, one_sided })
     }
 
-    /// Solves `H x = b` over the parameters that are free; `None` if the Hessian is not positive definite.
+    /// Solves `H x = b` with the Hessian over the parameters that are free and the right-hand side `b =
+    /// side`. Returns `None` if the Hessian is not positive definite.
     pub(super) fn solve(
         &self,
         data: &Data,
@@ -82,8 +83,9 @@ impl DifferentiableSession {
         Ok(found.and_then(|mut solutions| solutions.pop()))
     }
 
-    /// Returns the derivatives of `-ln L` at the minimum by the parameter `parameter`, and by inputs and data at a
-    /// fixed point. By the envelope theorem the latter are those of the minimal `-ln L`.
+    /// Returns the derivative of `-ln L` at the minimum with respect to the parameter `parameter`, and the
+    /// derivatives with respect to inputs and data at fixed parameters. By the envelope theorem the latter are
+    /// also the derivatives of the minimal `-ln L`.
     pub(super) fn direct(
         &self,
         minimum: &Minimum,
@@ -93,8 +95,9 @@ impl DifferentiableSession {
         Ok((made.parameters.get(parameter).copied().unwrap_or(0.0), made.pulled))
     }
 
-    /// Returns the derivatives by inputs and data of the sum of all parameters of the minimum, each multiplied by
-    /// its number in `factors`. The implicit function theorem gives them: `-(d2 nll / dx dtheta) H^-1 factors`.
+    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to inputs and data `x`, where `theta`
+    /// are the parameters at the minimum. By the implicit function theorem they are `-(d2 nll / dx dtheta) H^-1
+    /// factors`.
     ///
     /// Returns `None` if the Hessian is not positive definite.
     pub(super) fn implicit(

@@ -1,9 +1,10 @@
 //! The likelihood and its statistics as differentiable functions of the numbers of a model.
 //!
-//! [`DifferentiableSession`] gives `-ln L` with its derivatives by parameters and inputs.
-//! [`ProfiledDifferentiableSession`] gives results of fits with their derivatives by inputs: test statistics by
-//! the envelope theorem; best fits, uncertainties, CLs and limits by the implicit function theorem, with the exact
-//! Hessian over the parameters that are not at a bound.
+//! [`DifferentiableSession`] computes `-ln L` and its derivatives with respect to parameters and inputs.
+//! [`ProfiledDifferentiableSession`] computes results of fits and their derivatives with respect to inputs. The
+//! derivatives of test statistics follow from the envelope theorem. The derivatives of best fits, uncertainties,
+//! CLs and limits follow from the implicit function theorem, with the exact Hessian over the parameters that are
+//! not at a bound.
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 mod device;
@@ -22,20 +23,21 @@ pub use ns_compute::differentiable::{DeviceNll, DeviceRows, RowStatus};
 pub use profiled::{ProfiledDifferentiableSession, ProfiledOptions};
 pub use session::{DifferentiableSession, NllGradient, SecondOrder};
 
-/// A number with its derivatives by the numbers of all inputs.
+/// A number with its derivatives with respect to the inputs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Differentiated {
     /// The number; NaN if it does not exist.
     pub value: f64,
-    /// Derivatives by the numbers of all inputs, in the order of [`ns_core::InputTable::values`].
+    /// Derivatives with respect to the values of all inputs, in the order of [`ns_core::InputTable::values`].
     pub gradient: Vec<f64>,
-    /// Whether the derivatives hold on one side alone: a parameter is at a bound or a kink and would not stay
-    /// there, or the statistic is 0.
+    /// Whether the derivatives are one-sided. This is the case if a parameter is at a bound or a kink and
+    /// would leave it after a small change of the inputs, or if the tested value is the best fit, where the
+    /// statistic becomes 0.
     pub one_sided: bool,
 }
 
 impl Differentiated {
-    /// Returns a number that does not exist.
+    /// Returns the value and `n` derivatives of a result that does not exist.
     fn missing(n: usize) -> Self {
         Self { value: f64::NAN, gradient: vec![f64::NAN; n], one_sided: false }
     }

@@ -1,4 +1,4 @@
-//! Results of fits as functions of the inputs.
+//! Results of fits as differentiable functions of the inputs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,8 @@ use crate::hypotest::TestStatistic;
 use crate::options::FitData;
 use crate::{FitOptions, InferenceError, diagnosis};
 
-/// Distance between the best fit and a tested value, relative to the value, below which they count as equal.
+/// Largest distance between the best fit and a tested value at which they count as equal, relative to 1 plus
+/// the absolute value of the tested value.
 pub(super) const ON_EDGE: f64 = 1e-5;
 
 /// Largest number of kept starting points.
@@ -23,7 +24,7 @@ const MOST_WARM: usize = 65_536;
 /// Options of a [`ProfiledDifferentiableSession`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProfiledOptions {
-    /// What follows when nominal yields change.
+    /// Which numbers of the model follow the nominal yields when these change.
     pub follow: Follow,
     /// Data of all fits. Asimov data follow the inputs.
     pub data: FitData,
@@ -31,16 +32,16 @@ pub struct ProfiledOptions {
     pub search: Search,
 }
 
-/// The minima of the last fits of one test statistic.
+/// The minima of the last fits for one tested value, from which the next fits start.
 struct Warm {
     free: Arc<[f64]>,
     conditional: Arc<[f64]>,
 }
 
-/// Row of the batch, and bits of the tested value.
+/// Row of the batch, and the bits of the tested value as a double.
 type WarmKey = (usize, u64);
 
-/// A model whose fits are differentiable functions of the inputs that it opened. It computes on the CPU.
+/// A model whose fit results are differentiable functions of its open inputs. It computes on the CPU.
 pub struct ProfiledDifferentiableSession {
     pub(super) inner: DifferentiableSession,
     options: ProfiledOptions,
@@ -48,7 +49,7 @@ pub struct ProfiledDifferentiableSession {
 }
 
 impl ProfiledDifferentiableSession {
-    /// Compiles a model with its inputs.
+    /// Compiles a model with its open inputs.
     ///
     /// # Errors
     /// As [`DifferentiableSession::open`]; if the model has no parameter of interest or fixes it.
@@ -69,7 +70,7 @@ impl ProfiledDifferentiableSession {
         }
     }
 
-    /// Returns the session of `-ln L` alone.
+    /// Returns the session that computes `-ln L` without fits.
     #[must_use]
     pub fn likelihood(&self) -> &DifferentiableSession {
         &self.inner
@@ -85,7 +86,7 @@ impl ProfiledDifferentiableSession {
         })
     }
 
-    /// Returns the options of the analyses that the command line makes, for the same numbers.
+    /// Returns the fit options that the command line uses, so that the results are the same.
     pub(super) fn fit_options(&self) -> FitOptions {
         FitOptions::default().search(self.options.search)
     }
@@ -118,13 +119,15 @@ impl ProfiledDifferentiableSession {
         fits.into_iter().map(|fit| fit.map_err(named)).collect()
     }
 
-    /// Returns a one-sided statistic with its derivatives: q0 (of the value 0, whatever `mu` is), q or qtilde of the value `mu`.
+    /// Returns a one-sided test statistic with its derivatives with respect to the inputs. q0 tests the value 0 and
+    /// ignores `mu`; q and qtilde test the value `mu`.
     ///
-    /// With `warm`, the row of a batch, fits start where the last warm ones of this row with the same tested value ended,
-    /// and make a single descent. A value then depends on the values before, within the tolerance of a fit.
+    /// `warm` is a row of a batch. If it is given, each fit starts at the minimum of the last fit for this row and
+    /// tested value, and makes a single descent. The result then depends on earlier calls, within the tolerance of a
+    /// fit.
     ///
     /// # Errors
-    /// If the numbers do not suit the inputs, or a fit has no finite likelihood.
+    /// If a value is not allowed for an input, or a fit has no finite likelihood.
     pub fn statistic(
         &self,
         statistic: TestStatistic,

@@ -1,4 +1,4 @@
-//! `-ln L` as a function of parameters and inputs.
+//! `-ln L` as a differentiable function of parameters and inputs.
 
 use std::sync::Arc;
 
@@ -11,44 +11,45 @@ use super::follow::{Follow, Followers};
 use crate::options::FitData;
 use crate::{FitOptions, InferenceError, diagnosis};
 
-/// `-ln L` with its derivatives of first order.
+/// `-ln L` with its first derivatives.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NllGradient {
     /// `-ln L`, all constants included.
     pub nll: f64,
-    /// Derivatives by the parameters.
+    /// Derivatives with respect to the parameters.
     pub parameters: Vec<f64>,
-    /// Derivatives by the numbers of all inputs.
+    /// Derivatives with respect to the values of all inputs.
     pub yields: Vec<f64>,
 }
 
-/// The product of the Hessian of `-ln L`, over parameters and inputs, with a direction.
+/// The product of the Hessian of `-ln L` over parameters and inputs with a direction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SecondOrder {
-    /// Elements of the parameters.
+    /// Elements of the product that belong to the parameters.
     pub parameters: Vec<f64>,
-    /// Elements of the numbers of all inputs.
+    /// Elements of the product that belong to the inputs.
     pub yields: Vec<f64>,
 }
 
-/// A model whose likelihood is a differentiable function of its parameters and of the inputs that it opened
+/// A model whose likelihood is a differentiable function of its parameters and of its open inputs
 /// ([`Model::open`]). It computes on the CPU.
 pub struct DifferentiableSession {
     pub(super) model: Arc<Model>,
     pub(super) accelerator: DifferentiableAccelerator,
     pub(super) data: FitData,
-    /// The point at which Asimov data are generated.
+    /// The parameters at which Asimov data are generated.
     asimov_point: Vec<f64>,
     pub(super) followers: Followers,
     threads: usize,
 }
 
 impl DifferentiableSession {
-    /// Compiles a model with its inputs. `follow` says what else changes with them. Asimov `data` follow the inputs,
-    /// and derivatives go through them; so do observed auxiliary data that are the rates of a shapesys.
+    /// Compiles a model with its open inputs. `follow` says which other numbers change with the inputs. Asimov
+    /// `data` depend on the inputs, and derivatives include this dependence. The same holds for observed auxiliary
+    /// data that are equal to the rates of a shapesys whose widths are inputs.
     ///
     /// # Errors
-    /// If the model has event channels, is inconsistent or too large, or the data do not suit it.
+    /// If the model has event channels, is inconsistent or too large, or the data do not fit the model.
     pub fn open(
         model: &Model,
         follow: Follow,
@@ -78,7 +79,7 @@ impl DifferentiableSession {
         &self.model
     }
 
-    /// Returns the inputs, their order and the numbers that the model has.
+    /// Returns the inputs with their order and the numbers of the model.
     #[must_use]
     pub fn inputs(&self) -> &InputTable {
         &self.followers.table
@@ -89,10 +90,10 @@ impl DifferentiableSession {
         self.accelerator.session()
     }
 
-    /// Returns the data with the numbers `yields` of the inputs.
+    /// Returns the data of a fit with the values `yields` of the inputs.
     ///
     /// # Errors
-    /// If the numbers do not suit the inputs, or Asimov data cannot be made of them.
+    /// If a value is not allowed for an input, or Asimov data cannot be generated with these values.
     pub(super) fn data(&self, yields: &[f64]) -> Result<Data, InferenceError> {
         let expected = self.inputs().len();
         if yields.len() != expected {
@@ -119,8 +120,9 @@ impl DifferentiableSession {
         }
     }
 
-    /// Returns the derivatives by the inputs of the caller, whose numbers are `yields`, given those by all inputs,
-    /// counts and auxiliary data: what follows the inputs has a part in them.
+    /// Returns the derivatives with respect to the caller's inputs, whose values are `yields`. They are computed
+    /// from `pulled`, the derivatives with respect to all inputs, counts and auxiliary data. The contributions of
+    /// numbers that follow the inputs are included.
     pub(super) fn by_inputs(
         &self,
         yields: &[f64],
@@ -144,7 +146,7 @@ impl DifferentiableSession {
         Ok(self.followers.contract(yields, all))
     }
 
-    /// Returns `-ln L` with its derivatives by parameters and inputs.
+    /// Returns `-ln L` with its derivatives with respect to parameters and inputs.
     ///
     /// # Errors
     /// If a length does not fit the model, or a number is not allowed.
@@ -154,11 +156,12 @@ impl DifferentiableSession {
         Ok(NllGradient { nll, parameters, yields: self.by_inputs(yields, &data, pulled)? })
     }
 
-    /// Returns the product of the Hessian of `-ln L`, over parameters and inputs, with a direction: the
-    /// derivatives along it of what [`Self::nll`] returns.
+    /// Returns the product of the Hessian of `-ln L`, over parameters and inputs, with a direction. The
+    /// product is the directional derivative of the gradient that [`Self::nll`] returns.
     ///
     /// # Errors
-    /// As [`Self::nll`]; also if data or widths follow the inputs, whose second derivatives are not computed.
+    /// As [`Self::nll`]; also if data or widths follow the inputs. Second derivatives of these are not
+    /// supported.
     pub fn nll_along(
         &self,
         yields: &[f64],
@@ -181,7 +184,7 @@ impl DifferentiableSession {
     /// Calls `work` with the numbers 0 to `n - 1` on the threads of the session, and returns the results in order.
     ///
     /// # Errors
-    /// The first error.
+    /// The first error that `work` returned.
     pub fn each<T: Send>(
         &self,
         n: usize,

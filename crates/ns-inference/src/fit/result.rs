@@ -21,8 +21,8 @@ pub struct FitResult {
     pub parameter_names: Vec<String>,
     /// Values of the parameters at the minimum.
     pub bestfit: Vec<f64>,
-    /// Uncertainties from the exact Hessian, corrected as `weighted_uncertainties` says; `None` for fixed parameters, and for those at a bound, on a kink
-    /// or along a flat direction.
+    /// Uncertainties from the exact Hessian; for weighted events, by the method in `weighted_uncertainties`. `None`
+    /// for fixed parameters, and for parameters at a bound, on a kink or along a flat direction.
     pub uncertainties: Vec<Option<f64>>,
     /// Covariance matrix; `None` if not asked for. The rows and columns of fixed parameters, and of those at a
     /// bound or on a kink, are zero; the other elements are valid for these parameters held at their values.
@@ -78,8 +78,9 @@ pub struct FitResult {
 }
 
 impl FitResult {
-    /// Takes the covariance matrix out of the result, with a warning, if there are more than
-    /// [`MOST_WITH_COVARIANCE`] parameters. `file` is the file in which the user finds the matrix.
+    /// Removes the covariance matrix from the result and returns it if there are more than
+    /// [`MOST_WITH_COVARIANCE`] parameters. Adds a warning about this. `file` is the file in which the user
+    /// finds the matrix.
     pub fn take_large_covariance(&mut self, file: Option<&Path>) -> Option<Covariance> {
         if self.parameter_names.len() <= MOST_WITH_COVARIANCE {
             return None;

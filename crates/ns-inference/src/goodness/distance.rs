@@ -1,4 +1,4 @@
-//! The distance of Kolmogorov and Smirnov between events and their density.
+//! The Kolmogorov-Smirnov distance between events and their density.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use ns_core::{Density, EventTable, Model, SessionError};
 use super::events::{ChannelGoodness, EventStatistic};
 use crate::InferenceError;
 
-/// Number of equal parts of each fit range, between which the density is integrated.
+/// Number of equal parts of each fit range. The density is integrated part by part.
 const PARTS: usize = 200;
-/// Number of intervals that are integrated at a time.
+/// Number of intervals for which the density is evaluated in one call.
 const BATCH: usize = 1 << 16;
 
-/// The densities of all channels of events, which have one observable each.
+/// The densities of all channels of events. Each channel has one observable.
 pub(super) struct Distances {
     shapes: EventShapes,
     channels: Vec<Line>,
@@ -24,7 +24,7 @@ struct Line {
     name: String,
     /// Fit ranges, ascending.
     ranges: Vec<(f64, f64)>,
-    /// Ends of the parts of all ranges, and where the density jumps or bends, ascending.
+    /// Ends of the parts of all ranges, and points where the density or its derivative jumps, ascending.
     breaks: Vec<f64>,
 }
 
@@ -67,7 +67,7 @@ impl Distances {
         Ok(Self { shapes, channels })
     }
 
-    /// Returns the largest distance of each channel.
+    /// Returns for each channel the largest distance between the distribution functions of events and density.
     pub(super) fn channels(
         &self,
         parameters: &[f64],
@@ -90,8 +90,9 @@ impl Distances {
         Ok(all.collect())
     }
 
-    /// Returns the fitted probability of a smaller value for each event; `events` ascend. The density is integrated
-    /// between neighbouring events and breaks with Gauss's rule of five nodes.
+    /// Returns for each event the probability of a smaller value under the fitted density. `events` must be in
+    /// ascending order. The density is integrated between neighbouring events and breaks with the Gauss-Legendre rule
+    /// of five nodes.
     fn below(&self, parameters: &[f64], (index, line): (usize, &Line), events: &[f64]) -> Vec<f64> {
         let mut points: Vec<f64> = line.breaks.iter().chain(events).copied().collect();
         points.sort_by(f64::total_cmp);
@@ -128,7 +129,7 @@ impl Distances {
     }
 }
 
-/// Adds where a density may jump or bend.
+/// Adds the points where a density or its derivative may jump.
 fn jumps(density: &Density, to: &mut Vec<f64>) {
     match density {
         Density::Histogram { edges, .. } | Density::Template { edges, .. } => {

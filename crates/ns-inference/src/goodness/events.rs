@@ -1,8 +1,8 @@
-//! Goodness of fit of single events: chi2 in bins, and the distance of Kolmogorov and Smirnov.
+//! Goodness of fit of single events: chi2 in bins, and the Kolmogorov-Smirnov distance.
 //!
 //! Both compare the events with the density at the best fit. Their distributions depend on the parameters that were
 //! fitted to the same events: chi2 lies between two chi2 distributions (H. Chernoff and E. L. Lehmann, Ann. Math.
-//! Statist. 25 (1954) 579), and the distance has no general one. Toys give p-values that are right.
+//! Statist. 25 (1954) 579), and the distance has no general one. Toys give correct p-values.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,7 +32,7 @@ pub enum EventStatistic {
 }
 
 impl EventStatistic {
-    /// Returns the word for the statistic.
+    /// Returns the name of the statistic on the command line and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl FromStr for EventStatistic {
 pub struct ChannelGoodness {
     /// Name of the channel.
     pub name: String,
-    /// chi2 of the channel, or the largest distance `D` of its distribution functions.
+    /// chi2 of the channel, or the largest distance `D` between the distribution functions of events and density.
     pub value: f64,
     /// Number of events in the fit ranges.
     pub n_events: f64,
@@ -84,17 +84,17 @@ pub struct EventGoodness {
     /// The sum of chi2 over all channels of events, or the largest `sqrt(n) D` of a channel; `None` for weighted
     /// events.
     pub value: Option<f64>,
-    /// Bins minus free parameters without a constraint, and minus 1 for each channel that is not extended; `None` for a
-    /// distance.
+    /// Number of degrees of freedom: the number of bins, minus the number of free parameters without a constraint,
+    /// minus 1 for each channel that is not extended. `None` for a distance.
     pub ndof: Option<i64>,
-    /// Asymptotic probability of a value of at least `value`; approximate for chi2, and `None` for a distance with
+    /// Asymptotic p-value, i.e. the probability of `value` or more. Approximate for chi2. `None` for a distance with
     /// fitted parameters.
     pub p_value: Option<f64>,
-    /// Fraction of the converged toys with a value of at least `value`; `None` without toys.
+    /// p-value from toys: the fraction of the converged toys with `value` or more; `None` without toys.
     pub p_value_toys: Option<f64>,
     /// Binomial error of `p_value_toys`.
     pub p_value_toys_error: Option<f64>,
-    /// Numbers of all toys and of those left out; `None` without toys.
+    /// Number of toys that were run, and how many of them were left out; `None` without toys.
     pub toys: Option<GoodnessToys>,
     /// The channels of events.
     pub channels: Vec<ChannelGoodness>,
@@ -145,12 +145,12 @@ impl Measure for Judge {
 }
 
 /// Compares the events of a model with the density at the best fit. `bins` is the number of bins of each observable for
-/// chi2; `toys` are a number of toys and their seed, for a p-value from toys that are drawn at the best fit and fitted
-/// in the same way. Binned channels of the model take part in the fit, but not in the comparison.
+/// chi2. `toys` is a number of toys and their seed, for a p-value from toys; the toys are drawn at the best fit, and
+/// fitted in the same way as the data. Binned channels of the model are part of the fit, but not of the comparison.
 ///
 /// # Errors
-/// For a model without channels of events, with channels of several observables for a distance, or with too many bins;
-/// as [`super::goodness_of_fit_toys`].
+/// If the model has no channels of events, if a channel has several observables and the statistic is a distance, or if
+/// there are too many bins; also the errors of [`super::goodness_of_fit_toys`].
 pub fn event_goodness_of_fit(
     model: &Model,
     session: &dyn Session,
@@ -230,7 +230,7 @@ pub fn event_goodness_of_fit(
     Ok(result)
 }
 
-/// Adds degrees of freedom and the asymptotic p-value, with what they are worth.
+/// Sets the degrees of freedom and the asymptotic p-value, and adds warnings about their validity.
 fn asymptotic(result: &mut EventGoodness, analysis: &Analysis<'_>, value: f64) {
     let model = analysis.model;
     match result.statistic {

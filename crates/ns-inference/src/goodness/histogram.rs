@@ -10,12 +10,12 @@ use crate::InferenceError;
 
 /// Largest number of nodes at which the density of a channel is evaluated.
 const MOST_NODES: usize = 20_000_000;
-/// Nodes of a panel of [`EventShapes::grids`].
+/// Number of nodes in a panel of [`EventShapes::grids`], along one observable.
 const NODES: usize = 21;
 
 /// The bins of all channels of events.
 pub(super) struct Histograms {
-    /// Densities over the bins as fit ranges, so that a grid has its panels in each bin.
+    /// Densities of a model whose fit ranges are the bins. So every bin has its own integration panels.
     shapes: EventShapes,
     channels: Vec<Bins>,
 }
@@ -26,13 +26,14 @@ struct Bins {
     extended: bool,
     /// Edges of the cells along each observable.
     edges: Vec<Vec<f64>>,
-    /// Bin of each cell; the last observable runs fastest.
+    /// Index of the bin of each cell; `None` for cells outside the fit ranges. The last observable varies fastest.
     bin: Vec<Option<usize>>,
     n_bins: usize,
 }
 
 impl Histograms {
-    /// Divides the axes of all channels into `n` bins of equal width; bins at the ends of fit ranges are narrower.
+    /// Divides the axes of all channels into `n` bins of equal width. Bins at the ends of fit ranges are
+    /// narrower.
     pub(super) fn new(model: &Model, n: usize) -> Result<Self, InferenceError> {
         let refused = |reason: String| {
             let statistic = EventStatistic::Chi2.name();
@@ -54,7 +55,7 @@ impl Histograms {
                     boxes.iter().filter_map(|region| region.get(x)).flat_map(|(from, to)| [*from, *to]),
                 );
                 edges.sort_by(f64::total_cmp);
-                // Edges that differ by rounding are one.
+                // Edges that differ only by rounding are the same edge.
                 edges.dedup_by(|b, a| *b - *a <= 1e-12 * (high - low));
                 edges
             };

@@ -22,7 +22,7 @@ const FEW: usize = 2;
 /// Uncertainties of all parameters, and their covariance matrix or the factors of the Hessian.
 type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>, Option<InverseHessian>);
 
-/// Relative difference above which expected data differ by more than rounding.
+/// Relative difference of expected data up to which the difference can be due to rounding.
 const DIFFERENT: f64 = 1e-6;
 
 impl Tester<'_> {
@@ -166,8 +166,8 @@ fn make(
 }
 
 /// Computes the uncertainties and the covariance of the Asimov set at the point that generated it. A POI at a
-/// bound would have no uncertainty, so its bounds are moved away for this fit. If the fit leaves the point,
-/// returns no uncertainties and the covariance of the free fit to the observed data.
+/// bound would have no uncertainty, so this fit has wider bounds for the POI. If the fit ends at another
+/// point, returns no uncertainties and the covariance of the free fit to the observed data.
 fn curvature(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -192,7 +192,7 @@ fn curvature(
     Ok((fit.uncertainties, fit.covariance, fit.factors))
 }
 
-/// Returns the curvature of a fit to other data, whose uncertainties do not apply.
+/// Returns the curvature of a fit without its uncertainties. It serves for other data than those of the fit.
 fn without_uncertainties(fit: &FitOutcome) -> Curvature {
     (Vec::new(), fit.covariance.clone(), fit.factors.clone())
 }
@@ -221,9 +221,9 @@ fn other_minima(
     Ok(minima)
 }
 
-/// Returns the names of the flat parameters that leave the Asimov set open: with another value of the
-/// parameter, the observed data have the same likelihood, but the expected data differ. Returns `None` if the
-/// conditional fit determines the Asimov set.
+/// Returns the names of the flat parameters for which the Asimov set is not unique: the observed data have
+/// the same likelihood at any value of such a parameter, but the expected data depend on it. Returns `None`
+/// if the conditional fit determines the Asimov set.
 ///
 /// # Errors
 /// As [`Analysis::run`].

@@ -73,7 +73,7 @@ fn density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
-/// Computes the derivatives of CLs at `value` by `value` and by `spread` (see [`at`]).
+/// Computes the derivatives of CLs with respect to `value` and to `spread` (see [`at`]).
 fn slopes_at(value: f64, spread: f64) -> (f64, f64) {
     let cls = ln_ratio(value, spread).exp();
     let ratio = |z: f64| density(z) / upper_tail(z);
@@ -82,8 +82,8 @@ fn slopes_at(value: f64, spread: f64) -> (f64, f64) {
     (by_spread + cls * ratio(value), by_spread)
 }
 
-/// Computes the derivatives of the observed CLs by `q` and by `q_asimov`. At `q = 0` the first is taken as 0,
-/// because `q` does not change there.
+/// Computes the derivatives of the observed CLs with respect to `q` and to `q_asimov`. At `q = 0` the first
+/// derivative is set to 0, because `q` stays 0 for small changes.
 pub(crate) fn observed_slopes(statistic: TestStatistic, q: f64, q_asimov: f64) -> (f64, f64) {
     let (root, spread) = (q.sqrt(), q_asimov.sqrt());
     let is_beyond = statistic == TestStatistic::Qtilde && root > spread;
@@ -97,7 +97,7 @@ pub(crate) fn observed_slopes(statistic: TestStatistic, q: f64, q_asimov: f64) -
     (by_value * value_by_q, (by_value * value_by_spread + by_spread) * 0.5 / spread)
 }
 
-/// Computes the derivative of the CLs expected at `n_sigma` by `q_asimov`.
+/// Computes the derivative of the CLs expected at `n_sigma` with respect to `q_asimov`.
 pub(crate) fn expected_slope(n_sigma: f64, q_asimov: f64) -> f64 {
     let spread = q_asimov.sqrt();
     slopes_at(n_sigma, spread).1 * 0.5 / spread

@@ -120,8 +120,9 @@ impl Profile {
         self.known.retain(|k| values.contains(&k.value));
     }
 
-    /// Adds a result of [`Self::tasks`] or [`Self::task_from`], unless a lower fit at `value` is known. A
-    /// conditional fit below the free fit shows that there is a lower minimum; the caller must handle this.
+    /// Adds a result of [`Self::tasks`] or [`Self::task_from`], unless a lower fit at `value` is known. If a
+    /// conditional fit lies below the free fit, the free fit has missed the lowest minimum. The caller must
+    /// handle this case.
     pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted, effort: Effort) {
         let Ok(fit) = fitted else { return };
         match self.known.iter_mut().find(|k| k.value == value) {
@@ -187,12 +188,12 @@ impl Profile {
     }
 }
 
-/// Largest difference in `-ln L` by which a fit that converged may lie above the fit without convergence that
-/// it replaces.
+/// A fit that converged replaces a fit that did not converge, even if its `-ln L` is higher by up to this
+/// difference.
 const CERTIFIED: f64 = 1e-8;
 
-/// A number and the parameters of a fit. The number is the value of the profiled parameter, or the weight of
-/// the fit in an interpolation.
+/// A pair of a number and the parameters of a fit. The number is the value of the profiled parameter, or the
+/// weight of the fit in an interpolation.
 type Node<'a> = (f64, &'a [f64]);
 
 /// Largest number of points of an interpolation.

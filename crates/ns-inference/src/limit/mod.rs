@@ -67,7 +67,8 @@ pub fn upper_limit(
     upper_limit_at(analysis, options).map(|(result, _)| result)
 }
 
-/// Finds the limit as [`upper_limit`] does, with the data of `analysis`. Also returns the fits.
+/// Computes the limit in the same way as [`upper_limit`], for the data of `analysis`. Also returns the
+/// tester, which holds the fits.
 ///
 /// # Errors
 /// As [`upper_limit`].
@@ -169,7 +170,8 @@ fn settle(
     Ok(())
 }
 
-/// Returns the value at which a search ended, if a limit or a warning depends on the fits at that value.
+/// Returns the value at which a search ended. Returns `None` if neither a limit nor a warning depends on the
+/// fits at that value.
 fn reported(end: End) -> Option<f64> {
     match end {
         End::Found(value) | End::NotCrossed { upper: value } => Some(value),

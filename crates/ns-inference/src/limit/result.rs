@@ -66,7 +66,8 @@ fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> 
     }
 }
 
-/// Returns the limit and its CLs if a search ended where CLs jumps across `alpha`; otherwise `None`.
+/// Returns the limit and its CLs if the search ended at a value where CLs jumps from above `alpha` to below
+/// it; otherwise `None`.
 pub(super) fn jump(
     tester: &Tester<'_>,
     wanted: &LimitSearch,

@@ -89,16 +89,15 @@ struct Open {
     searched: bool,
     /// End that the search has reached, while a fit that searches for the global minimum checks it.
     doubted: Option<End>,
-    /// Conditional fit below the level, at a distance at which the valley that the search follows lies above
-    /// the level. If the check of the crossing finds a lower valley, the search continues outward from this
-    /// fit.
+    /// A conditional fit below the level, at a distance where the valley that the search follows is already
+    /// above the level. It belongs to a lower valley. If the check of the crossing finds this lower valley,
+    /// the search continues outward from this fit.
     beyond: Option<Probe>,
     /// Number of times that `beyond` was set.
     n_followed: usize,
 }
 
-/// Largest number of times that a search follows its valley across the level where another valley is below the
-/// level.
+/// Largest number of fits that one search stores in [`Open::beyond`], one after the other.
 const MOST_FOLLOWED: usize = 8;
 
 /// Finds the crossings of `parameters` around the minimum of `parent`. If the caller stops the work, the

@@ -58,7 +58,7 @@ pub(crate) struct Side {
     inner: Probe,
     /// Nearest probe with a rise above the level; `None` until there is one.
     outer: Option<Probe>,
-    /// Distance and `t` of the probe that was `inner` or `outer` until the last probe took its place.
+    /// Distance and `t` of the end of the bracket that the last probe replaced.
     replaced: Option<(f64, f64)>,
     /// Whether the last probe became `inner`.
     last_is_inner: bool,
@@ -140,8 +140,9 @@ impl Side {
     }
 
     /// Checks the end of the search against `probe`, another conditional fit at the same distance. If `probe`
-    /// is lower than the earlier fit and below the level, the search continues outward from `probe` (`None`),
-    /// or ends there if `probe` is at the bound. Otherwise `end` is returned.
+    /// is lower than the earlier fit and below the level, the search continues outward from `probe` and the
+    /// result is `None`; if `probe` is at the bound, the search ends there. In all other cases `end` is
+    /// returned.
     pub(super) fn reconsider(&mut self, end: End, probe: Probe, tolerance: f64) -> Option<End> {
         let before = match end {
             End::Found(_) => self.level,
@@ -169,8 +170,8 @@ impl Side {
         self.inner.distance == 0.0
     }
 
-    /// Continues the search outward from `beyond`, the farthest probe below the level (`None`). If `beyond` is
-    /// at the bound, the search ends there.
+    /// Continues the search outward from `beyond`, the farthest probe below the level, and returns `None`. If
+    /// `beyond` is at the bound, returns this end of the search.
     pub(super) fn go_on(&mut self, beyond: Probe) -> Option<End> {
         (self.outer, self.replaced, self.n_probes) = (None, None, 0);
         self.last_is_inner = true;

@@ -60,8 +60,8 @@ pub struct FitOptions {
     pub crossings: bool,
     /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,
-    /// How uncertainties are computed if events have weights; `None` stands for the sandwich, which is asymptotically
-    /// correct. Without weights they are those of the Hessian.
+    /// How uncertainties are computed if events have weights; `None` means the sandwich, which is asymptotically
+    /// correct. Without weights, uncertainties come from the Hessian.
     pub weighted_uncertainties: Option<WeightedUncertainties>,
 }
 
@@ -208,7 +208,7 @@ impl FitOptions {
 /// Bounds that replace those of the model: parameter index and (lower, upper).
 type OwnBounds = Vec<(usize, (f64, f64))>;
 
-/// Returns those of `bounds` that differ from the model's, with their parameter indices. Checks that there is
+/// Returns the bounds that differ from the model's bounds, with their parameter indices. Checks that there is
 /// one pair per parameter, and that no lower bound is above the upper one.
 fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, InferenceError> {
     let (what, actual, expected) = ("the bounds", bounds.len(), model.parameters.len());

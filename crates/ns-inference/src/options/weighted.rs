@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub enum WeightedUncertainties {
     /// The inverse Hessian, as for events without weights.
     Hesse,
-    /// `V D V` with the covariance `D` of the gradient: asymptotically correct.
+    /// `V D V` with the inverse Hessian `V` and the covariance matrix `D` of the gradient. Asymptotically correct.
     Sandwich,
-    /// `V H' V` with the Hessian `H'` of squared weights.
+    /// `V H' V` with the inverse Hessian `V` and the Hessian `H'` of squared weights.
     SumW2,
 }
 
@@ -21,7 +21,7 @@ impl WeightedUncertainties {
     /// All methods.
     pub const ALL: [Self; 3] = [Self::Hesse, Self::Sandwich, Self::SumW2];
 
-    /// Returns the word for the method.
+    /// Returns the name of the method on the command line and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@ use super::study::Study;
 
 /// Computes the impacts of `parameters`, with pre-fit impacts if `prefit` is set.
 ///
-/// They need one row of the covariance matrix: that of the target.
+/// Only one row of the covariance matrix is needed: the row of the target.
 pub(super) fn impacts(study: &Study<'_>, parameters: &[usize], prefit: bool) -> Vec<Impacts> {
     let inverse = study.inverse();
     let row = inverse.as_ref().and_then(|inverse| inverse.row(study.target));
@@ -24,7 +24,8 @@ fn of(study: &Study<'_>, parameter: usize, prefit: bool, row: Option<&[f64]>) ->
     impacts
 }
 
-/// Returns the shift of the target, given its `row` of the covariance matrix.
+/// Returns the shift of the target due to `parameter` on one side. `row` is the target's row of the
+/// covariance matrix.
 fn shift(study: &Study<'_>, parameter: usize, side: Side, row: Option<&[f64]>) -> Result<Shift, Shift> {
     let width = study.analysis.model.parameters.get(parameter).and_then(|p| p.constraint.prefit_sigma());
     if side.is_prefit() && width.is_none() {

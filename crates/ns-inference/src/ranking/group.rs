@@ -20,7 +20,7 @@ pub(super) struct Members {
     pub(super) left_out: Vec<String>,
 }
 
-/// Finds the members of every group. `free` lists the free nuisance parameters, which alone can be members.
+/// Finds the members of every group. `free` lists the free nuisance parameters. Only these can be members.
 ///
 /// # Errors
 /// [`InferenceError::Group`] for a name that the model does not have, a pattern that matches no parameter, or

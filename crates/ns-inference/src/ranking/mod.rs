@@ -85,7 +85,7 @@ struct Variations {
     /// Impacts of all members of groups by the `global` definition, each with the parameter index.
     members: Vec<(usize, Impacts)>,
     /// Uncertainties of the target with some parameters fixed: first with all constrained parameters fixed,
-    /// second with those of the simulation's limited size fixed, then with each group fixed.
+    /// second with the parameters of the simulation's limited size fixed, then with each group fixed.
     held: Vec<Held>,
 }
 

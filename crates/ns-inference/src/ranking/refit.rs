@@ -11,8 +11,8 @@ use crate::lowest::Stop;
 /// Computes the impacts of `parameters` and writes them to `impacts`, in the same order. Each of `rounds`
 /// lists the variations of one batch.
 ///
-/// The fits of the first round start at the points that the covariance predicts. Those of later rounds also
-/// use the results of earlier rounds.
+/// The fits of the first round start at the points that the covariance predicts. The starting points of later
+/// rounds also use the results of earlier rounds.
 ///
 /// # Errors
 /// [`Stop::Lower`] if a refit finds a lower minimum than the parent fit.

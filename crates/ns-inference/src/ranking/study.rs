@@ -22,7 +22,7 @@ const FEWEST_AT_ONCE: usize = 128;
 /// the last fit of a batch.
 const NUMBERS_AT_ONCE: usize = 1 << 20;
 
-/// The parent fit of a ranking, and what its variations need.
+/// The parent fit of a ranking, with everything that its variations use.
 pub(super) struct Study<'a> {
     pub(super) analysis: Analysis<'a>,
     /// Index of the target, i.e. the parameter whose shifts are the impacts.

@@ -1,5 +1,5 @@
-//! Tables and texts of tests with asymptotic formulae: the test of one value of the parameter of interest, and
-//! the test of the background-only hypothesis.
+//! Tables and texts of asymptotic tests: the test of one value of the parameter of interest, and the test of
+//! the background-only hypothesis.
 
 use super::{Part, Table};
 use crate::hypotest::ExpectedSet;

@@ -73,7 +73,7 @@ impl Table {
     }
 }
 
-/// Adds to `reason` why a GPU left fits to the CPU, if it did.
+/// Returns `reason`, extended by the reason why a GPU left fits to the CPU, if it did.
 fn device_reason(session: &dyn Session, reason: Option<String>) -> Option<String> {
     let left = session.left_to_cpu().map(|why| format!("the CPU made the fits, because {why}"));
     match (reason, left) {

@@ -11,7 +11,7 @@ use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::lowest::Stop;
 
-/// The free fit around which a scan is made, with what its conditional fits need.
+/// The free fit of a scan, with quantities that the conditional fits use.
 pub(super) struct Centre<'a> {
     pub(super) fit: &'a FitOutcome,
     /// Change of all parameters per unit of the scanned parameter, from the covariance of the free fit; `None`
@@ -92,8 +92,8 @@ impl Fits<'_> {
         self.done.get(k)?.as_ref()?.as_ref().ok().filter(|fit| fit.converged())
     }
 
-    /// Returns the nodes of an interpolation in ascending order, with their grid indices. They are those of
-    /// `points` whose fits converged; in one parameter also the best fit, which has no grid index.
+    /// Returns the nodes of an interpolation in ascending order, each with its grid index. The nodes are the
+    /// `points` whose fits converged. In one parameter the best fit is also a node, without a grid index.
     fn nodes(&self, points: impl Iterator<Item = usize>, along: Along) -> Vec<(Option<usize>, Node<'_>)> {
         let node = |k: usize| {
             let point = &self.good(k)?.parameters;
@@ -119,8 +119,9 @@ impl Fits<'_> {
     }
 
     /// Returns the starting points of the fits of a wave. Each is an interpolation through several neighbours.
-    /// If it differs much from the line through the two nearest ones, the lower one in `-ln L` of
-    /// interpolation and line is taken. The starting points depend only on the centre and on earlier waves.
+    /// If the interpolation differs much from the straight line through the two nearest neighbours, `-ln L` is
+    /// evaluated at both predictions, and the one with the lower value is taken. The starting points depend
+    /// only on the centre and on earlier waves.
     fn starts(
         &self,
         analysis: &Analysis<'_>,
@@ -169,8 +170,8 @@ impl Fits<'_> {
         Ok(best.into_iter().map(|best| best.map_or_else(Vec::new, |(_, point)| point)).collect())
     }
 
-    /// Makes fits and keeps the better one of the old and the new fit of each point. Returns the points whose
-    /// fit was replaced.
+    /// Makes fits. For each point, keeps the better of the old and the new fit. Returns the points whose fit
+    /// was replaced.
     fn run(
         &mut self,
         analysis: &mut Analysis<'_>,
@@ -239,8 +240,8 @@ impl Fits<'_> {
 
     /// Repeats fits from the minima of their neighbours where the other parameters do not change smoothly from
     /// point to point, because neighbouring fits may then belong to different minima. If a fit becomes lower,
-    /// its neighbours are repeated too. In models of up to medium size ([`Analysis::is_middling`]) a slight
-    /// curvature is enough.
+    /// its neighbours are repeated too. In models of up to medium size ([`Analysis::is_middling`]), a slight
+    /// curvature is enough to repeat a fit.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
         let smooth = if analysis.is_middling() { SMOOTHER } else { SMOOTH };
         let mut pairs = self.rough_pairs(analysis, smooth);
@@ -279,9 +280,9 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns pairs `(to, from)` of neighbouring points: the fit at `to` is to be repeated from the minimum
-    /// at `from`, which is `None` for the best fit. The pairs come from all triples of points in a row that do
-    /// not lie on a smooth curve.
+    /// Returns pairs `(to, from)` of neighbouring points. The fit at `to` is to be repeated from the minimum
+    /// at `from`; `None` stands for the best fit. The pairs come from all sets of three consecutive points
+    /// that do not lie on a smooth curve.
     fn rough_pairs(&self, analysis: &Analysis<'_>, smooth: f64) -> Vec<(usize, Option<usize>)> {
         let (n1, n2) = self.grid.shape();
         let rows = (0..n2).map(|j| (j * n1, Along::First));

@@ -5,13 +5,13 @@ use ns_core::{AuxiliarySource, Constraint, Model, SessionError, ToySource};
 
 use super::STUDY_HYPOTHESIS;
 
-/// Builds the distributions from which toys with given expected data are drawn: Poisson distributions of the
-/// main counts with means `main`, and distributions of the auxiliary data around `aux` (the observed
-/// auxiliary data if `None`) with the widths of their constraints.
+/// Builds the distributions from which toys with given expected data are drawn: Poisson distributions of the main
+/// counts with means `main`, and distributions of the auxiliary data around `aux` (the observed auxiliary data if
+/// `None`) with the widths of their constraints.
 ///
 /// # Errors
-/// For models with event channels, lengths other than the model's, an expected value that is not finite, or a Poisson mean that is
-/// negative or above 1e15.
+/// If the model has event channels, a length does not fit the model, an expected value is not finite, or a Poisson mean
+/// is negative or above 1e15.
 pub fn source_of_expectation(
     model: &Model,
     main: &[f64],

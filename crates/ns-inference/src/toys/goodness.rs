@@ -40,16 +40,16 @@ pub struct GoodnessToys {
     pub interrupted: bool,
 }
 
-/// The statistic of a fitted toy.
+/// A statistic of toys that is computed after the fit of each toy.
 pub(crate) trait Measure: Sync {
-    /// Returns the statistic of toy `index` of `source` with its fit; `None` if there is none.
+    /// Returns the statistic of toy `index` of `source`, given the fit of the toy; `None` if it cannot be computed.
     fn of_toy(&self, fit: &FitOutcome, source: &ToySource, index: u64) -> Option<f64>;
 }
 
 /// The chi2 relative to the saturated model.
 pub(crate) struct Saturated<'a> {
     pub(crate) session: &'a dyn Session,
-    /// Data whose counts the toys replace.
+    /// Data of the analysis. The data of a toy replace their counts.
     pub(crate) of: Data,
 }
 

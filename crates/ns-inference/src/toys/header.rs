@@ -9,8 +9,8 @@ use crate::InferenceError;
 /// Largest difference, in standard deviations, up to which two generating points count as equal.
 pub const SAME_POINT: f64 = 1e-6;
 
-/// Largest difference between two observed statistics `q` that count as equal, divided by `1 + |q|`. Toys
-/// whose statistic lies below the observed one by at most this number are counted too.
+/// Largest difference between two observed statistics `q` that count as equal, divided by `1 + |q|`. A toy is
+/// also counted as above the observed statistic if its statistic is lower by at most this difference.
 pub const SAME_STATISTIC: f64 = 1e-8;
 
 /// The part of a header that is common to all kinds of toys.
@@ -129,8 +129,8 @@ impl ToyHeader {
 
     /// Checks that toys with this header and with `other` are parts of one run. Generating points and
     /// observed best fits may differ by [`SAME_POINT`] standard deviations, and observed statistics `q` by
-    /// [`SAME_STATISTIC`] times `1 + |q|`, because machines round differently. All else but the shard must
-    /// agree exactly.
+    /// [`SAME_STATISTIC`] times `1 + |q|`, because machines round differently. All other fields except the
+    /// shard must agree exactly.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] with the first difference.

@@ -96,7 +96,8 @@ impl Prepare for ToyRow {
     }
 }
 
-/// The requests of the free and of the conditional fit of a toy, then the request on which both are based.
+/// The requests of the free and the conditional fit of a toy, and the base request from which both are
+/// derived.
 type Requests = (Vec<FitRequest>, FitRequest);
 
 /// Builds the fit requests of toys drawn at each of two `points`. The conditional fit of a toy starts at the
@@ -147,8 +148,8 @@ fn requests(
     }))
 }
 
-/// Returns the row of the parameter of interest in the covariance matrix, the direction in which the other
-/// parameters follow it. Returns `None` if there is no such direction.
+/// Returns the row of the parameter of interest in the covariance matrix. It is the direction in which the
+/// other parameters change with the parameter of interest. Returns `None` if the fit has no such row.
 fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
     let inverse = fit.inverse_hessian()?;
     let row = inverse.row(poi)?;
@@ -157,8 +158,8 @@ fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
 }
 
 /// Builds the request of the free fit of toys drawn at `point`. The fit starts with the covariance of a fit
-/// to the expected data `asimov`, which is closer to that of toys than the covariance of the observed data.
-/// Also returns the fit to the expected data; `None` if it did not converge.
+/// to the expected data `asimov`. It is a better approximation for toys than the covariance of the fit to the
+/// observed data. Also returns the fit to the expected data; `None` if it did not converge.
 pub(super) fn free_request(
     analysis: &mut Analysis<'_>,
     asimov: &Data,
@@ -171,11 +172,11 @@ pub(super) fn free_request(
     Ok((FitRequest { metric, ..base }, parent))
 }
 
-/// Builds the request of the free fit of toys drawn at `point`, without a covariance to start with.
+/// Builds the request of the free fit of toys drawn at `point`, without an inverse Hessian of a similar fit.
 ///
-/// With [`Search::Standard`] toys of smooth models descend in SIMD lanes or on the GPU, also from further points if
-/// the model can have several minima. [`Search::Local`] leaves out these further points, and
-/// [`Search::Thorough`] makes the scalar optimiser's search for every toy.
+/// With [`Search::Standard`] toys of smooth models descend in SIMD lanes or on the GPU, and also from further
+/// points if the model can have several minima. With [`Search::Local`] these further points are omitted. With
+/// [`Search::Thorough`] the scalar optimiser searches for the global minimum of every toy.
 fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
     let (start, asked) = (Start::At(Arc::from(point)), analysis.base.search);
     let search = if asked == Search::Thorough { asked } else { analysis.nearby_search() };
@@ -183,8 +184,8 @@ fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
     FitRequest { start, search, single_descent, metric: None, ..analysis.base.clone() }
 }
 
-/// Builds the request of the parent fit: the fit to the data expected at `point`, whose covariance the fits
-/// of toys start with. The bounds of unconstrained parameters at a bound are widened.
+/// Builds the request of the parent fit: the fit to the data expected at `point`. Its covariance is used at
+/// the start of the fits of toys. The bounds of unconstrained parameters at a bound are widened.
 fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> FitRequest {
     let mut parent = FitRequest { search: Search::Local, ..base.clone() };
     for (i, (x, p)) in point.iter().zip(&analysis.model.parameters).enumerate() {
@@ -198,8 +199,8 @@ fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> Fit
     parent
 }
 
-/// Runs parent fits: fits whose covariance other fits start with. Returns `None` for a fit that did not
-/// converge.
+/// Runs parent fits, i.e. fits whose covariance is used at the start of other fits. Returns `None` for a fit
+/// that did not converge.
 fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
     jobs: [(Data, FitRequest); N],

@@ -113,7 +113,7 @@ pub struct FitToyRow {
     pub uncertainties: Vec<Option<f64>>,
 }
 
-/// A row of one toy: [`ToyRow`] or [`FitToyRow`]. Only this crate implements the trait.
+/// A row of one toy: [`ToyRow`] or [`FitToyRow`]. The trait is implemented only in this crate.
 #[allow(private_bounds)]
 pub trait Row: Prepare<Head = Self::Header> + Clone + Send + Sync {
     /// Identifier of a series of toys in a run: the hypothesis in a test. A study has a single series.

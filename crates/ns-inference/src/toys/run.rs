@@ -61,8 +61,8 @@ impl<R: Row> ToyPlan<R> {
         &self.header
     }
 
-    /// Returns the prepared run with a model and a session: those of the preparation, or others of the same
-    /// model.
+    /// Returns the prepared run with a model and a session. They can be those of the preparation, or others
+    /// for the same model.
     #[must_use]
     pub fn attach<'a>(&self, model: &'a Model, session: &'a dyn Session) -> PreparedToys<'a, R> {
         PreparedToys { model, session, plan: self.clone(), batch: None }
@@ -70,8 +70,8 @@ impl<R: Row> ToyPlan<R> {
 }
 
 impl<'a, R: Row> PreparedToys<'a, R> {
-    /// Prepares a run from its header. The first fits, perhaps done on another machine, are not repeated. The
-    /// rows are identical, bit by bit, to those of the run from which the header comes.
+    /// Prepares a run from its header. The first fits are not repeated; they may have been made on another
+    /// machine. The rows are bit for bit the same as in the run from which the header comes.
     ///
     /// # Errors
     /// [`InferenceError::ForeignToys`] if the header belongs to another model; also if toys cannot be drawn,
@@ -113,7 +113,7 @@ impl<R: Row> PreparedToys<'_, R> {
     }
 
     /// Returns the fit task with which a run begins a range of toys, for studies of single toys. In a test,
-    /// the task has the free fit (index 0) and the conditional fit (index 1). Unlike this task, a run repeats
+    /// the task has the free fit (index 0) and the conditional fit (index 1). The run itself also repeats
     /// fits that did not converge. Returns `None` if there is no such series.
     #[must_use]
     pub fn task(&self, series: R::Series, range: Range<u64>) -> Option<FitTask> {

@@ -14,9 +14,9 @@ use crate::lowest::tolerance;
 const FREE: usize = 0;
 /// Index of the conditional fit among the fits of a toy.
 const CONDITIONAL: usize = 1;
-/// Index of a second free fit, made if the conditional fit lies below the first free fit. It starts from the
-/// conditional minimum, with the search of a single fit. (If the likelihood increases without bound, the
-/// search of toys returns another minimum, however high.)
+/// Index of a second free fit. It is made if the conditional fit lies below the first free fit. It starts
+/// from the conditional minimum and searches like a single fit. The search of toys would not do: if the
+/// likelihood increases without bound, it returns another minimum, however high.
 const ONWARDS: usize = 2;
 
 /// Makes rows from the fits of the toys of one hypothesis.

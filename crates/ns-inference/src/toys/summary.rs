@@ -90,9 +90,9 @@ impl Summary {
         self.counts.b.n + self.counts.sb.n
     }
 
-    /// Returns the expected CLs, each with its statistical error. One part of the error is that of the
-    /// percentile among the toys of the alternative, the other is due to the number of toys of the tested
-    /// hypothesis that are counted. Empty unless the expected band is wanted.
+    /// Returns the expected CLs, each with its statistical error. The error has two parts: the error of the
+    /// percentile, due to the number of toys of the alternative, and the error due to the number of counted
+    /// toys of the tested hypothesis. Empty unless the expected band is wanted.
     pub(super) fn expected_cls(&self) -> Vec<Option<(f64, f64)>> {
         let Some(mut kept) = self.kept.clone() else { return Vec::new() };
         let [cls, ..] = p_values(&mut kept);
@@ -205,8 +205,8 @@ impl RowSink for Summary {
     }
 }
 
-/// Returns the upper end of the Clopper-Pearson interval for a count of 0: the p-value at which none of `n`
-/// toys is counted with a probability of `1 - confidence`.
+/// Returns the upper end of the Clopper-Pearson interval for a count of 0: the p-value for which the
+/// probability that none of `n` toys is counted is `1 - confidence`.
 fn none_of(n: u64, confidence: f64) -> f64 {
     -((1.0 - confidence).ln() / n as f64).exp_m1()
 }
@@ -239,8 +239,8 @@ fn cls_error(cls: f64, sb: Counts, b: Counts) -> Option<f64> {
     Some(cls * ((1.0 - clsb) / (n_sb * clsb) + (1.0 - clb) / (n_b * clb)).sqrt())
 }
 
-/// Returns the p-values that each toy of the alternative would give as observed data: CLs, CLs+b and CLb,
-/// each ascending. Empty without toys of both hypotheses.
+/// Returns the p-values CLs, CLs+b and CLb that result if each toy of the alternative is taken as observed
+/// data. Each list is ascending. The lists are empty if one hypothesis has no toys.
 fn p_values(kept: &mut PerHypothesis<Vec<f64>>) -> [Vec<f64>; 3] {
     kept.b.sort_by(f64::total_cmp);
     kept.sb.sort_by(f64::total_cmp);

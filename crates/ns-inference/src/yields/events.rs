@@ -1,7 +1,7 @@
-//! Yields of event channels: the events that each process is expected to have, in bins of each observable.
+//! Yields of event channels: the number of events expected from each process, in bins of each observable.
 //!
-//! The bins are those of a picture; sums over them are the rates of the processes. Uncertainties are made from shifts
-//! of single parameters, as those of binned channels.
+//! The bins are chosen for pictures; the sum over all bins is the rate of the process. Uncertainties are computed
+//! from the shifts due to single parameters, as for binned channels.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::uncertainty::{Correlations, Spread};
 use super::{ChannelYields, SampleYields};
 use crate::InferenceError;
 
-/// Number of bins of a picture, about.
+/// Approximate number of bins of a picture.
 const BINS: f64 = 40.0;
 
-/// What is shown of a channel: the bins of one observable.
+/// The distribution of one observable in one channel.
 struct View<'a> {
     channel: &'a EventChannel,
     /// Index of the channel.
@@ -23,7 +23,7 @@ struct View<'a> {
     /// Index of the observable.
     observable: usize,
     edges: Vec<f64>,
-    /// Factor of the rates: 1, or the number of events if the channel is not extended.
+    /// Factor by which the rates are multiplied: 1 for an extended channel, otherwise the number of events.
     scale: f64,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn event_channels(
     Ok(all)
 }
 
-/// Returns, for each view, the expected events of each process in each bin.
+/// Returns the expected events for each view, process and bin, in this order of indices.
 fn predicted(
     shapes: &EventShapes,
     views: &[View<'_>],
@@ -127,10 +127,10 @@ fn predicted(
     Ok(all)
 }
 
-/// The index of a parameter, and by how much one of its uncertainties shifts each target.
+/// The index of a parameter, and the change of each target when the parameter changes by its uncertainty.
 type Shift = (usize, Vec<f64>);
 
-/// Returns the shifts by all parameters that have an uncertainty; `None` if correlations are not known.
+/// Returns the shifts due to each parameter with an uncertainty; `None` if correlations are not known.
 fn shifts(
     model: &Model,
     shapes: &EventShapes,
@@ -163,7 +163,8 @@ fn shifts(
     Ok(Some(shifts))
 }
 
-/// Returns all targets in one list: for each view the bins and the sum of each process, then those of all processes.
+/// Returns all targets in one list. For each view it contains, for each process and then for the sum of all
+/// processes, the contents of the bins followed by their sum.
 fn flat(views: &[View<'_>], all: &[Vec<Vec<f64>>]) -> Vec<f64> {
     let mut targets = Vec::new();
     for (view, processes) in views.iter().zip(all) {
@@ -200,8 +201,9 @@ fn counted(view: &View<'_>, table: &EventTable) -> Vec<f64> {
     counts
 }
 
-/// Returns the edges of the bins of an observable: those of its data if these are binned; otherwise about forty over
-/// the fit ranges, which the panels of a grid fill exactly.
+/// Returns the edges of the bins of an observable. If the data are binned, these are the edges of the data.
+/// Otherwise there are about forty bins over the fit ranges, and each bin covers a whole number of the grid's
+/// panels.
 fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
     if let Some(edges) = channel.binning.as_ref().and_then(|binning| binning.edges.get(observable)) {
         return edges.clone();
@@ -227,7 +229,7 @@ fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
     edges
 }
 
-/// Returns whether a value depends on a parameter.
+/// Returns whether a value depends on a parameter, directly or through functions.
 fn depends(model: &Model, value: Value, parameter: usize) -> bool {
     match value {
         Value::Number(_) => false,

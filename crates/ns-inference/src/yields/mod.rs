@@ -17,8 +17,8 @@ use crate::{FitOptions, FitResult, InferenceError, fit, parameter_index};
 use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
 /// Largest number of parameters for which a fit that is made only for yields computes the covariance. For
-/// larger models the matrix would take more time and memory than everything else; [`postfit_yields`] then
-/// takes correlations from the curvature of the likelihood.
+/// larger models the matrix would take more time and memory than everything else. Then [`postfit_yields`]
+/// computes correlations from the curvature of the likelihood.
 pub const MOST_WITH_COVARIANCE: usize = 500;
 
 /// Parameter values at which yields are predicted, and the source of the parameters' uncertainties.

@@ -50,13 +50,13 @@ pub struct SampleYields {
 pub struct ChannelYields {
     /// Name of the channel.
     pub name: String,
-    /// Observable over which the events of an event channel are counted in bins; `None` for a binned channel.
+    /// Observable whose bins the yields refer to, for an event channel; `None` for a binned channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observable: Option<String>,
-    /// Edges of these bins, one more than there are bins; empty for a binned channel.
+    /// Edges of the bins of this observable, one more than there are bins; empty for a binned channel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bin_edges: Vec<f64>,
-    /// Samples of the channel, in the order of the workspace; processes of an event channel.
+    /// Samples of the channel, in the order of the workspace. For an event channel: its processes.
     pub samples: Vec<SampleYields>,
     /// Expected events per bin, summed over the samples.
     pub total: Vec<f64>,

@@ -26,9 +26,9 @@ pub(super) enum Correlations<'a> {
     None,
     /// The correlations come from this covariance matrix, row-major.
     Matrix(&'a [f64]),
-    /// The correlations come from the curvature of the likelihood of these data. The list says for each
-    /// parameter whether it is free. In models with a parameter per bin, a covariance matrix would not fit
-    /// into memory.
+    /// The correlations come from the curvature of the likelihood for these data. The list says for each
+    /// parameter whether it is free. This avoids the covariance matrix, which would not fit into memory in
+    /// models with one parameter per bin.
     Curvature(&'a Data, Vec<bool>),
 }
 
@@ -79,9 +79,9 @@ struct Row {
     sum: usize,
 }
 
-/// Returns the rows of all channels, and with `samples` those of all samples, channel after channel. Targets
-/// are numbered in this order: the bins of all channels, the sums of all channels, the bins of all samples,
-/// the sums of all samples.
+/// Returns the rows of all channels and, if `samples` is true, the rows of all samples, channel after
+/// channel. Targets are numbered in this order: the bins of all channels, the sums of all channels, the bins
+/// of all samples, the sums of all samples.
 fn rows(model: &Model, samples: bool) -> (Vec<Row>, Vec<Row>) {
     let lay_out = |rows: &mut [Row], mut target: usize| {
         for row in rows.iter_mut() {
@@ -106,7 +106,8 @@ fn rows(model: &Model, samples: bool) -> (Vec<Row>, Vec<Row>) {
     (totals, parts)
 }
 
-/// Computes the uncertainties of the yields at a point; with `samples` also those of every sample.
+/// Computes the uncertainties of the yields at a point. If `samples` is true, also computes the uncertainties
+/// of every sample's yields.
 ///
 /// # Errors
 /// If the device fails.

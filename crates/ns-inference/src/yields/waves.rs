@@ -69,7 +69,7 @@ pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
 }
 
 /// Returns the bins of each parameter that acts bin by bin; `None` for a parameter that acts on all bins of a
-/// sample at once, and for one that acts nowhere.
+/// sample at once, or on no bin.
 fn bins_of(model: &Model) -> Vec<Option<Vec<usize>>> {
     let mut bins: Vec<Option<Vec<usize>>> = vec![None; model.parameters.len()];
     let mut whole = vec![false; model.parameters.len()];

@@ -101,9 +101,10 @@ const QUICK_MODEL: usize = 30;
 pub enum Depth {
     /// Every property.
     Whole,
-    /// A part that depends on the index of the model: a test of one of two values, two of the six limits, and
-    /// one other analysis. Of models with more free parameters than [`QUICK_MODEL`], every second gets its
-    /// limits; of those with kinks, whose fits take seconds, every fourth gets its limits and its ranking.
+    /// A subset of the checks that depends on the index of the model: a test of one of two values, two of the
+    /// six limits, and one other analysis. For models with more free parameters than [`QUICK_MODEL`], limits
+    /// are computed for every second model only. For models with kinks, whose fits take seconds, limits and
+    /// ranking are computed for every fourth model only.
     Part,
 }
 

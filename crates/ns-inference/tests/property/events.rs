@@ -1,5 +1,6 @@
-//! Random models with events: one or two event channels with a signal and a background each, in half of the
-//! models beside a channel with bins, with names and nuisance parameters in common. Their data are a toy.
+//! Random models with events. Each model has one or two event channels with a signal and a background. Half
+//! of the models also have a channel with bins. Channels share names and nuisance parameters. The data are a
+//! toy.
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ impl Parts {
         Value::Function(self.functions.len() - 1)
     }
 
-    /// Returns a number that some nuisance parameters vary by some percent.
+    /// Returns a number that some nuisance parameters change by a few percent.
     fn varied(&mut self, d: &mut Draw, nominal: f64) -> Value {
         let count = d.integer(0, 2);
         let chosen = d.some(&self.alphas.clone(), count);
@@ -116,7 +117,7 @@ pub fn draw(index: u64) -> Model {
     observe(&mut d, model)
 }
 
-/// Returns the model with a toy as its data. The auxiliary data stay those of the file.
+/// Returns the model with a toy as its observed data. The auxiliary data stay unchanged.
 fn observe(d: &mut Draw, model: Model) -> Model {
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
@@ -167,7 +168,7 @@ fn event_channel(d: &mut Draw, parts: &mut Parts, c: usize, mu: usize, mean: usi
     }
 }
 
-/// Returns a peak whose position or width may be a parameter that channels share.
+/// Returns a peak. Its position or width can be a parameter that is shared with other channels.
 fn peak(d: &mut Draw, parts: &mut Parts, c: usize, mean: usize) -> Density {
     let place = if d.chance(0.6) { Value::Parameter(mean) } else { Value::Number(d.between(3.0, 7.0)) };
     let width = d.between(0.3, 0.9);
@@ -202,7 +203,7 @@ fn peak(d: &mut Draw, parts: &mut Parts, c: usize, mean: usize) -> Density {
     }
 }
 
-/// Returns a background with parameters of its own.
+/// Returns a background whose parameters are not shared with other channels.
 fn smooth(d: &mut Draw, parts: &mut Parts, c: usize) -> Density {
     let mut shape =
         |name: &str, init: f64, bounds| Value::Parameter(parts.parameter(format!("{name}{c}"), init, bounds));

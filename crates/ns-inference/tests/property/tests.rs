@@ -111,8 +111,8 @@ fn asimov_best(s: &mut Subject<'_>, zero: &Lowest, bounds: (f64, f64)) -> f64 {
     free.map_or(zero.nll, |free| free.nll.min(zero.nll))
 }
 
-/// Checks that a test gives numbers or says why not, whatever the yields at its minima: no statistic is
-/// negative, and nothing is NaN.
+/// Checks that a test gives numbers, or a reason for a missing number, for any yields at its minima. No
+/// statistic may be negative, and no number NaN.
 pub fn numbers(s: &mut Subject<'_>) {
     let mu = 1.0;
     if let Some(result) = tested(s, mu) {

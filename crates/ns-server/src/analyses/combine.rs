@@ -9,14 +9,14 @@ use super::{Analysis, Answer, Run};
 use crate::body::read_workspace;
 use crate::problem::ServerError;
 
-/// Workspaces that are combined, from left to right.
+/// Body of the request: the workspaces to combine, from left to right.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CombineBody {
     /// Two workspaces or more, in pyhf's JSON.
     #[schema(value_type = Vec<Object>)]
     workspaces: Vec<Box<RawValue>>,
-    /// What happens to parts of the same name.
+    /// How parts with the same name are combined.
     #[serde(default)]
     #[schema(value_type = Object)]
     options: Combine,

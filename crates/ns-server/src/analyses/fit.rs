@@ -10,19 +10,19 @@ use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
 body! {
-    /// A fit.
+    /// Body of the request for a fit.
     FitBody {
         /// Options of the fit.
         #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
-        /// Which picture is drawn if one is asked for.
+        /// Which picture is drawn, if a picture is asked for.
         #[serde(default)]
         picture: FitPicture,
     }
 }
 
-/// The pictures of a fit.
+/// The kinds of pictures of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FitPicture {

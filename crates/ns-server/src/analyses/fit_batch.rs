@@ -1,4 +1,5 @@
-//! `POST /v1/fit-batch`: fits of many data sets with one model, with the keys of `fit_batch` in Python.
+//! `POST /v1/fit-batch`: fits one model to many data sets. The answer has the same keys as `fit_batch` in
+//! Python.
 
 use ns_core::{FitOutcome, Observations};
 use ns_inference::fit::BatchFit;
@@ -11,7 +12,7 @@ use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
 body! {
-    /// Fits of many data sets.
+    /// Body of the request for fits to many data sets.
     FitBatchBody {
         /// The data sets.
         datasets: Vec<Dataset>,
@@ -26,18 +27,19 @@ fn without_covariance() -> FitOptions {
     FitOptions::default().covariance(false)
 }
 
-/// Counts of all bins and the auxiliary data, in the model's order.
+/// One data set: counts of all bins and auxiliary data, in the model's order.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Dataset {
     /// Counts of all bins.
     main: Vec<f64>,
-    /// Auxiliary data; the observed ones by default.
+    /// Auxiliary data; the observed auxiliary data by default.
     #[serde(default)]
     aux: Option<Vec<f64>>,
 }
 
-/// One entry or row for each data set. Numbers of fits without a result are null.
+/// Results of the fits: each array has one element or row per data set. Numbers of fits without a result are
+/// null.
 #[derive(Serialize)]
 struct Rows<'a> {
     parameter_names: &'a [String],
@@ -99,7 +101,8 @@ impl Analysis for FitBatchBody {
     }
 }
 
-/// Returns a part of every fit that has it.
+/// Returns one element per fit: the part of the outcome that `part` selects, or `None` if the fit or the part
+/// does not exist.
 fn column<'a, T>(batch: &'a BatchFit, part: impl Fn(&'a FitOutcome) -> Option<T>) -> Vec<Option<T>> {
     batch.fits.iter().map(|fit| fit.as_ref().ok().and_then(&part)).collect()
 }

@@ -12,13 +12,14 @@ use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
 body! {
-    /// A goodness of fit.
+    /// Body of the request for a goodness-of-fit test.
     GofBody {
         /// Options of the fit.
         #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
-        /// `chi2` or `ks` to compare events with their density; without it, the saturated model.
+        /// `chi2` or `ks` to compare events with their density. Without this key, the data are compared with the
+        /// saturated model.
         #[serde(default, deserialize_with = "statistic")]
         #[schema(value_type = Option<String>)]
         statistic: Option<EventStatistic>,
@@ -34,7 +35,7 @@ body! {
     }
 }
 
-/// Reads the statistic; `saturated` stands for none.
+/// Parses the statistic; `None` means the comparison with the saturated model.
 fn statistic<'de, D: Deserializer<'de>>(from: D) -> Result<Option<EventStatistic>, D::Error> {
     let word = Option::<String>::deserialize(from)?.filter(|word| word != "saturated");
     word.map(|word| word.parse().map_err(D::Error::custom)).transpose()

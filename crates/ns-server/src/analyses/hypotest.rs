@@ -7,7 +7,7 @@ use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
 body! {
-    /// An asymptotic hypothesis test.
+    /// Body of the request for an asymptotic hypothesis test.
     HypotestBody {
         /// Tested value of the parameter of interest.
         mu: f64,

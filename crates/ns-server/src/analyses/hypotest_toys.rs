@@ -12,7 +12,7 @@ use crate::problem::ServerError;
 const MOST_KEPT: u64 = 100_000_000;
 
 body! {
-    /// A hypothesis test with toys.
+    /// Body of the request for a hypothesis test with toys.
     HypotestToysBody {
         /// Tested value of the parameter of interest.
         mu: f64,

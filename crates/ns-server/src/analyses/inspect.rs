@@ -9,7 +9,7 @@ use super::{Analysis, Answer, Run};
 use crate::body::ModelBody;
 use crate::problem::ServerError;
 
-/// A model whose contents are shown.
+/// Body of the request: a model whose contents are listed.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InspectBody {

@@ -1,4 +1,4 @@
-//! `POST /v1/merge-toys`: the common result of files of toys.
+//! `POST /v1/merge-toys`: computes the result of a run from the files of its shards.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 use super::{Analysis, Answer, Run};
 use crate::problem::ServerError;
 
-/// Files of toys of one run, which are merged.
+/// Body of the request: files of toys of one run, which are merged.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MergeToysBody {
-    /// Files that `--save` of the command wrote, each in base64, in any order.
+    /// Files that the command wrote with `--save`, each in base64, in any order.
     #[schema(value_type = Vec<String>)]
     files: Vec<ToyFile>,
     /// Options of the merge.
@@ -75,7 +75,7 @@ impl Analysis for MergeToysBody {
     }
 }
 
-/// Replaces paths of files in a message by their places in the body.
+/// Replaces paths of files in a message by JSON pointers into the body.
 fn in_body(message: &str, folder: &Path) -> String {
     message.replace(&format!("{}/", folder.display()), "/files/")
 }

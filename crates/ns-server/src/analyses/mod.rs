@@ -1,4 +1,4 @@
-//! The analyses of the command line, one file each: the body of the request and the work.
+//! The analyses of the command line, one file each: the body of the request and the computation.
 
 mod combine;
 mod fit;
@@ -50,20 +50,21 @@ pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
     /// Whether the analysis runs toys that can be saved and continued.
     const SAVES: bool = false;
 
-    /// Returns the time after which the request becomes a job; `None` for that of the server.
+    /// Returns the time in seconds after which the request becomes a job; `None` for the default of the
+    /// server.
     fn wait_s(&self) -> Option<f64> {
         None
     }
 
-    /// Makes the analysis.
+    /// Makes the analysis and returns the answer.
     ///
     /// # Errors
     /// If the request is wrong or the analysis fails.
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError>;
 }
 
-/// Declares the body of a request for an analysis of a model: the model, the device, the time to wait, and the
-/// fields given.
+/// Declares the body of a request for an analysis of a model. Its fields are the model, the device, the time
+/// to wait, and the given fields.
 macro_rules! body {
     ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $kind:ty),* $(,)? }) => {
         $(#[$about])*
@@ -73,7 +74,7 @@ macro_rules! body {
             /// The model.
             pub(crate) model: crate::body::ModelBody,
             $($(#[$field_about])* pub(crate) $field: $kind,)*
-            /// Device: `auto`, `cpu`, `cuda`, `cuda:I` or `cuda:all`; that of the server by default.
+            /// Device: `auto`, `cpu`, `cuda`, `cuda:I` or `cuda:all`; the server's default device if absent.
             #[serde(default, deserialize_with = "crate::body::device")]
             #[schema(value_type = Option<String>)]
             pub(crate) device: Option<ns_core::Device>,
@@ -116,7 +117,7 @@ macro_rules! names {
     ($($body:ty),*) => { [$(<$body>::NAME),*] };
 }
 
-/// Returns the name of an analysis, if there is one of this name.
+/// Returns the name of an analysis as a static text; `None` if there is no analysis of this name.
 pub(crate) fn name_of(name: &str) -> Option<&'static str> {
     each_analysis!(names).into_iter().find(|known| *known == name)
 }

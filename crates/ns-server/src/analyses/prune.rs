@@ -9,14 +9,14 @@ use super::{Analysis, Answer, Run};
 use crate::body::read_workspace;
 use crate::problem::ServerError;
 
-/// A workspace that is written again without parts that it names.
+/// Body of the request: a workspace, and the parts that are removed from it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PruneBody {
     /// Workspace in pyhf's JSON.
     #[schema(value_type = Object)]
     workspace: Box<RawValue>,
-    /// What is changed.
+    /// Which parts are removed.
     #[serde(default)]
     #[schema(value_type = Object)]
     options: Prune,

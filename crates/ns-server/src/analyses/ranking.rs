@@ -7,7 +7,7 @@ use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
 body! {
-    /// A ranking of nuisance parameters.
+    /// Body of the request for a ranking of nuisance parameters.
     RankingBody {
         /// Options of the ranking.
         #[serde(default)]

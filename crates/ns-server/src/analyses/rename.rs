@@ -9,14 +9,14 @@ use super::{Analysis, Answer, Run};
 use crate::body::read_workspace;
 use crate::problem::ServerError;
 
-/// A workspace that is written again with new names.
+/// Body of the request: a workspace, and new names for its parts.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RenameBody {
     /// Workspace in pyhf's JSON.
     #[schema(value_type = Object)]
     workspace: Box<RawValue>,
-    /// What is changed.
+    /// Which parts get which names.
     #[serde(default)]
     #[schema(value_type = Object)]
     options: Rename,

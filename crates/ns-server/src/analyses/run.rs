@@ -1,4 +1,4 @@
-//! What an analysis needs from the server, and its answer.
+//! Input of an analysis from the server, and the answer of the analysis.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,33 +16,33 @@ use crate::models::{Compiled, Models};
 use crate::pool::{PooledSession, RequestAccount};
 use crate::problem::ServerError;
 
-/// Time after which a piece of the toys is written: a server that is killed loses no more.
+/// Interval at which finished toys are saved. A server that is killed loses at most the toys of one interval.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
-/// One request: the server's models, the account of the request, and who watches it.
+/// One request: the models of the server, the account of the request, and the observer of its progress.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub(crate) models: &'a Models,
     pub(crate) account: &'a Arc<RequestAccount>,
     pub(crate) observer: &'a dyn Observer,
     pub(crate) started: Instant,
-    /// Whether a picture is wanted.
+    /// Whether the client asked for a picture.
     pub(crate) picture: bool,
-    /// File in which toys are saved, if the server keeps jobs.
+    /// File in which toys are saved; `None` if the server keeps no jobs.
     pub(crate) toys: Option<&'a PathBuf>,
 }
 
 /// The answer to a request.
 pub(crate) struct Answer {
-    /// The text that the command line writes.
+    /// The result as JSON, as the command line writes it.
     pub(crate) json: Vec<u8>,
-    /// The picture of the result, if one was asked for.
+    /// The picture of the result, if the client asked for one.
     pub(crate) picture: Option<Drawing>,
-    /// Whether the request was cancelled, so that the answer has only a part of the result.
+    /// Whether the request was cancelled, so that the answer contains only a part of the result.
     pub(crate) interrupted: bool,
 }
 
-/// A model with a session for one request.
+/// A model, with a session for the fits of one request.
 pub(crate) struct Opened {
     pub(crate) compiled: Arc<Compiled>,
     pub(crate) session: PooledSession,
@@ -56,10 +56,11 @@ impl Opened {
 }
 
 impl<'a> Run<'a> {
-    /// Returns the model of a request with a session for its work.
+    /// Returns the model of a request, with a session for its fits. `work` is the amount of work, on which
+    /// the choice of the device depends.
     ///
     /// # Errors
-    /// If the model is wrong or its device is not there.
+    /// If the model is not valid or the device is not available.
     pub(crate) fn open(
         &self,
         model: &ModelBody,
@@ -76,7 +77,7 @@ impl<'a> Run<'a> {
         Control { observer: Some(self.observer), cancel: Some(&self.account.cancel) }
     }
 
-    /// Claims the file of the toys, if the server keeps jobs.
+    /// Claims the file for the toys of the request. Returns `None` if the server keeps no jobs.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -86,7 +87,8 @@ impl<'a> Run<'a> {
         Ok(destination.map(|destination| Saving { destination, every: PIECE_TIME }))
     }
 
-    /// Makes the answer of an analysis: the result with the information about its run.
+    /// Builds the answer of an analysis: the result, the information about the run, and the picture that
+    /// `draw` makes.
     ///
     /// # Errors
     /// If the result cannot be written or drawn.
@@ -106,7 +108,7 @@ impl<'a> Run<'a> {
         Ok(Answer { json, picture, interrupted: self.account.is_cancelled() })
     }
 
-    /// Makes the answer of work that needs no fits.
+    /// Builds the answer of a request that needs no fits.
     ///
     /// # Errors
     /// If the result cannot be written, or a picture was asked for.
@@ -118,15 +120,15 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Checks a number of a request, so that one request cannot take all memory.
+/// Checks that a number in a request is at most `limit`, so that one request cannot use all memory.
 ///
 /// # Errors
-/// [`ServerError::TooLarge`] if it is above the limit.
+/// [`ServerError::TooLarge`] if the number is above the limit.
 pub(super) fn limited(what: &'static str, actual: u64, limit: u64) -> Result<(), ServerError> {
     if actual <= limit { Ok(()) } else { Err(ServerError::TooLarge { what, actual, limit }) }
 }
 
-/// The draw function of an analysis without a picture.
+/// Draw function for analyses that have no picture.
 pub(crate) fn no_picture() -> Option<Result<Drawing, ServerError>> {
     None
 }

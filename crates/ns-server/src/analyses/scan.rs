@@ -10,7 +10,7 @@ use crate::problem::ServerError;
 const MOST_POINTS: u64 = 1_000_000;
 
 body! {
-    /// A scan of the profile likelihood.
+    /// Body of the request for a scan of the profile likelihood.
     ScanBody {
         /// Options of the scan.
         #[serde(default)]

@@ -7,7 +7,7 @@ use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
 body! {
-    /// The significance of a discovery.
+    /// Body of the request for the significance of a discovery.
     SignificanceBody {
         /// Options of the fits.
         #[serde(default)]

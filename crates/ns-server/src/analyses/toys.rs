@@ -9,7 +9,7 @@ use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
 body! {
-    /// A study of fits to toys.
+    /// Body of the request for a study of fits to toys.
     ToysBody {
         /// Options of the study.
         #[serde(default)]

@@ -6,7 +6,7 @@ use super::run::{limited, no_picture};
 use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
-/// Points of the scan that the picture shows, as on the command line.
+/// Number of scan points in the picture, as on the command line.
 const DRAWN: usize = 41;
 
 /// Largest number of points of a scan, as on the command line.
@@ -16,7 +16,7 @@ const MOST_POINTS: u64 = 100_000;
 const MOST_TOYS: u64 = 10_000_000;
 
 body! {
-    /// CLs upper limits.
+    /// Body of the request for CLs upper limits.
     UpperLimitBody {
         /// Options of asymptotic limits.
         #[serde(default)]

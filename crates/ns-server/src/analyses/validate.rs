@@ -1,4 +1,4 @@
-//! `POST /v1/validate`: every problem of a workspace, with its path and a remedy.
+//! `POST /v1/validate`: lists every problem of a workspace, with its path and a remedy.
 
 use ns_inference::report::{Report, RunInfo, to_json};
 use ns_translate::Contents;
@@ -9,11 +9,11 @@ use super::{Analysis, Answer, Run};
 use crate::body::{ModelBody, ModelReference};
 use crate::problem::ServerError;
 
-/// A workspace that is checked. It may be wrong: its problems are the answer.
+/// Body of the request: a workspace that is checked. The answer lists its problems.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ValidateBody {
-    /// The model, by its workspace.
+    /// The model, given by its workspace.
     pub(crate) model: ModelBody,
 }
 

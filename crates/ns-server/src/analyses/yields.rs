@@ -1,4 +1,4 @@
-//! `POST /v1/yields`: expected yields of every channel and sample, and the data beside them.
+//! `POST /v1/yields`: expected yields of every channel and sample, with the data.
 
 use ns_inference::options::Point;
 use ns_inference::{FitOptions, Work, YieldsAt, expected_yields, fitted_yields, picture};
@@ -9,27 +9,27 @@ use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
 body! {
-    /// Expected yields.
+    /// Body of the request for expected yields.
     YieldsBody {
         /// Options of the fit.
         #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
-        /// Point at which the yields are predicted.
+        /// Parameter values at which the yields are predicted.
         #[serde(default)]
         at: YieldsPoint,
     }
 }
 
-/// Point at which yields are predicted: `"bestfit"`, `"init"`, or `{"point": VALUES}` with a list of all values or
-/// an object of names and values.
+/// Parameter values at which yields are predicted: `"bestfit"`, `"init"`, or `{"point": VALUES}`. `VALUES` is a
+/// list of all values or an object of names and values.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum YieldsPoint {
     /// The best fit.
     #[default]
     BestFit,
-    /// The initial parameters.
+    /// The start values of the model.
     Init,
     /// Given values.
     #[schema(value_type = Object)]

@@ -16,8 +16,8 @@ use crate::problem::ServerError;
 /// Reads the body of a request.
 ///
 /// # Errors
-/// [`ServerError::Syntax`] for a text that is not JSON; [`ServerError::Body`] with the place of an unknown key or
-/// of a wrong value.
+/// [`ServerError::Syntax`] if the text is not JSON; [`ServerError::Body`] with a JSON pointer if a key is unknown
+/// or a value is wrong.
 pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, ServerError> {
     let mut from = serde_json::Deserializer::from_slice(text);
     let read = serde_path_to_error::deserialize(&mut from).map_err(|error| {
@@ -32,7 +32,8 @@ pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, ServerError> {
     Ok(read)
 }
 
-/// Returns the message of an error without line and column, which mean little in a body that a program wrote.
+/// Returns the message of a JSON error without line and column. They do not help, because a program wrote the
+/// body.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {

@@ -1,4 +1,4 @@
-//! The model of a request: a workspace, or the digests of one that the server has.
+//! The model of a request: a workspace, or the digests of a model that the server keeps.
 
 use ns_core::{HistosysCode, Interpolation, NormsysCode};
 use ns_translate::pyhf::ModelOptions;
@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 use super::{PatchBody, WorkspaceBody};
 use crate::problem::ServerError;
 
-/// The model of a request: a workspace and how its model is built, or the digests of a model that
-/// `POST /v1/models` has returned.
+/// The model of a request: a workspace with the options of its model, or the digests of a model that `POST
+/// /v1/models` returned.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelBody {
@@ -28,7 +28,7 @@ pub(crate) struct ModelBody {
     /// Measurement to use; the first by default.
     #[serde(default)]
     pub(crate) measurement: Option<String>,
-    /// Parameter of interest, instead of that of the measurement.
+    /// Parameter of interest; that of the measurement by default.
     #[serde(default)]
     pub(crate) poi: Option<String>,
     /// Channels to use; all if empty.
@@ -40,23 +40,23 @@ pub(crate) struct ModelBody {
     /// Interpolation: `smooth` (code4 and code4p, the default) or `piecewise` (code1 and code0).
     #[serde(default)]
     pub(crate) interpolation: InterpolationName,
-    /// Interpolation code of normsys, instead of that of `interpolation`.
+    /// Interpolation code of normsys, which replaces the code given by `interpolation`.
     #[serde(default, deserialize_with = "code")]
     #[schema(value_type = Option<String>)]
     pub(crate) normsys_code: Option<NormsysCode>,
-    /// Interpolation code of histosys, instead of that of `interpolation`.
+    /// Interpolation code of histosys, which replaces the code given by `interpolation`.
     #[serde(default, deserialize_with = "code")]
     #[schema(value_type = Option<String>)]
     pub(crate) histosys_code: Option<HistosysCode>,
     /// Digest of the model, instead of `workspace`.
     #[serde(default)]
     pub(crate) model_digest: Option<String>,
-    /// Digest of the observed data, with `model_digest`.
+    /// Digest of the observed data; required with `model_digest`.
     #[serde(default)]
     pub(crate) data_digest: Option<String>,
 }
 
-/// Interpolation codes of normsys and histosys together.
+/// Pairs of interpolation codes for normsys and histosys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum InterpolationName {
@@ -76,11 +76,11 @@ where
     name.map(|name| name.parse().map_err(serde::de::Error::custom)).transpose()
 }
 
-/// How a request names its model.
+/// How a request refers to its model.
 pub(crate) enum ModelReference<'a> {
-    /// By a workspace in the body.
+    /// A workspace in the body.
     Workspace(WorkspaceBody<'a>),
-    /// By the digests of a model that the server has.
+    /// The digests of a model that the server keeps.
     Digests {
         /// Digest of the model.
         model: &'a str,
@@ -90,7 +90,7 @@ pub(crate) enum ModelReference<'a> {
 }
 
 impl ModelBody {
-    /// Returns how the model is named.
+    /// Returns how the request refers to its model.
     ///
     /// # Errors
     /// If there is neither a workspace nor a pair of digests, or both.
@@ -122,7 +122,8 @@ impl ModelBody {
         ModelOptions { measurement: self.measurement.clone(), interpolation: codes, poi: self.poi.clone() }
     }
 
-    /// Returns a hash of everything that the model depends on. Requests with the same text have the same hash.
+    /// Returns a hash of the text of all fields on which the model depends. Requests with the same text have
+    /// the same hash.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {

@@ -23,22 +23,22 @@ pub(crate) struct WorkspaceBody<'a> {
     pub(crate) mask: &'a [String],
 }
 
-/// A patch: a JSON Patch, or one of a patchset.
+/// A patch: a JSON Patch, or one patch of a patchset.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PatchBody {
     /// Operations of a JSON Patch (RFC 6902).
     #[schema(value_type = Option<Vec<Object>>)]
     pub(crate) patch: Option<Box<RawValue>>,
-    /// A patchset, instead of `patch`.
+    /// A patchset, in place of `patch`.
     #[schema(value_type = Option<Object>)]
     pub(crate) patchset: Option<Box<RawValue>>,
-    /// Name of the patch of the patchset.
+    /// Name of the patch in the patchset.
     pub(crate) name: Option<String>,
 }
 
 impl PatchBody {
-    /// Reads the patch. `pointer` is its place in the body.
+    /// Reads the patch. `pointer` is the JSON pointer to the patch in the body, for error messages.
     fn read(&self, pointer: &str) -> Result<Patch, ServerError> {
         let failed = |source| ServerError::Workspace { pointer: pointer.to_owned(), source };
         let body =
@@ -55,8 +55,8 @@ impl PatchBody {
 }
 
 impl WorkspaceBody<'_> {
-    /// Reads the workspace, applies its patches, and selects channels. `pointer` is the place of the object with
-    /// the key `workspace` in the body.
+    /// Reads the workspace, applies its patches, and selects channels. `pointer` is the JSON pointer to the
+    /// object that contains the key `workspace`, for error messages.
     ///
     /// # Errors
     /// If a patch cannot be read.
@@ -76,10 +76,11 @@ impl WorkspaceBody<'_> {
     }
 }
 
-/// Reads a workspace without patches. `pointer` is its place in the body.
+/// Reads a workspace without patches. `pointer` is the JSON pointer to the workspace in the body, for error
+/// messages.
 ///
 /// # Errors
-/// If it is not a workspace.
+/// If the text is not a valid workspace.
 pub(crate) fn read_workspace(text: &RawValue, pointer: &str) -> Result<Workspace, ServerError> {
     Workspace::from_slice(text.get().as_bytes())
         .map_err(|source| ServerError::Workspace { pointer: pointer.to_owned(), source })

@@ -1,4 +1,4 @@
-//! Answers requests for analyses, at once or as jobs.
+//! Answers requests for analyses, with the result or with the name of a job.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +19,16 @@ use crate::picture;
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// The query of an analysis.
+/// Query parameters of a request for an analysis.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asked {
-    /// Format of the picture that is wanted instead of the JSON.
+    /// Format of the picture that is returned in place of the JSON.
     plot: Option<String>,
 }
 
-/// Cancels a job whose client leaves before it has an answer or a name.
+/// Cancels the job when it is dropped, which happens if the client disconnects before it has an answer or the
+/// name of the job.
 struct Waiting(Option<Arc<Job>>);
 
 impl Drop for Waiting {
@@ -38,7 +39,8 @@ impl Drop for Waiting {
     }
 }
 
-/// Answers a request for an analysis: with its result, or with the name of a job if it takes long.
+/// Answers a request for an analysis. The answer is the result, or the name of a job if the analysis takes
+/// longer than the time to wait.
 ///
 /// # Errors
 /// If the request is wrong or refused.
@@ -73,7 +75,7 @@ pub(super) async fn answer<A: Analysis>(
     }
 }
 
-/// Returns the response for a request that ended.
+/// Returns the response to a request whose analysis ended.
 pub(super) fn response(ended: Ended) -> Response {
     match ended {
         Ended::Answer(output) => {
@@ -84,7 +86,7 @@ pub(super) fn response(ended: Ended) -> Response {
     }
 }
 
-/// Returns the response for a request that became a job.
+/// Returns the response to a request that became a job: status 202 with the job's path.
 pub(super) fn accepted(job: &Job) -> Response {
     let place = format!("/v1/jobs/{}", job.id);
     (StatusCode::ACCEPTED, [(header::LOCATION, place)], axum::Json(job.status())).into_response()

@@ -9,16 +9,17 @@ use serde::de::DeserializeOwned;
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Longest time in which a body has to arrive.
+/// Longest time between the start of a request and the end of its body.
 const ARRIVAL: Duration = Duration::from_secs(30);
 
-/// Longest body that is read as JSON where it arrives. Longer ones are read on a thread of their own.
+/// Length in bytes up to which a body is parsed in the thread that received it. Longer bodies are parsed in a
+/// separate thread.
 const SHORT: usize = 1 << 16;
 
 /// Receives a body.
 ///
 /// # Errors
-/// If it is too long, or does not arrive in time.
+/// If the body is too long, or does not arrive in time.
 pub(super) async fn receive(server: &Server, headers: &HeaderMap, body: Body) -> Result<Bytes, ServerError> {
     let limit = server.max_body;
     let too_long =
@@ -39,7 +40,7 @@ pub(super) async fn receive(server: &Server, headers: &HeaderMap, body: Body) ->
 /// Reads a body as JSON.
 ///
 /// # Errors
-/// If it is not JSON, or not what the request needs.
+/// If the body is not JSON, or does not have the fields of the request.
 pub(super) async fn parse<T: DeserializeOwned + Send + 'static>(bytes: &Bytes) -> Result<T, ServerError> {
     if bytes.len() <= SHORT {
         return crate::body::read(bytes);

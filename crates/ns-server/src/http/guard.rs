@@ -1,4 +1,4 @@
-//! What every request passes: who sends it, from where, and the log.
+//! Checks of every request: its client, its host, its content type. Counts and logs the request.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use axum::response::{IntoResponse, Response};
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Address of the other end of a connection.
+/// Address of the client's end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// Finds the client, refuses what a foreign web page may have sent, counts and logs the request.
+/// Determines the client, refuses requests that a web page of another site may have sent, and counts and logs
+/// the request.
 pub(super) async fn guard(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
@@ -44,11 +45,11 @@ pub(super) async fn guard(State(server): State<Arc<Server>>, mut request: Reques
     response
 }
 
-/// What the page may load: nothing that is not the server's own.
+/// Content security policy of the page: it loads only files of this server.
 const POLICY: &str =
     "default-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'";
 
-/// Paths that need no token: the page and its description say nothing about models or jobs.
+/// Returns whether a path needs no token. These paths reveal nothing about models or jobs.
 fn is_open(route: &str) -> bool {
     matches!(route, "/" | "/api" | "/page/{file}" | "/openapi.json" | "/v1/health")
 }
@@ -82,7 +83,7 @@ fn admit(
     server.clients.of(request.headers(), peer.0.ip()).map(Some)
 }
 
-/// Returns whether the request names this machine as its host.
+/// Returns whether the header `Host` of the request names this machine.
 fn is_local(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
     let name = match host.strip_prefix('[') {

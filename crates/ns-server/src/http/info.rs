@@ -1,4 +1,4 @@
-//! What the server says about itself.
+//! Information about the server: devices, health, metrics and the description of its paths.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ pub(super) struct Devices {
 /// The health of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Health {
-    /// Always `ok`: a server that is not well does not answer.
+    /// Always `ok`. A server with a fault does not answer.
     status: &'static str,
     /// Version of the server.
     version: &'static str,
 }
 
-/// Lists the devices that fits can run on, and why others cannot be used.
+/// Lists the devices on which fits can run, and for other devices the reason why they cannot be used.
 ///
 /// # Errors
 /// If the search for devices panics.
@@ -39,7 +39,7 @@ pub(super) async fn devices() -> Result<Json<Devices>, ServerError> {
     Ok(Json(Devices { devices }))
 }
 
-/// Says that the server answers.
+/// Answers that the server is running.
 pub(super) async fn health() -> Json<Health> {
     Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }
@@ -47,7 +47,7 @@ pub(super) async fn health() -> Json<Health> {
 /// Returns the metrics.
 ///
 /// # Errors
-/// If they cannot be written.
+/// If a metric cannot be formatted.
 pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ServerError> {
     let models = server.jobs.models();
     let levels = Levels {
@@ -60,7 +60,7 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Result<Respons
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-/// Returns the description of all paths.
+/// Returns the OpenAPI description of all paths.
 pub(super) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     Json(super::openapi::document())
 }

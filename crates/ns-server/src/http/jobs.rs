@@ -1,4 +1,4 @@
-//! Jobs: their state, result and progress, and how they are cancelled.
+//! Answers requests about jobs: state, result, progress and cancellation.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::jobs::{Ended, Job, JobStatus};
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Shortest time between two events of progress.
+/// Shortest time between two progress events.
 const BETWEEN: Duration = Duration::from_millis(100);
 
 /// Lists the jobs of the client.
@@ -42,7 +42,8 @@ pub(super) async fn status(
     Ok(Json(server.jobs.find(&id, &client.name)?.status()))
 }
 
-/// Cancels a job and waits until it has stopped. Its result is that of the finished part.
+/// Cancels a job and waits until it has stopped. The result of the job is then computed from the finished
+/// part.
 ///
 /// # Errors
 /// If the client has no such job.
@@ -59,17 +60,17 @@ pub(super) async fn cancel(
     }
 }
 
-/// The query of a result.
+/// Query parameters of a request for a result.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AskedResult {
-    /// Whether the result of the finished part is wanted if the job still runs.
+    /// Whether to return the result of the finished part if the job is still running.
     #[serde(default)]
     partial: bool,
 }
 
-/// Returns the result of a job that ended. Of one that runs it returns the state, with status 202, or the result of
-/// the toys that are saved so far, if that is asked for.
+/// Returns the result of a job that ended. For a running job, returns its state with status 202, or, if the client
+/// asks for a partial result, the result of the toys saved so far.
 ///
 /// # Errors
 /// If the client has no such job, or there is no partial result.
@@ -94,7 +95,7 @@ pub(super) async fn result(
     }
 }
 
-/// Sends the progress of a job as events `progress`, and its state as a last event `end`.
+/// Sends the progress of a job as server-sent events `progress`, and its final state as the last event `end`.
 ///
 /// # Errors
 /// If the client has no such job.
@@ -107,7 +108,7 @@ pub(super) async fn events(
     Ok(Sse::new(stream(job)).keep_alive(KeepAlive::default()))
 }
 
-/// What the stream of a job has sent.
+/// The last event that the stream of a job has sent.
 enum Sent {
     Nothing,
     Progress,

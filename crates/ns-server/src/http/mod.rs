@@ -1,4 +1,4 @@
-//! The paths of the server and what answers them.
+//! The paths of the server and the functions that answer them.
 
 mod analysis;
 mod body;
@@ -56,7 +56,7 @@ async fn missing(method: axum::http::Method) -> ServerError {
     ServerError::NotFound { what, name: method.to_string(), remedy }
 }
 
-/// Resumes the jobs that an earlier run of the server left unfinished.
+/// Resumes the jobs that were unfinished when the server stopped.
 pub(crate) fn go_on(server: &Server) {
     let records = match server.jobs.unfinished() {
         Ok(records) => records,

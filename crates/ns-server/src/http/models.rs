@@ -1,4 +1,4 @@
-//! Keeps a model for later requests.
+//! Answers `POST /v1/models`, which keeps a model for later requests.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::body::ModelBody;
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// A model to be kept.
+/// Body of the request: a model to be kept.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelRequest {
-    /// The model, by its workspace.
+    /// The model, given by its workspace.
     model: ModelBody,
 }
 
-/// A kept model. Both digests together name it in later requests.
+/// A kept model. Later requests refer to it by both digests.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ModelAnswer {
     /// Digest of the model.
@@ -43,7 +43,7 @@ pub(super) struct ModelAnswer {
     warnings: Vec<String>,
 }
 
-/// Compiles a model and keeps it.
+/// Compiles a model, keeps it, and returns its digests.
 ///
 /// # Errors
 /// If the workspace is wrong or the model too large.

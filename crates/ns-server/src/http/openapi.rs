@@ -1,4 +1,4 @@
-//! The OpenAPI description of the server, made from the types of its requests and answers.
+//! The OpenAPI description of the server, generated from the types of its requests and answers.
 
 use serde::de::DeserializeOwned;
 use utoipa::openapi::content::ContentBuilder;
@@ -26,14 +26,15 @@ use crate::problem::Problem;
 struct Schemas(Vec<(String, RefOr<Schema>)>);
 
 impl Schemas {
-    /// Adds the schema of a type with those that it uses, and returns a reference to it.
+    /// Adds the schema of a type and of all types that it uses. Returns a reference to the schema.
     fn of<T: ToSchema + PartialSchema>(&mut self) -> Ref {
         T::schemas(&mut self.0);
         self.0.push((T::name().into_owned(), T::schema()));
         Ref::from_schema_name(T::name())
     }
 
-    /// Adds the schema of a body, with the keys of its options, and returns a reference to it.
+    /// Adds the schema of a request body, including the keys of its options. Returns a reference to the
+    /// schema.
     fn refined<T: ToSchema + PartialSchema + DeserializeOwned>(&mut self) -> Ref {
         let reference = self.of::<T>();
         if let Some((_, schema)) = self.0.last_mut() {
@@ -43,7 +44,8 @@ impl Schemas {
     }
 }
 
-/// Replaces the objects in a schema whose keys are not known by those that a deserialiser reads.
+/// Replaces each object without known keys in `schema` by the object in the same place of `read`, the schema
+/// found by a deserialiser.
 fn refine(schema: &mut RefOr<Schema>, read: Schema) {
     if let (RefOr::T(Schema::Object(object)), Schema::Object(read)) = (schema, read) {
         for (key, property) in read.properties {
@@ -70,7 +72,7 @@ fn answers(text: &str, schema: Ref) -> Response {
     ResponseBuilder::new().description(text).content("application/json", json(schema)).build()
 }
 
-/// Returns an operation whose problems have problem details.
+/// Returns an operation whose error responses are problem details.
 fn operation(summary: &str, schemas: &mut Schemas) -> OperationBuilder {
     let problem = ResponseBuilder::new()
         .description("Problem details with the JSON pointers of all mistakes")

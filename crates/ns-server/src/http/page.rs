@@ -1,4 +1,4 @@
-//! The page of the server: files that are part of the program.
+//! Serves the web page of the server. Its files are embedded in the program.
 
 use axum::extract::Path;
 use axum::http::header;
@@ -6,17 +6,17 @@ use axum::response::{Html, IntoResponse, Response};
 
 use crate::problem::ServerError;
 
-/// The page for analyses.
+/// Returns the page for analyses.
 pub(super) async fn index() -> Html<&'static str> {
     Html(include_str!("../../page/index.html"))
 }
 
-/// The page that lists all paths and tries them.
+/// Returns the page that lists all paths and can send requests to them.
 pub(super) async fn api() -> Html<&'static str> {
     Html(include_str!("../../page/api.html"))
 }
 
-/// The scripts and styles of both pages.
+/// Returns a script or a style sheet of the pages.
 ///
 /// # Errors
 /// If there is no such file.

@@ -1,8 +1,8 @@
-//! Finds the schema of a type by asking its deserialiser what it reads, so that options of the analyses are described
-//! without a second declaration.
+//! Finds the JSON schema of a type by deserialising it. So the options of the analyses are described without a second
+//! declaration.
 //!
-//! A probe follows a path into the type and notes what is asked for at its end: a number, a text, or an object with
-//! known keys, for which each key is probed in turn.
+//! A probe is a deserialiser that follows a path of keys into the type. At the end of the path it records what the
+//! type asks for: a number, a text, or an object with known keys. Each of these keys is then probed in the same way.
 
 use std::cell::RefCell;
 
@@ -16,7 +16,7 @@ use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
 };
 
-/// One step into a type.
+/// One step of a path into a type.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// The value of a key.
@@ -27,7 +27,7 @@ enum Step {
     Variant(&'static str),
 }
 
-/// What a deserialiser asks for.
+/// What a type asks a deserialiser for.
 #[derive(Clone)]
 enum Found {
     Plain(Type),
@@ -39,22 +39,22 @@ enum Found {
     Unit,
 }
 
-/// A deserialiser that notes what is asked of it at the end of the path, and then fails.
+/// A deserialiser that records what the type asks for at the end of the path, and then fails.
 #[derive(Clone, Copy)]
 struct Probe<'p> {
     path: &'p [Step],
     found: &'p RefCell<Option<Found>>,
 }
 
-/// Deepest path that is followed: an end for types that hold themselves.
+/// Longest path that is followed. It ends the search in recursive types.
 const DEEPEST: usize = 12;
 
-/// Returns the schema of what `T` is read from.
+/// Returns the JSON schema of the values from which `T` can be deserialised.
 pub(super) fn schema_of<T: DeserializeOwned>() -> Schema {
     schema_at::<T>(&mut Vec::new())
 }
 
-/// Returns what `T` asks for at the end of a path.
+/// Returns what `T` asks its deserialiser for at the end of a path.
 fn probe<T: DeserializeOwned>(path: &[Step]) -> Option<Found> {
     let found = RefCell::new(None);
     // The probe always fails: what it noted is the result.
@@ -88,7 +88,8 @@ fn schema_at<T: DeserializeOwned>(path: &mut Vec<Step>) -> Schema {
     }
 }
 
-/// Returns the schema of an enum: words for variants without content, objects with one key for the others.
+/// Returns the schema of an enum. Variants without content are strings; other variants are objects with one
+/// key.
 fn choice<T: DeserializeOwned>(names: &[&'static str], path: &mut Vec<Step>) -> Schema {
     let mut words = Vec::new();
     let mut others = OneOfBuilder::new();
@@ -118,7 +119,7 @@ impl<'p> Probe<'p> {
         de::Error::custom("probed")
     }
 
-    /// Returns the next step with the probe behind it.
+    /// Returns the first step of the remaining path, and the probe for the rest of the path.
     fn step(self) -> Option<(Step, Self)> {
         let (first, path) = self.path.split_first()?;
         Some((*first, Self { path, ..self }))

@@ -1,4 +1,4 @@
-//! One request that is being worked on, or has ended.
+//! One request for an analysis, running or ended.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,49 +12,49 @@ use utoipa::ToSchema;
 use crate::pool::RequestAccount;
 use crate::problem::Problem;
 
-/// What a request asked for, as it is kept for a restart.
+/// The request as the client sent it. It is kept so that the job can be repeated after a restart.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// Name of the analysis.
     pub(crate) analysis: &'static str,
-    /// Client that asked.
+    /// Name of the client that sent the request.
     pub(crate) client: Arc<str>,
     /// Body of the request.
     pub(crate) body: Bytes,
-    /// Format of the picture, if one was asked for.
+    /// Format of the picture, if the client asked for one.
     pub(crate) picture: Option<ns_viz::Format>,
 }
 
-/// How a request ended.
+/// How the analysis of a request ended.
 #[derive(Debug, Clone)]
 pub(crate) enum Ended {
-    /// With an answer.
+    /// The analysis has an answer.
     Answer(Output),
-    /// With a problem.
+    /// The analysis failed.
     Problem(Problem),
 }
 
-/// The answer to a request, as it is sent.
+/// The body of the response to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     /// Media type.
     pub(crate) media: &'static str,
-    /// Content.
+    /// Content of the body.
     pub(crate) bytes: Bytes,
-    /// Whether the request was cancelled, so that this is only a part of the answer.
+    /// Whether the request was cancelled, so that the content is only a part of the answer.
     pub(crate) interrupted: bool,
 }
 
-/// Number of finished fits, and of all fits as far as they are known.
+/// Progress of a request in fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub(crate) struct Progress {
     /// Number of finished fits.
     pub(crate) done: usize,
-    /// Number of all fits.
+    /// Number of all fits, as far as it is known.
     pub(crate) total: usize,
 }
 
-/// What is known about a job.
+/// State of a job, as the server returns it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct JobStatus {
     /// Name of the job.
@@ -69,11 +69,11 @@ pub(crate) struct JobStatus {
     pub(crate) created_s: u64,
     /// Time that threads have worked for the job, in seconds.
     pub(crate) used_s: f64,
-    /// Whether there is a result, which for a cancelled job is that of the finished part.
+    /// Whether there is a result. The result of a cancelled job covers the finished part.
     pub(crate) has_result: bool,
 }
 
-/// A request that is being worked on, or has ended.
+/// One request for an analysis, running or ended. It is called a job once the client knows its name.
 pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) order: Order,
@@ -81,12 +81,12 @@ pub(crate) struct Job {
     created_s: u64,
     progress: watch::Sender<Progress>,
     ended: watch::Sender<Option<Ended>>,
-    /// Whether the client was given the name of the job. Also locked while the job ends.
+    /// Whether the client knows the name of the job. The lock is also held while the job ends.
     named: Mutex<bool>,
 }
 
 impl Job {
-    /// Creates a job that has not begun. `named` says whether its client knows its name already.
+    /// Creates a job that has not begun. `named` says whether the client already knows its name.
     pub(crate) fn new(id: String, order: Order, named: bool, created_s: Option<u64>) -> Self {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         Self {
@@ -100,7 +100,8 @@ impl Job {
         }
     }
 
-    /// Locks whether the client was given the name of the job, so that it does not end meanwhile.
+    /// Locks the flag that says whether the client knows the name of the job. The job cannot end while the
+    /// lock is held.
     pub(crate) fn named(&self) -> MutexGuard<'_, bool> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,7 +116,7 @@ impl Job {
         self.ended.borrow().clone()
     }
 
-    /// Ends the job.
+    /// Ends the job with a result and wakes everyone who waits for it.
     pub(crate) fn end(&self, ended: Ended) {
         self.ended.send_replace(Some(ended));
     }
@@ -134,12 +135,12 @@ impl Job {
         }
     }
 
-    /// Returns a watch of the progress.
+    /// Returns a receiver of the progress.
     pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// Returns what is known about the job.
+    /// Returns the state of the job.
     pub(crate) fn status(&self) -> JobStatus {
         let ended = self.ended();
         let state = match &ended {

@@ -1,4 +1,5 @@
-//! Requests that are being worked on. One that takes long gets a name and goes on without its connection.
+//! The registry of requests. A request that takes long becomes a job: it gets a name and continues when its
+//! connection is closed.
 
 mod job;
 mod records;
@@ -24,22 +25,22 @@ use crate::problem::ServerError;
 /// Number of ended jobs that are kept in memory.
 const MOST_ENDED: usize = 1024;
 
-/// How much may be in progress at a time.
+/// Limits on simultaneous requests, and on the time of an analysis.
 #[derive(Debug, Clone)]
 pub(crate) struct JobLimits {
-    /// Number of requests and jobs of all clients.
+    /// Largest number of requests and jobs in progress of all clients.
     pub(crate) active: usize,
-    /// Number of requests and jobs of one client.
+    /// Largest number of requests and jobs in progress of one client.
     pub(crate) per_client: usize,
     /// Longest time of an analysis.
     pub(crate) time: Duration,
 }
 
-/// All requests in progress, and the jobs that ended.
+/// All requests in progress, and the jobs that have ended.
 pub(crate) struct Jobs {
     models: Arc<Models>,
     limits: JobLimits,
-    /// Folder of the records and of the toys; `None` if the server keeps no jobs.
+    /// Folder of the records and the saved toys, with the open records; `None` if the server keeps no jobs.
     state: Option<(PathBuf, Records)>,
     known: Mutex<Known>,
     stopping: AtomicBool,
@@ -84,10 +85,10 @@ impl Jobs {
         self.lock().active.values().sum()
     }
 
-    /// Begins an analysis. `quota` replaces the usual number of requests of a client.
+    /// Begins an analysis. `quota` replaces the default limit on simultaneous requests of one client.
     ///
     /// # Errors
-    /// [`ServerError::Quota`] or [`ServerError::Busy`] if too much is in progress.
+    /// [`ServerError::Quota`] or [`ServerError::Busy`] if too many requests are in progress.
     pub(crate) fn begin<A: Analysis>(
         self: &Arc<Self>,
         body: A,
@@ -99,7 +100,8 @@ impl Jobs {
         Ok(job)
     }
 
-    /// Goes on with a job of an earlier server, whatever is in progress.
+    /// Resumes a job that was unfinished when the server stopped. The limits on simultaneous requests do not
+    /// apply.
     ///
     /// # Errors
     /// If the server is stopping.
@@ -114,7 +116,8 @@ impl Jobs {
         self.run(body, &job, None)
     }
 
-    /// Registers a job and starts its thread. Without a quota, nothing is refused.
+    /// Registers a job and starts its thread. If `quota` is `None`, the limits on simultaneous requests do
+    /// not apply.
     fn run<A: Analysis>(
         self: &Arc<Self>,
         body: A,
@@ -148,7 +151,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Makes the analysis of a job, and ends it.
+    /// Makes the analysis of a job and ends the job.
     fn work<A: Analysis>(&self, body: &A, job: &Job) {
         let started = Instant::now();
         let toys = self.state.as_ref().filter(|_| A::SAVES).map(|(folder, _)| toy_file(folder, &job.id));
@@ -206,7 +209,8 @@ impl Jobs {
         job.end(ended);
     }
 
-    /// Gives a job a name that outlives its connection, unless it has ended.
+    /// Turns a request that has not ended into a named job, which continues when its connection is closed.
+    /// Writes the record of the job.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -237,7 +241,7 @@ impl Jobs {
         if mine { Ok(job) } else { Err(missing()) }
     }
 
-    /// Returns a job that ended, from its record.
+    /// Returns a job that ended, read from its record; `None` if there is no such record.
     fn recorded(&self, id: &str) -> Result<Option<Arc<Job>>, ServerError> {
         let Some((_, records)) = &self.state else { return Ok(None) };
         let Some(record) = records.find(id)? else { return Ok(None) };
@@ -250,7 +254,7 @@ impl Jobs {
         Ok(Some(Arc::new(job)))
     }
 
-    /// Returns the named jobs of a client that are in memory, the oldest first.
+    /// Returns the states of a client's named jobs that are in memory, the oldest first.
     pub(crate) fn list(&self, client: &str) -> Vec<JobStatus> {
         let jobs: Vec<Arc<Job>> = self.lock().jobs.values().map(Arc::clone).collect();
         let mine = jobs.iter().filter(|job| *job.order.client == *client && *job.named());
@@ -262,7 +266,8 @@ impl Jobs {
     /// Returns the result of the toys that a running job has saved so far.
     ///
     /// # Errors
-    /// [`ServerError::NoPartialResult`] if the server saves no toys of this job, or none yet.
+    /// [`ServerError::NoPartialResult`] if the server does not save the toys of this job, or has saved none
+    /// so far.
     pub(crate) fn partial(&self, job: &Job) -> Result<Output, ServerError> {
         let none = |reason| ServerError::NoPartialResult { reason };
         if !matches!(job.order.analysis, ToysBody::NAME | HypotestToysBody::NAME) {
@@ -285,15 +290,15 @@ impl Jobs {
         Ok(Output { media: crate::picture::JSON, bytes: Bytes::from(json), interrupted: true })
     }
 
-    /// Returns the records of jobs that an earlier server left.
+    /// Returns the records of jobs that were unfinished when the server stopped.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the records cannot be read.
     pub(crate) fn unfinished(&self) -> Result<Vec<Record>, ServerError> {
         self.state.as_ref().map_or_else(|| Ok(Vec::new()), |(_, records)| records.unfinished())
     }
 
-    /// Notes that a job of an earlier server cannot go on.
+    /// Records that a job cannot be resumed after a restart, with the error.
     pub(crate) fn give_up(&self, record: &Record, error: &ServerError) {
         if let Some((_, records)) = &self.state
             && let Err(error) = records.end(&record.id, &Ended::Problem(error.problem()))
@@ -302,7 +307,7 @@ impl Jobs {
         }
     }
 
-    /// Takes no more requests, and stops everything in progress. Toys that are done are saved.
+    /// Refuses new requests and cancels all requests in progress. Finished toys are saved.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         for job in self.lock().jobs.values() {
@@ -311,7 +316,7 @@ impl Jobs {
     }
 }
 
-/// Converts an answer to what is sent.
+/// Converts an answer to the body of a response.
 fn output(job: &Job, answer: Answer) -> Result<Output, ServerError> {
     let interrupted = answer.interrupted;
     Ok(match (job.order.picture, answer.picture) {
@@ -323,12 +328,12 @@ fn output(job: &Job, answer: Answer) -> Result<Output, ServerError> {
     })
 }
 
-/// Returns the file of the toys of a job.
+/// Returns the path of the file with the toys of a job.
 fn toy_file(folder: &std::path::Path, id: &str) -> PathBuf {
     folder.join("toys").join(format!("{id}.parquet"))
 }
 
-/// Removes the toys of a job that ended, finished or in pieces.
+/// Removes the saved toys of a job that ended: the complete file and the folder of pieces.
 fn remove_toys(file: &std::path::Path) {
     // A file that is not there is what is wanted; any other failure leaves a file behind and no more.
     let _ = std::fs::remove_file(file);
@@ -337,7 +342,7 @@ fn remove_toys(file: &std::path::Path) {
     let _ = std::fs::remove_dir_all(pieces);
 }
 
-/// Returns a name that cannot be guessed.
+/// Returns a random name for a job, which cannot be guessed.
 fn new_id() -> Result<String, ServerError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| ServerError::Busy { why: "has no random numbers" })?;

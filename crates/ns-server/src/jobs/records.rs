@@ -1,4 +1,4 @@
-//! The records of jobs in SQLite, from which a server goes on after a restart.
+//! Records of jobs in an SQLite file, from which a server resumes jobs after a restart.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::job::{Ended, Job, Output};
 use crate::problem::{Problem, ServerError};
 
-/// The file of the records.
+/// The open file of records.
 pub(crate) struct Records {
     connection: Mutex<Connection>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Record {
     pub(crate) picture: Option<String>,
     pub(crate) created_s: u64,
     pub(crate) body: Vec<u8>,
-    /// How the job ended; `None` if the server stopped before.
+    /// How the job ended; `None` if the server stopped before the job ended.
     pub(crate) ended: Option<Ended>,
 }
 
@@ -31,7 +31,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS jobs (
     body BLOB NOT NULL, media TEXT, result BLOB, interrupted INTEGER NOT NULL DEFAULT 0, problem TEXT)";
 
 impl Records {
-    /// Opens the file, or makes it.
+    /// Opens the file, and creates it if it does not exist.
     ///
     /// # Errors
     /// If the file cannot be used.
@@ -47,7 +47,7 @@ impl Records {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a job that runs.
+    /// Adds the record of a running job.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -62,7 +62,7 @@ impl Records {
         Ok(())
     }
 
-    /// Notes how a job ended. Its body is no longer needed.
+    /// Records how a job ended, and deletes the body of its request.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -78,7 +78,7 @@ impl Records {
         Ok(())
     }
 
-    /// Returns the jobs that had not ended when the server stopped, the oldest first.
+    /// Returns the records of jobs that were unfinished when the server stopped, the oldest first.
     ///
     /// # Errors
     /// If the records cannot be read.

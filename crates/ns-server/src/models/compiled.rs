@@ -13,15 +13,15 @@ use crate::devices::Devices;
 use crate::pool::{Pace, PooledSession, RequestAccount};
 use crate::problem::ServerError;
 
-/// Bytes of memory for every byte of a workspace's JSON: the parsed workspace, the model, and the compiled plan.
-/// An estimate from the published workspaces.
+/// Estimated number of bytes of memory per byte of a workspace's JSON text, for the parsed workspace, the model
+/// and the compiled plan. Estimated from the published workspaces.
 const BYTES_PER_BYTE: u64 = 6;
 
-/// A model with everything that its requests share.
+/// A compiled model, with everything that its requests share.
 pub(crate) struct Compiled {
-    /// The workspace, for its contents.
+    /// The workspace, whose contents some requests list.
     pub(crate) workspace: ModelSource,
-    /// How the model was made of it.
+    /// The options with which the model was made from the workspace.
     pub(crate) options: ModelOptions,
     /// The model.
     pub(crate) model: Model,
@@ -46,7 +46,7 @@ struct OnGpu {
     pace: Arc<Pace>,
 }
 
-/// A session of one request, and why its device was chosen.
+/// A session of one request, and the reason for the choice of its device.
 pub(crate) struct Opened {
     pub(crate) session: PooledSession,
     pub(crate) reason: Option<String>,
@@ -92,10 +92,11 @@ impl Compiled {
         })
     }
 
-    /// Opens a session for the work of one request. `device` is that of the request, if it names one.
+    /// Opens a session for the work of one request. `device` is the device in the request, if the request
+    /// names one.
     ///
     /// # Errors
-    /// If the device is not there or has too little memory.
+    /// If the device is not available or has too little memory.
     pub(crate) fn open(
         &self,
         device: Option<Device>,
@@ -123,7 +124,7 @@ impl Compiled {
         Ok(Opened { session, reason })
     }
 
-    /// Returns the session on a GPU, opened now or earlier.
+    /// Returns the session on a GPU. Opens it if no earlier request has opened it.
     fn gpu(&self, device: Device, execution: &Execution) -> Result<OnGpu, ns_core::SessionError> {
         let mut gpus = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = gpus.iter().find(|known| known.device == device) {

@@ -1,4 +1,5 @@
-//! The models that the server keeps: compiled, with their sessions, found by their text or by their digests.
+//! The models that the server keeps. They are compiled and have open sessions. Requests find them by the text
+//! of the workspace or by digests.
 
 mod compiled;
 
@@ -11,14 +12,15 @@ use crate::body::{ModelBody, ModelReference};
 use crate::devices::Devices;
 use crate::problem::ServerError;
 
-/// Compiled models. The least recently used go when all together need more memory than allowed.
+/// The compiled models. If all models together need more memory than allowed, the least recently used models
+/// are removed.
 pub(crate) struct Models {
     devices: Arc<Devices>,
     limits: ModelLimits,
     kept: Mutex<Kept>,
 }
 
-/// What a model may need at most.
+/// Largest sizes of models.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelLimits {
     /// Number of parameters.
@@ -29,10 +31,10 @@ pub(crate) struct ModelLimits {
 
 #[derive(Default)]
 struct Kept {
-    /// Places by the fingerprint of the text. A place is locked while its model is compiled, so that requests for
-    /// the same model compile it once.
+    /// Entries by the hash of the request's text. An entry is locked while its model is compiled, so that
+    /// simultaneous requests for the same model compile it once.
     by_text: HashMap<[u8; 32], Arc<Place>>,
-    /// Counter of uses, for the order of the last use.
+    /// Number of uses so far. It orders the models by their last use.
     clock: u64,
 }
 
@@ -57,7 +59,8 @@ impl Models {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the model of a request, compiled now or earlier. Blocks while it is compiled.
+    /// Returns the model of a request. Compiles it if no earlier request has done so, and waits if another
+    /// request is compiling it.
     ///
     /// # Errors
     /// If the workspace is wrong, the model is too large, or no kept model has the digests.
@@ -119,8 +122,8 @@ impl Models {
         })
     }
 
-    /// Forgets the least recently used models until the others fit into the memory. The one with the text `but`
-    /// stays.
+    /// Removes the least recently used models until the others fit into the memory limit. The model with the
+    /// hash `but` is not removed.
     fn shrink(&self, but: [u8; 32]) {
         let mut kept = self.lock();
         let mut known: Vec<(u64, [u8; 32], u64)> = Vec::new();

@@ -1,10 +1,12 @@
-//! The threads that all requests share, and the order in which they work.
+//! The threads that all requests share, and the order in which these threads work on requests.
 //!
-//! Every batch of fits is cut into pieces of a few tens of milliseconds. A thread that is free takes the piece of
-//! the request that has used the least time so far, so that short requests pass long ones; among requests of one
-//! level, that of the client who was served least. Short pieces of one model that wait together become one batch.
-//! One thread more takes nothing but short pieces of new requests, and the operating system shares the cores between
-//! it and the others: so a fit need not wait for the end of a piece of toys either.
+//! Every batch of fits is split into pieces that take a few tens of milliseconds. A free thread takes a piece of a
+//! request that has used little thread time so far, so that short requests do not wait for long ones. If several
+//! requests have used similar times, the request of the client with the least recent thread time goes first. Short
+//! pieces of the same model that wait at the same time are run as one batch.
+//!
+//! One extra thread takes only short pieces of new requests. The operating system shares the cores between this
+//! thread and the others, so that a short fit does not wait for the end of a piece of toys.
 
 mod queue;
 mod session;
@@ -19,14 +21,14 @@ use queue::{Piece, Queue, Takes};
 pub(crate) use session::PooledSession;
 pub(crate) use split::Pace;
 
-/// What one request has asked of the pools: who waits for it, whether it was cancelled, and the time it has used.
+/// Account of one request: its client, whether it was cancelled, and the thread time that it has used.
 #[derive(Debug, Default)]
 pub(crate) struct RequestAccount {
-    /// Name of the client, for the fair share.
+    /// Name of the client. It decides the client's share of the threads.
     pub(crate) client: Arc<str>,
     /// Set to cancel the request.
     pub(crate) cancel: AtomicBool,
-    /// Time that threads have worked for the request, in microseconds.
+    /// Thread time used for the request, in microseconds.
     used: AtomicU64,
 }
 
@@ -36,17 +38,17 @@ impl RequestAccount {
         Self { client, ..Self::default() }
     }
 
-    /// Returns the time that threads have worked for the request.
+    /// Returns the thread time used for the request.
     pub(crate) fn used(&self) -> Duration {
         Duration::from_micros(self.used.load(Ordering::Relaxed))
     }
 
-    /// Adds time that a thread has worked for the request.
+    /// Adds thread time used for the request.
     fn charge(&self, time: Duration) {
         self.used.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Asks everything that works for the request to stop.
+    /// Cancels the request: all its fits stop.
     pub(crate) fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
     }
@@ -57,12 +59,12 @@ impl RequestAccount {
     }
 }
 
-/// Threads that work for all requests on one device. They end when the last handle is dropped.
+/// Threads that run fits of all requests on one device. They end when the last handle of the pool is dropped.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
 }
 
-/// What the threads of a pool share with its callers.
+/// State that the threads of a pool and its callers share.
 struct Shared {
     threads: usize,
     queue: Mutex<Queue>,
@@ -76,7 +78,8 @@ impl Shared {
 }
 
 impl Pool {
-    /// Starts the threads of a pool, at least one, and with `express` one more for short pieces.
+    /// Starts the threads of a pool, at least one. If `express` is true, starts one extra thread for short
+    /// pieces.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -93,12 +96,12 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Returns the number of threads.
+    /// Returns the number of threads, without the extra thread for short pieces.
     fn threads(&self) -> usize {
         self.shared.threads
     }
 
-    /// Returns the number of pieces that wait.
+    /// Returns the number of pieces in the queue.
     pub(crate) fn waiting(&self) -> usize {
         self.shared.lock().len()
     }

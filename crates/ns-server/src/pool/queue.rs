@@ -1,4 +1,4 @@
-//! The pieces of work that wait, and the choice of the next one.
+//! The queue of pieces of work, and the choice of the next piece.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,20 +9,22 @@ use ns_core::{FitTask, OutcomeParts, Session, SessionError, TaskOutcome};
 
 use super::{Pace, RequestAccount};
 
-/// Requests that have used less time than the first belong to level 0, less than the second to level 1, and the
-/// others to level 2. Lower levels go first.
+/// Limits of the levels of requests. A request that has used less thread time than the first limit belongs to
+/// level 0. With less time than the second limit it belongs to level 1, and otherwise to level 2. Lower levels
+/// go first.
 const LEVELS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
-/// Time after which a client's share counts half.
+/// Half-life of the recorded thread time of a client, in seconds.
 const HALF_LIFE_S: f64 = 10.0;
 
-/// Longest batch that is gathered from the pieces of several requests. Shorter pieces count as short.
+/// Longest expected time of a batch of pieces from several requests. A piece that is expected to take less
+/// time counts as short.
 const GATHERED: Duration = Duration::from_millis(20);
 
-/// Pieces that are expected to take longer leave one thread free for others.
+/// A piece that is expected to take longer counts as long. Long pieces never occupy all threads.
 const LONG: Duration = Duration::from_millis(100);
 
-/// Which pieces a thread takes.
+/// Which pieces a thread of the pool takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     /// All pieces.
@@ -31,7 +33,7 @@ pub(super) enum Takes {
     Short,
 }
 
-/// Some tasks of a request on one session, which a thread runs without a break.
+/// Tasks of one request on one session. A thread runs them without interruption.
 pub(super) struct Piece {
     pub(super) account: Arc<RequestAccount>,
     pub(super) session: Arc<dyn Session>,
@@ -40,7 +42,7 @@ pub(super) struct Piece {
     pub(super) wanted: OutcomeParts,
     /// Number of the piece in its batch.
     pub(super) number: usize,
-    /// Time that the piece is expected to take; `None` if nothing like it has run yet.
+    /// Expected time of the piece; `None` if the session has not run such a piece before.
     pub(super) expected: Option<Duration>,
     pub(super) reply: Sender<Reply>,
 }
@@ -55,13 +57,13 @@ impl Piece {
         self.expected.is_some_and(|time| time > LONG)
     }
 
-    /// Returns whether the piece is of a new request and expected to be short. The first fits of a model are
-    /// assumed to be.
+    /// Returns whether the piece belongs to a new request (level 0) and is expected to be short. A piece
+    /// without an expected time counts as short.
     fn is_short(&self) -> bool {
         self.level() == 0 && self.expected.is_none_or(|time| time < GATHERED)
     }
 
-    /// Returns whether both pieces may be run as one batch.
+    /// Returns whether both pieces can run as one batch: same session and same parts of the outcomes.
     fn joins(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.session, &other.session) && self.wanted == other.wanted
     }
@@ -82,13 +84,13 @@ pub(super) enum Failure {
     Panicked,
 }
 
-/// The pieces that wait, in the order in which they came.
+/// The pieces that wait for a thread, in the order of arrival.
 #[derive(Default)]
 pub(super) struct Queue {
     pieces: VecDeque<Piece>,
-    /// Time for which each client was served lately, in seconds.
+    /// Recent thread time of each client.
     served: HashMap<Arc<str>, Served>,
-    /// Number of long pieces that run.
+    /// Number of long pieces that are running.
     long: usize,
     closed: bool,
 }
@@ -121,8 +123,8 @@ impl Queue {
         self.closed
     }
 
-    /// Takes the pieces that a thread runs next as one batch, and whether they count as long. `threads` is the
-    /// number of threads of the pool that take all pieces.
+    /// Removes the pieces from the queue that a thread runs next as one batch. Returns them, and whether the
+    /// batch counts as long. `threads` is the number of threads of the pool that take all pieces.
     pub(super) fn take(&mut self, threads: usize, takes: Takes) -> Option<(Vec<Piece>, bool)> {
         let full = self.long + 1 >= threads.max(2);
         let share = |piece: &Piece| self.served.get(&piece.account.client).map_or(0.0, Served::now);
@@ -140,7 +142,8 @@ impl Queue {
         Some((self.gather(first, threads), long))
     }
 
-    /// Adds to a short piece those that fit into the same batch, and leaves their part to the other threads.
+    /// Adds waiting short pieces of the same kind to a short piece, up to the longest time of a batch. Takes
+    /// at most an equal share of these pieces, so that each of the other threads gets as many.
     fn gather(&mut self, first: Piece, threads: usize) -> Vec<Piece> {
         let Some(mut time) = first.expected.filter(|time| *time < GATHERED) else { return vec![first] };
         let alike = self.pieces.iter().filter(|piece| piece.joins(&first)).count();
@@ -160,7 +163,7 @@ impl Queue {
         batch
     }
 
-    /// Notes that the clients of a batch were served for `time`, and that its thread is free again.
+    /// Records that the clients of a batch used the thread time `time`, and that the thread is free again.
     pub(super) fn done(&mut self, accounts: &[Arc<RequestAccount>], time: Duration, long: bool) {
         self.long = self.long.saturating_sub(usize::from(long));
         let each = time / u32::try_from(accounts.len().max(1)).unwrap_or(u32::MAX);
@@ -176,5 +179,5 @@ impl Queue {
     }
 }
 
-/// Number of clients from which on those that were not served lately are forgotten.
+/// Number of clients above which clients without recent thread time are removed.
 const MOST_CLIENTS: usize = 1024;

@@ -1,4 +1,4 @@
-//! A session whose fits run in pieces on the threads of a pool.
+//! A session whose fits are run in pieces by the threads of a pool.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,18 @@ use super::queue::{Failure, Piece, Reply};
 use super::split::{Pace, Rest};
 use super::{Pool, RequestAccount};
 
-/// Pieces per thread that wait or run for one batch: enough that no thread waits for the caller.
+/// Number of pieces per thread that one batch has in the queue or running. It is large enough that no thread
+/// waits for the caller.
 const AHEAD: usize = 2;
 
-/// A session of one request. All else than fits is computed on the calling thread.
+/// A session of one request. Its fits run on the threads of a pool; everything else is computed in the
+/// calling thread.
 pub(crate) struct PooledSession {
     inner: Arc<dyn Session>,
     pool: Arc<Pool>,
     pace: Arc<Pace>,
     account: Arc<RequestAccount>,
-    /// The session of the CPU, if `inner` is on a GPU.
+    /// The session on the CPU, if `inner` is on a GPU.
     cpu: Option<Box<PooledSession>>,
 }
 
@@ -38,17 +40,18 @@ impl PooledSession {
         Self { inner, pool, pace, account, cpu: None }
     }
 
-    /// Sets the session that is used for single fits beside a GPU.
+    /// Sets the session on the CPU that makes single fits, for a session on a GPU.
     pub(crate) fn with_cpu(self, cpu: Self) -> Self {
         Self { cpu: Some(Box::new(cpu)), ..self }
     }
 }
 
-/// A batch in progress: its pieces that wait or run, and the outcomes that came too early.
+/// A batch in progress: the pieces that wait or run, and the outcomes that cannot be delivered yet because
+/// earlier ones are missing.
 struct Batch<'a> {
     replies: Receiver<Reply>,
     early: BTreeMap<usize, Vec<TaskOutcome>>,
-    /// Outcomes and fits of each piece.
+    /// Number of outcomes and number of fits of each piece.
     sizes: Vec<(usize, usize)>,
     /// Number of pieces whose outcomes were delivered.
     delivered: usize,
@@ -60,8 +63,8 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Waits for a reply, and delivers all outcomes that are next in order. Returns false if outcomes are
-    /// missing because the request was cancelled.
+    /// Waits for the outcomes of a piece, and delivers all outcomes that are next in order. Returns false if
+    /// outcomes are missing because the request was cancelled.
     fn receive(&mut self, sink: &mut dyn Sink) -> Result<bool, SessionError> {
         // The pool holds a sender for every piece until it has replied.
         let Ok(Reply { number, outcomes }) = self.replies.recv() else { return Ok(false) };

@@ -1,26 +1,28 @@
-//! Cuts batches of fits into pieces that take about as long as others can wait.
+//! Splits batches of fits into pieces of similar duration.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ns_core::{Drawn, FitTask, Seen};
 
-/// Intended time of a piece. It is below 50 ms, the most that a short request should wait.
+/// Intended time of a piece. It is below 50 ms, the longest time that a short request should wait for a
+/// thread.
 const TARGET: Duration = Duration::from_millis(35);
 
-/// Toys of the first piece of a model, and of the smallest one: a full vector of lanes.
+/// Number of toys in the first piece of a model. The smallest piece, [`FEWEST_TOYS`], fills one vector of
+/// lanes.
 const FIRST_TOYS: u64 = 64;
 const FEWEST_TOYS: u64 = 8;
-/// The same on a GPU, which makes hundreds of toys in the time of one.
+/// Smallest number of toys in a piece for a GPU, which fits hundreds of toys in the time of a single fit.
 const FEWEST_TOYS_OF_GPU: u64 = 512;
 const MOST_TOYS: u64 = 1 << 14;
 
-/// How fast the fits of one session are, from the pieces that have run.
+/// Speed of the fits of one session, measured from the pieces that have run.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// Number of toys in the next piece.
     toys: AtomicU64,
-    /// Mean time of the fits of a task with given data, in nanoseconds; 0 before the first.
+    /// Mean time of the fits of a task with given data, in nanoseconds; 0 before the first such task.
     task_ns: AtomicU64,
     /// Smallest number of toys of a piece.
     fewest: u64,
@@ -33,7 +35,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Returns the pace of a session on a GPU before its first piece.
+    /// Returns the initial values for a session on a GPU.
     pub(crate) fn of_gpu() -> Self {
         let fewest = FEWEST_TOYS_OF_GPU;
         Self { toys: AtomicU64::new(fewest), fewest, ..Self::default() }
@@ -45,14 +47,14 @@ impl Pace {
         (each > 0).then(|| Duration::from_nanos(each.saturating_mul(tasks as u64)))
     }
 
-    /// Returns how many tasks with given data make a piece.
+    /// Returns the number of tasks with given data in a piece.
     fn tasks(&self) -> usize {
         let each = self.task_ns.load(Ordering::Relaxed);
         let target = u64::try_from(TARGET.as_nanos()).unwrap_or(u64::MAX);
         usize::try_from(target.checked_div(each).unwrap_or(1)).unwrap_or(1).clamp(1, 4096)
     }
 
-    /// Learns from a piece that has run.
+    /// Updates the sizes of pieces with the time that a piece took.
     pub(super) fn learn(&self, tasks: &[FitTask], time: Duration) {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let toys: u64 = tasks.iter().filter(|task| is_drawn(task)).map(|task| task.data.count()).sum();
@@ -74,14 +76,14 @@ fn is_drawn(task: &FitTask) -> bool {
     matches!(task.data.seen, Seen::Drawn(_))
 }
 
-/// The tasks of a batch that are in no piece yet.
+/// The tasks of a batch that are not in a piece yet.
 pub(super) struct Rest<'a> {
     tasks: &'a [FitTask],
-    /// Number of toys of the first task that are in pieces already.
+    /// Number of toys of the first task that are already in pieces.
     toys: u64,
 }
 
-/// Tasks that are run together.
+/// Content of a piece: tasks that run together.
 pub(super) struct Cut {
     pub(super) tasks: Vec<FitTask>,
     pub(super) outcomes: usize,
@@ -94,7 +96,8 @@ impl<'a> Rest<'a> {
         Self { tasks, toys: 0 }
     }
 
-    /// Takes the next piece: some tasks with given data, or some toys of one task.
+    /// Returns the next piece: some tasks with given data, or some toys of one task. Returns `None` if no
+    /// task is left.
     pub(super) fn next(&mut self, pace: &Pace) -> Option<Cut> {
         let first = self.tasks.first()?;
         if let Seen::Drawn(Drawn { source, toys }) = &first.data.seen {

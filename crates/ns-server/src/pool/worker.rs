@@ -1,4 +1,5 @@
-//! What a thread of a pool does: takes pieces, runs them as one batch, and sends back their outcomes.
+//! The loop of a thread of a pool: it takes pieces from the queue, runs them as one batch, and sends back the
+//! outcomes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
@@ -9,7 +10,7 @@ use ns_core::{Control, FitTask, TaskOutcome};
 use super::queue::{Failure, Piece, Reply, Takes};
 use super::{RequestAccount, Shared};
 
-/// Runs the pieces that the thread takes until the pool is closed.
+/// Takes pieces of the kind `takes` from the queue and runs them until the pool is closed.
 pub(super) fn work(shared: &Shared, takes: Takes) {
     let mut queue = shared.lock();
     loop {
@@ -58,7 +59,7 @@ fn run(mut batch: Vec<Piece>) {
     }
 }
 
-/// Runs several short pieces as one batch. Returns `None` if it fails.
+/// Runs several short pieces as one batch and replies to each. Returns `None` if the batch fails.
 fn together(batch: &[Piece]) -> Option<()> {
     let tasks: Vec<FitTask> = batch.iter().flat_map(|piece| piece.tasks.iter().cloned()).collect();
     let mut outcomes = fits(batch.first()?, &tasks, Control::default()).ok()?.into_iter();

@@ -1,4 +1,4 @@
-//! Every answer is the JSON that the command line writes, byte for byte but for times.
+//! Checks that every answer is the JSON that the command line writes, byte for byte except for times.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,8 +12,7 @@ use super::http::post;
 use super::process::Server;
 use super::{body, fixture};
 
-/// Returns the path of the command `nextstat` of the same build. Tests of all packages have built it; if it is not
-/// there, it is built now.
+/// Returns the path of the command `nextstat` of the same build. If the build has not produced it, builds it now.
 fn nextstat() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -62,10 +61,10 @@ fn without_times(text: &str) -> String {
     kept + rest
 }
 
-/// An analysis as flags of the command, and as further keys of the body.
+/// An analysis: its name, the flags of the command, and further keys of the request's body.
 type Case = (&'static str, &'static [&'static str], Value);
 
-/// Analyses that take a moment on every workspace.
+/// Analyses that take little time for every workspace.
 fn quick() -> Vec<Case> {
     vec![
         ("fit", &["--device", "cpu"], json!({})),
@@ -109,7 +108,7 @@ fn long() -> Vec<Case> {
     ]
 }
 
-/// Checks that an endpoint answers as the command line does.
+/// Checks that the server's answer equals the output of the command.
 fn check(server: &Server, file: &Path, (name, flags, further): &Case) {
     let text = std::fs::read_to_string(file).unwrap();
     let wanted = command_line(name, file, flags);

@@ -1,4 +1,4 @@
-//! Mistakes are told as problem details, with their place in the body.
+//! Checks that mistakes in requests are answered with problem details and a JSON pointer into the body.
 
 use serde_json::{Value, json};
 

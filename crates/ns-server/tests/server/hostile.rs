@@ -1,6 +1,8 @@
-//! Random requests, many of them broken, cut short or left: the server answers each, and lives.
+//! Sends random requests; many are broken, incomplete or abandoned. The server must answer each and keep
+//! running.
 //!
-//! `NEXTSTAT_HOSTILE_SECONDS` makes the test longer, `NEXTSTAT_HOSTILE_SEED` another one.
+//! `NEXTSTAT_HOSTILE_SECONDS` sets the duration of the test, `NEXTSTAT_HOSTILE_SEED` the seed of the random
+//! numbers.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -33,7 +35,7 @@ impl Random {
     }
 }
 
-/// Replaces a random value within `value` by something that does not belong there.
+/// Replaces a random value within `value` by a value of a wrong type or size.
 fn spoil(value: &mut Value, random: &mut Random) {
     let odd = [
         json!(null),
@@ -81,7 +83,8 @@ const ANALYSES: [&str; 14] = [
     "fit-batch",
 ];
 
-/// Returns the resident memory of a process in kilobytes, where the system tells it.
+/// Returns the resident memory of the server's process in kilobytes; `None` on systems without this
+/// information.
 fn memory(server: &Server) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

@@ -1,4 +1,5 @@
-//! Requests over plain sockets, so that nothing of the server's own libraries checks it.
+//! Sends HTTP requests over plain sockets. The test uses none of the server's HTTP libraries, so that it is
+//! independent of them.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -48,7 +49,7 @@ pub(crate) fn open(to: SocketAddr, method: &str, path: &str, headers: &str, body
     stream
 }
 
-/// Reads the response of a connection to its end.
+/// Reads the response from a connection until its end.
 pub(crate) fn read(mut stream: TcpStream) -> Response {
     let mut bytes = Vec::new();
     // A server that refuses a body may close the connection while it is sent.

@@ -1,4 +1,4 @@
-//! Limits of sizes, numbers and times, tokens and quotas.
+//! Tests of the limits on sizes, numbers and times, and of tokens and quotas.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Models are kept, and named by their digests.
+//! Tests of kept models and the digests that name them.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The page, the description of the paths, and what the server says about itself.
+//! Tests of the web page, the OpenAPI description, and the information about the server.
 
 use super::http::get;
 use super::process::Server;

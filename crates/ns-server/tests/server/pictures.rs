@@ -1,4 +1,4 @@
-//! Pictures instead of JSON.
+//! Tests of requests for pictures in place of JSON.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! A server that runs for a test.
+//! Starts and stops a server process for a test.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -45,7 +45,7 @@ impl Server {
         self.log.take().unwrap().join().unwrap()
     }
 
-    /// Asks the server to stop, and waits until it has. Returns its log.
+    /// Asks the server to stop and waits until it has stopped. Returns its log.
     pub(crate) fn stop(mut self) -> Vec<String> {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());

@@ -1,4 +1,4 @@
-//! Short requests do not wait for long ones, and clients share the threads.
+//! Checks that short requests do not wait for long ones, and that clients share the threads.
 
 use std::time::{Duration, Instant};
 

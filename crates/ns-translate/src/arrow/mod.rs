@@ -1,3 +1,3 @@
-//! Tables of events in the columnar formats of Apache Arrow's family.
+//! Readers of tables of events in columnar file formats.
 
 pub mod parquet;

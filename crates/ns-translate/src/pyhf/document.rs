@@ -17,7 +17,7 @@ pub(crate) struct Document {
 }
 
 /// Which parts of a document were read in full. A file with structural errors is read as far as possible.
-/// Rules about something *missing* must not be applied to parts that were not read in full.
+/// Rules that report missing items must not be applied to parts that were not read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadParts {
     pub(crate) channels: bool,

@@ -45,10 +45,10 @@ pub enum WorkspaceError {
         archive: PathBuf,
         /// Name of the member asked for; `None` if no member was named.
         name: Option<String>,
-        /// Whether a member can be named on the command line. This is not possible for standard input, nor
-        /// for an archive within another one.
+        /// Whether a member of this archive can be named on the command line. This is not possible for
+        /// standard input, or for an archive within another archive.
         nameable: bool,
-        /// Names of the members. If some members are JSON files, only the names of these.
+        /// Names of the members. If some members are JSON files, only their names are listed.
         members: Vec<String>,
     },
     /// A member was named, but the file is not an archive.
@@ -151,10 +151,10 @@ pub enum WorkspaceError {
         /// Names of the measurements in the workspace.
         available: Vec<String>,
     },
-    /// Something that only pyhf workspaces can have was given with an HS3 file.
+    /// An option that applies only to pyhf workspaces was given with an HS3 file.
     #[error("{what} was given, but the file is an HS3 model. {remedy}")]
     NotForHs3 {
-        /// What was given.
+        /// Name of the option.
         what: &'static str,
         /// What the user can do.
         remedy: &'static str,
@@ -164,18 +164,18 @@ pub enum WorkspaceError {
         "events were given, but the file is a pyhf workspace, whose data are counts. Give data= instead, or use an HS3 model."
     )]
     EventsForWorkspace,
-    /// It is not clear which analysis of an HS3 file is meant.
+    /// The HS3 file has several analyses, and the given name does not select one of them.
     #[error("{}", choose_analysis(name.as_deref(), available))]
     ChooseAnalysis {
-        /// Name asked for; `None` if none was.
+        /// Name that was given; `None` if no name was given.
         name: Option<String>,
         /// Names of the analyses in the file, or of its likelihoods if it has no analyses.
         available: Vec<String>,
     },
-    /// A channel that was named does not exist, or no channel is left.
+    /// A channel that was named does not exist, or all channels were left out.
     #[error("{}", no_channel(name, available))]
     NoSuchChannel {
-        /// Name asked for; empty if no channel is left.
+        /// Name of the channel; empty if all channels were left out.
         name: String,
         /// Names of the channels.
         available: Vec<String>,
@@ -238,7 +238,7 @@ fn meant(name: &str, available: &[String]) -> String {
     near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))
 }
 
-/// Says which channels there are.
+/// Writes a message that lists the available channels.
 fn no_channel(name: &str, available: &[String]) -> String {
     let known = list("The channels are", available);
     if name.is_empty() {
@@ -247,7 +247,7 @@ fn no_channel(name: &str, available: &[String]) -> String {
     format!("no channel is called {}.{} {known}", quoted(name), meant(name, available))
 }
 
-/// Says which analyses there are to choose from.
+/// Writes a message that lists the available analyses.
 fn choose_analysis(name: Option<&str>, available: &[String]) -> String {
     let known = list("The analyses are", available);
     match (name, available) {

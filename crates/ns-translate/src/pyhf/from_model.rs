@@ -1,4 +1,4 @@
-//! Writes a model as a pyhf workspace, if it consists of what workspaces have.
+//! Writes a model as a pyhf workspace, if a workspace can express all parts of the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,31 +8,32 @@ use thiserror::Error;
 
 use super::names::quoted;
 
-/// A workspace has no words for parts of a model.
+/// A pyhf workspace cannot express some parts of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the model cannot be written as a pyhf workspace: {}", reasons.join("; "))]
 pub struct NotPyhf {
-    /// What cannot be written, one phrase each.
+    /// The parts that cannot be written, one phrase each.
     pub reasons: Vec<String>,
 }
 
-/// The bound that is written for a parameter without one, because workspaces have finite bounds only.
+/// Absolute value of the bound that is written for a parameter without a bound, because bounds in workspaces
+/// are finite.
 const FAR: f64 = 1e10;
 
 /// How the parameters of a modifier are declared in a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Declared {
-    /// A free factor: normfactor.
+    /// A factor without a constraint: normfactor.
     Free,
-    /// The luminosity.
+    /// The luminosity, with a Gaussian constraint: lumi.
     Lumi,
-    /// A nuisance parameter: normsys and histosys.
+    /// A nuisance parameter with a Gaussian constraint of width 1: normsys and histosys.
     Alpha,
-    /// Free factors of bins: shapefactor.
+    /// One factor per bin without constraints: shapefactor.
     FreeBins,
-    /// Factors of bins with Poisson constraints: shapesys.
+    /// One factor per bin with Poisson constraints: shapesys.
     Poisson,
-    /// Factors of bins with Gaussian constraints: staterror.
+    /// One factor per bin with Gaussian constraints: staterror.
     Gaussian,
 }
 
@@ -42,18 +43,19 @@ impl Declared {
     }
 }
 
-/// A modifier in the workspace: how its parameters are declared, and their name.
+/// A modifier of the workspace: how its parameters are declared, and its name.
 #[derive(Debug, Clone)]
 struct Entry {
     declared: Declared,
     name: String,
     /// Number of parameters.
     n: usize,
-    /// Channels and samples that use it.
+    /// Channels and samples on which the modifier acts.
     users: Vec<(String, String)>,
 }
 
-/// Returns a model as a pyhf workspace with one measurement. Parameters of bins get the names `modifier[i]`.
+/// Returns a model as a pyhf workspace with one measurement. Parameters of single bins get the names
+/// `modifier[i]`.
 ///
 /// # Errors
 /// [`NotPyhf`] with everything that a workspace cannot express.
@@ -98,7 +100,7 @@ pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
     }))
 }
 
-/// Returns the modifiers by the index of their first parameter.
+/// Returns the modifiers of all samples. The key is the index of the modifier's first parameter.
 fn entries(model: &Model, reasons: &mut Vec<String>) -> BTreeMap<usize, Entry> {
     let mut entries: BTreeMap<usize, Entry> = BTreeMap::new();
     let mut names: BTreeSet<String> = BTreeSet::new();
@@ -236,7 +238,8 @@ fn written_channel(
     json!({"name": channel.name, "samples": samples})
 }
 
-/// Returns the summed yields of the samples of a channel that share factors of bins.
+/// Returns, for each bin of a channel, the summed yields of the samples on which the per-bin factors from
+/// parameter `first` on act.
 fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
     let mut sums = vec![0.0; channel.n_bins];
     for sample in &channel.samples {
@@ -249,7 +252,8 @@ fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
     sums
 }
 
-/// Returns the absolute uncertainties of factors of bins; 0 for a factor that is fixed or has no effect.
+/// Returns the absolute uncertainties of the per-bin factors of a modifier; 0 for a factor that is fixed or
+/// has no effect. `yields` are the yields on which the factors act.
 fn absolute(model: &Model, modifier: &Modifier, yields: &[f64], reasons: &mut Vec<String>) -> Vec<f64> {
     let of = |(bin, yields): (usize, &f64)| {
         let parameter = model.parameters.get(modifier.first + bin);
@@ -270,7 +274,7 @@ fn absolute(model: &Model, modifier: &Modifier, yields: &[f64], reasons: &mut Ve
     yields.iter().enumerate().map(of).collect()
 }
 
-/// Returns the settings of the parameters of a modifier.
+/// Returns the settings (start values, bounds, fixed flags, auxiliary data) of the parameters of a modifier.
 fn setting(model: &Model, first: usize, entry: &Entry, reasons: &mut Vec<String>) -> Option<Value> {
     let parameters = model.parameters.get(first..first + entry.n)?;
     let inits: Vec<f64> = parameters.iter().map(|p| p.init).collect();

@@ -107,8 +107,8 @@ fn settings_by_name<'a>(
     settings
 }
 
-/// Returns the values of one set: those of `setting`, and the default values for everything that it does not
-/// give.
+/// Returns the values of one parameter set: the values that `setting` gives, and the default values for
+/// everything else.
 fn resolve_set(
     document: &Document,
     measurement: &Measurement,

@@ -84,7 +84,7 @@ impl Workspace {
     /// Reads everything that `reader` has, for example standard input.
     ///
     /// # Errors
-    /// Those of [`Workspace::from_path`].
+    /// As [`Workspace::from_path`].
     pub fn from_reader(reader: impl Read) -> Result<Self, WorkspaceError> {
         Self::from_slice(&read_from(reader, "the input")?)
     }
@@ -92,7 +92,7 @@ impl Workspace {
     /// Reads JSON text in UTF-8.
     ///
     /// # Errors
-    /// Those of [`Workspace::from_path`], apart from errors of reading the file.
+    /// As [`Workspace::from_path`], apart from errors of reading the file.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
         if let Some(workspace) = Self::quick(text) {
             return Ok(workspace);
@@ -102,7 +102,8 @@ impl Workspace {
         super::diagnose::read_text(text, notes).map(Self::read)
     }
 
-    /// Reads text that follows pyhf's schema. Returns `None` for any other text, without its problems.
+    /// Reads text that follows pyhf's schema. Returns `None` for any other text; the caller then reads it
+    /// again to collect its problems.
     pub(crate) fn quick(text: &[u8]) -> Option<Self> {
         let mut notes = Report::default();
         let document = serde_json::from_slice(without_mark(text, &mut notes)).ok()?;
@@ -125,9 +126,9 @@ impl Workspace {
     /// The digests of a patchset are compared with those of the text before any patch is applied.
     ///
     /// # Errors
-    /// Those of [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`] if a digest differs;
-    /// [`WorkspaceError::Patch`] if an operation does not fit the workspace;
-    /// [`WorkspaceError::AfterPatch`] if the result is not a workspace.
+    /// As [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`] if a digest differs;
+    /// [`WorkspaceError::Patch`] if an operation does not fit the workspace; [`WorkspaceError::AfterPatch`]
+    /// if the result is not a workspace.
     pub fn from_slice_patched(
         text: &[u8],
         patches: &[Patch],
@@ -154,7 +155,7 @@ impl Workspace {
     /// Reads a file and applies patches to it.
     ///
     /// # Errors
-    /// Those of [`Workspace::from_path`] and [`Workspace::from_slice_patched`].
+    /// As [`Workspace::from_path`] and [`Workspace::from_slice_patched`].
     pub fn from_path_patched(
         path: impl AsRef<Path>,
         patches: &[Patch],

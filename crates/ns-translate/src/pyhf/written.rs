@@ -26,7 +26,7 @@ impl WrittenWorkspace {
     /// Reads JSON text and applies patches to it, in their order.
     ///
     /// # Errors
-    /// Those of [`Workspace::from_slice_patched`].
+    /// As [`Workspace::from_slice_patched`].
     pub fn from_slice_patched(
         text: &[u8],
         patches: &[Patch],

@@ -1,4 +1,4 @@
-"""Models of events without writing JSON.
+"""Builds models of events in Python, without writing JSON.
 
     from nextstat import build
 
@@ -12,8 +12,8 @@
     m.interest(mu)
     nextstat.upper_limit(m.model())
 
-Every method returns an object that later ones take. The result is an HS3 document (`document`, `write`), so it works
-with all analyses, on the command line too.
+Every method returns an object that later methods take as an argument. The result is an HS3 document (`document`,
+`write`), which all analyses accept, also on the command line.
 """
 
 from ._expression import Expression, exp, log, sqrt

@@ -1,4 +1,5 @@
-"""The densities of the builder. Each has a name, observables, and numbers, parameters or formulas."""
+"""The densities of the builder. A density has a name and observables. Its arguments are numbers, parameters or
+formulas."""
 
 from .. import _native
 from ._expression import Expression, Named, expression
@@ -13,7 +14,7 @@ class Density(Named):
 
 
 class Densities:
-    """Methods that add a density to a model. All are normalised over the axes of their observables."""
+    """Methods that add a density to a model. Every density is normalised over the axes of its observables."""
 
     def _density(self, name, kind, observables, **keys):
         self._take(name)
@@ -34,7 +35,7 @@ class Densities:
         return self._density(name, "gaussian_dist", [x], x=x, mean=mean, sigma=sigma)
 
     def bifurcated_gaussian(self, name, x, mean, sigma_left, sigma_right):
-        """A Gaussian with another width on either side of the peak."""
+        """A Gaussian with different widths below and above the peak."""
         keys = {"mean": mean, "sigmaL": sigma_left, "sigmaR": sigma_right}
         return self._density(name, "bifurkated_gaussian_dist", [x], x=x, **keys)
 
@@ -92,7 +93,7 @@ class Densities:
         return self._density(name, "generalized_normal_dist", [x], x=x, mean=mean, alpha=alpha, beta=beta)
 
     def uniform(self, name, *observables):
-        """The same everywhere."""
+        """A constant density."""
         return self._density(name, "uniform_dist", observables, x=list(observables))
 
     def histogram(self, name, x, edges, contents):
@@ -113,8 +114,9 @@ class Densities:
     def kde(self, name, x, sample, weights=None, bandwidth=1.0, reflect=True):
         """A density from a sample, for example of simulated events: Gaussian kernels whose widths follow the density.
 
-        `bandwidth` multiplies the widths of Scott's and Cranmer's rule. With `reflect` kernels are mirrored at the ends
-        of the axis. The sum of kernels is written as a spline that differs from it by less than 1e-6 of its maximum.
+        The widths of the kernels follow from the rules of Scott and Cranmer, times `bandwidth`. With `reflect` kernels
+        are mirrored at the ends of the axis. The sum of kernels is approximated by a spline; the difference is less
+        than 1e-6 of the maximum.
         """
         knots, values, _ = _native._kernel_density(sample, weights, x.low, x.high, float(bandwidth), bool(reflect))
         return self.spline(name, x, knots, values)
@@ -162,14 +164,14 @@ class Densities:
         return density
 
     def multivariate_normal(self, name, observables, mean, covariance):
-        """exp(-(x - mean)' C^-1 (x - mean) / 2) with numbers for C"""
+        """exp(-(x - mean)' C^-1 (x - mean) / 2), where the elements of C are numbers"""
         observables = list(observables)
         density = self._density(name, "multivariate_normal_dist", observables, x=observables, mean=list(mean))
         self._distributions[-1]["covariances"] = [[float(c) for c in row] for row in covariance]
         return density
 
     def formula(self, name, formula, *observables):
-        """A formula of observables and parameters that is not negative; normalised numerically."""
+        """A formula of observables and parameters. It must not be negative, and is normalised numerically."""
         text = expression(formula)._text
         density = self._density(name, "generic_dist", observables)
         self._distributions[-1]["expression"] = text
@@ -181,7 +183,8 @@ class Densities:
         return self._density(name, "product_dist", axes, factors=list(factors))
 
     def mixture(self, name, summands, fractions):
-        """Normalised densities that add up; the fraction of the last one is 1 minus the others."""
+        """A sum of normalised densities times fractions. The fraction of the last one is 1 minus the sum of the
+        others."""
         summands, fractions = list(summands), list(fractions)
         if len(fractions) + 1 != len(summands):
             raise ValueError(f"the mixture '{name}' needs one fraction less than densities")

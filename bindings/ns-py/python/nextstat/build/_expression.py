@@ -7,7 +7,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class Expression:
-    """A formula. Operators and `exp`, `log`, `sqrt` make larger ones; densities, rates and functions take them."""
+    """A formula. Operators and `exp`, `log`, `sqrt` combine formulas. Densities, rates and functions accept
+    formulas."""
 
     def __init__(self, text, parts=()):
         self._text = text
@@ -58,7 +59,7 @@ class Expression:
 
 
 class Named(Expression):
-    """A part of a model with a name, which stands for itself in formulas."""
+    """A part of a model with a name. In formulas it is written by its name."""
 
     def __init__(self, name):
         super().__init__(name, (self,))

@@ -25,8 +25,8 @@ class Parameter(Named):
 
 
 class EventFile:
-    """Events in a Parquet file beside the model: columns by observable, a column of weights, and conditions
-    `(column, sign, number)`."""
+    """Events in a Parquet file in the folder of the model's file. `columns` maps observables to columns, `weight` names
+    the column of weights, and `where` is a list of conditions `(column, sign, number)`."""
 
     def __init__(self, file, columns=None, weight=None, where=()):
         self.source = {"file": str(file), "format": "parquet"}
@@ -48,7 +48,7 @@ class ModelBuilder(Densities):
         self._channels, self._events, self._constraints = [], {}, []
         self._interest = []
 
-    # Names are shared by all parts of a document.
+    # A name may be used only once in a document.
     def _take(self, name):
         if not isinstance(name, str) or not name:
             raise ValueError("a part of a model needs a name")
@@ -83,21 +83,21 @@ class ModelBuilder(Densities):
         return added
 
     def function(self, name, formula):
-        """Gives a formula of parameters a name; it is then computed once."""
+        """Gives a name to a formula of parameters. A formula with a name is computed only once per point."""
         formula = expression(formula)
         self._take(name)
         self._functions.append({"name": name, "type": "generic_function", "expression": formula._text})
         return Named(name)
 
     def constrain(self, parameter, measured, sigma, name=None):
-        """Adds a Gaussian constraint term: an auxiliary measurement of a parameter or a formula, with its width."""
+        """Adds a Gaussian constraint term: a measured value of a parameter or a formula, and its uncertainty."""
         # The measured value is a constant of the document, so that toys and Asimov data replace it.
         nominal = self._free(f"nom_{getattr(parameter, 'name', 'constraint')}")
         self._parameters.append(Parameter(nominal, measured, None, None, True))
         self._term("gaussian_dist", parameter, name, {"mean": nominal, "sigma": sigma})
 
     def constrain_count(self, mean, count, name=None):
-        """Adds a Poisson constraint term: a count with this expectation was measured, for example in a sideband."""
+        """Adds a Poisson constraint term: a measured count, for example in a sideband, with the expectation `mean`."""
         nominal = self._free(f"nom_{getattr(mean, 'name', 'count')}")
         self._parameters.append(Parameter(nominal, count, None, None, True))
         term = self._take(name or self._free(f"{nominal}_constraint_name")) if name else self._free(f"{nominal}_term")
@@ -112,11 +112,12 @@ class ModelBuilder(Densities):
         self._distributions.append({"name": term, "type": kind, **keys})
 
     def channel(self, name, processes, data):
-        """Adds a channel: its processes, and its events.
+        """Adds a channel with its processes and its events.
 
-        `processes` is a dictionary of densities and rates, the expected numbers of events; or one density, whose
-        number of events is then not part of the likelihood. `data` has columns by the names of the observables, as
-        `events=` of `load_workspace`, or is an `EventFile`. A column `weights` has weights.
+        `processes` is a dictionary from densities to rates, i.e. expected numbers of events. It can also be a single
+        density; the number of events is then not part of the likelihood. `data` is a table with one column per
+        observable, in the forms that `events=` of `load_workspace` accepts, or an `EventFile`. A column `weights`
+        contains weights.
         """
         self._take(name)
         if isinstance(processes, Density):
@@ -150,14 +151,14 @@ class ModelBuilder(Densities):
         return name
 
     def interest(self, *parameters):
-        """Names the parameters of interest; the first is the one that limits and tests are about."""
+        """Sets the parameters of interest. Limits and tests use the first one."""
         for parameter in parameters:
             if not isinstance(parameter, Parameter):
                 raise TypeError("a parameter of interest is what `parameter` returns")
         self._interest = [parameter.name for parameter in parameters]
 
     def _value(self, value, wish):
-        """A number, the name of a parameter, or the name of a new function of a formula."""
+        """Returns a number, the name of a parameter, or the name of a new function for a formula."""
         if isinstance(value, str):
             return value
         if isinstance(value, Named):
@@ -170,7 +171,7 @@ class ModelBuilder(Densities):
         return float(value)
 
     def document(self):
-        """The model as an HS3 document, a dictionary; with the events, unless they are in a file."""
+        """Returns the model as an HS3 document (a dictionary). It contains the events, unless they are in a file."""
         data = []
         for _, entry in self._channels:
             entry = dict(entry)

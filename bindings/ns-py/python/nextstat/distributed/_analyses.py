@@ -73,9 +73,10 @@ def profile_scans(
 ) -> Rows:
     """`nextstat.profile_scan` of many parameters on the workers of a Dask client: one row per scan.
 
-    `params` are names, or pairs of names for scans in two parameters; by default all free parameters. `options` are
-    those of `nextstat.profile_scan`. A scan is one task, because the fits of its points start from one another. Ctrl-C
-    raises `KeyboardInterrupt`, whose attribute `result` has all rows; unfinished ones have the status "not run".
+    `params` are names, or pairs of names for scans in two parameters; by default all free parameters. `options` have
+    the same meaning as for `nextstat.profile_scan`. A scan is one task, because the fits of its points start from one
+    another. Ctrl-C raises `KeyboardInterrupt`, whose attribute `result` has all rows; unfinished ones have the status
+    "not run".
     """
     for name in ("param", "param2"):
         if name in options:
@@ -112,9 +113,9 @@ def upper_limits(
     """`nextstat.upper_limit` of many models on the workers of a Dask client: one row per model.
 
     `models` are a mapping from names to models or a list of models, each a path, a dictionary or a `ModelSource`.
-    `options` are those of `nextstat.upper_limit`; with `toys=N` the limits come from toys. A limit is one task. If the
-    limit of a model fails, its row has the reason. Ctrl-C raises `KeyboardInterrupt`, whose attribute `result` has all
-    rows; unfinished ones have the status "not run".
+    `options` have the same meaning as for `nextstat.upper_limit`; with `toys=N` the limits come from toys. A limit is
+    one task. If the limit of a model fails, its row has the reason. Ctrl-C raises `KeyboardInterrupt`, whose attribute
+    `result` has all rows; unfinished ones have the status "not run".
     """
     if isinstance(models, Mapping) and "channels" not in models:
         named = {str(name): source_of(model) for name, model in models.items()}

@@ -7,9 +7,9 @@
     expected = lambda yields: nextstat.jax.significance(session, yields)[..., 1]
     jax.grad(expected)(session.nominal)
 
-Functions take a session and the numbers of its inputs, in the last dimension; further dimensions are batches. They work
-under ``jit``, ``vmap`` and reverse-mode differentiation. Computations run on the CPU in float64 through
-``jax.pure_callback``; with 32-bit numbers, JAX's default, arguments and results are rounded to float32.
+Functions take a session and an array with the numbers of its inputs in the last dimension. All other dimensions are
+batches. The functions support ``jit``, ``vmap`` and reverse-mode differentiation. Computations run on the CPU in
+float64 through ``jax.pure_callback``. With 32-bit numbers, JAX's default, arguments and results are rounded to float32.
 
 Needs JAX (``pip install jax``).
 """

@@ -19,10 +19,10 @@ def _binned(x: t.Any, edges: t.Any, weights: t.Any, below: t.Any) -> t.Any:
 
 
 def kde_histogram(x: t.Any, edges: t.Any, bandwidth: t.Any, weights: t.Any = None) -> t.Any:
-    """Return the integrals, between the edges, of a Gaussian kernel density of the events in the last dimension."""
+    """Return the contents of bins: the integrals of a Gaussian kernel density of the events in the last dimension."""
     return _binned(x, edges, weights, lambda distance: jax.scipy.stats.norm.cdf(distance / bandwidth))
 
 
 def soft_histogram(x: t.Any, edges: t.Any, temperature: t.Any, weights: t.Any = None) -> t.Any:
-    """Return sums of smooth steps: an event is in a bin by the difference of two sigmoids at its edges."""
+    """Return the contents of bins: an event contributes the difference of two sigmoids at the edges of a bin."""
     return _binned(x, edges, weights, lambda distance: jax.nn.sigmoid(distance / temperature))

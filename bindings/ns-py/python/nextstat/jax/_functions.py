@@ -25,7 +25,7 @@ def _checked(what: str, value: Array, width: int) -> Array:
 
 
 def _called(function: t.Callable[..., t.Any], shapes: t.Any, *arguments: Array) -> t.Any:
-    """Call a function of NumPy arrays, whose results have these shapes and the type of the first argument."""
+    """Call a function of NumPy arrays. Its results have the given shapes and the type of the first argument."""
     dtype = arguments[0].dtype
     results = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape in shapes)
 
@@ -137,7 +137,7 @@ def _best_fit_backward(session: ProfiledDifferentiableSession, yields: Array, fl
     n, m = yields.shape[-1], flow.shape[-1]
 
     def call(y: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray]:
-        # The fits are made again: JAX passes arrays alone from one pass to the other.
+        # The fits are repeated, because JAX passes only arrays from the forward to the backward pass.
         fits = session.best_fit(y.reshape(-1, n))[2]
         return (session.pull_back(fits, factors.reshape(-1, m)).reshape(y.shape),)
 
@@ -148,7 +148,7 @@ _best_fit.defvjp(_best_fit_forward, _best_fit_backward)
 
 
 def nll(session: DifferentiableSession, yields: Array, params: Array) -> Array:
-    """Return ``-ln L``. The batches of yields and parameters are broadcast. It can be differentiated twice."""
+    """Return ``-ln L``, which can be differentiated twice. The batches of yields and parameters are broadcast."""
     n, m = session.nominal.shape[0], len(session.parameter_names())
     y, p = _checked("yields", yields, n), _checked("params", params, m)
     if y.dtype != p.dtype:
@@ -179,7 +179,7 @@ def cls(
     *,
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
 ) -> Array:
-    """Return CLs of the value ``mu``: observed, then expected at -2, -1, 0, 1 and 2 standard deviations."""
+    """Return CLs of ``mu``: the observed value, then those expected at -2, -1, 0, 1 and 2 standard deviations."""
     return _profiled(session, yields, (6,), lambda rows: session.cls(mu, rows, test_stat=test_stat))
 
 
@@ -190,12 +190,12 @@ def upper_limit(
     cl: float = 0.95,
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
 ) -> Array:
-    """Return the CLs upper limit: observed, then expected at -2, -1, 0, 1 and 2 standard deviations."""
+    """Return CLs upper limits: the observed one, then those expected at -2, -1, 0, 1 and 2 standard deviations."""
     return _profiled(session, yields, (6,), lambda rows: session.upper_limit(rows, cl=cl, test_stat=test_stat))
 
 
 def significance(session: ProfiledDifferentiableSession, yields: Array) -> Array:
-    """Return the significance of a discovery: observed, then expected for a signal of strength 1."""
+    """Return the significance of a discovery: the observed one, then the one expected for a signal of strength 1."""
     return _profiled(session, yields, (2,), session.significance)
 
 

@@ -7,8 +7,8 @@
     yields = torch.tensor(session.nominal, requires_grad=True)
     nextstat.torch.significance(session, yields)[..., 1].backward()
 
-Functions take a session and the numbers of its inputs, in the last dimension; further dimensions are batches.
-Computations run on the CPU in float64: tensors of other devices and types are copied.
+Functions take a session and a tensor with the numbers of its inputs in the last dimension. All other dimensions are
+batches. Computations run on the CPU in float64: tensors of other devices and types are copied.
 
 Needs PyTorch (``pip install torch``).
 """

@@ -21,9 +21,9 @@ def _binned(x: torch.Tensor, edges: torch.Tensor, weights: torch.Tensor | None, 
 def kde_histogram(
     x: torch.Tensor, edges: torch.Tensor, bandwidth: float | torch.Tensor, weights: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Return the integrals, between the edges, of a Gaussian kernel density of the events in the last dimension.
+    """Return the contents of bins: the integrals of a Gaussian kernel density of the events in the last dimension.
 
-    Differentiable by events, edges, weights and bandwidth. Outer edges may be infinite.
+    They are differentiable functions of events, edges, weights and bandwidth. Outer edges may be infinite.
     """
     return _binned(x, edges, weights, lambda distance: torch.special.ndtr(distance / bandwidth))
 
@@ -31,9 +31,9 @@ def kde_histogram(
 def soft_histogram(
     x: torch.Tensor, edges: torch.Tensor, temperature: float | torch.Tensor, weights: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Return sums of smooth steps: an event is in a bin by the difference of two sigmoids at its edges.
+    """Return the contents of bins: an event contributes the difference of two sigmoids at the edges of a bin.
 
-    Differentiable by events, edges, weights and temperature, and cheaper than a kernel density. Outer edges may be
-    infinite. As the temperature goes to 0 it becomes the plain histogram.
+    They are differentiable functions of events, edges, weights and temperature, and faster to compute than a kernel
+    density. Outer edges may be infinite. In the limit of temperature 0 the result is the ordinary histogram.
     """
     return _binned(x, edges, weights, lambda distance: torch.sigmoid(distance / temperature))

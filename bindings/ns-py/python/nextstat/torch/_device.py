@@ -8,7 +8,7 @@ import torch  # type: ignore
 
 from .. import DifferentiableSession
 
-# What the kernel says of a row, for `check=True`.
+# Messages for the statuses that the kernel writes, for `check=True`.
 _PROBLEMS = {
     1: "a number is not finite, or a factor or a width is not positive",
     2: "the likelihood is not finite at this point",
@@ -17,7 +17,7 @@ _PROBLEMS = {
 
 
 def is_there(session: DifferentiableSession, rows: torch.Tensor) -> bool:
-    """Return whether the session computes where the tensor is."""
+    """Return whether the session computes on the GPU that holds the tensor. Another GPU is an error."""
     if rows.device.type != "cuda" or session.device == "cpu":
         return False
     if session.device != f"cuda:{rows.device.index}":
@@ -34,8 +34,9 @@ def stream_of(device: torch.device) -> int:
 
 
 def enqueue(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor, check: bool) -> torch.Tensor:
-    """Start the computation for float64 rows without gaps, or for a single row. Return the values of all rows, then for each
-    row the derivatives by yields and by params, then the states of all rows as integers of 32 bits."""
+    """Start the computation for contiguous float64 rows, or for a single row. Return one array: the values of all rows;
+    then for each row the derivatives with respect to yields and to params; then the statuses of all rows as 32-bit
+    integers."""
     rows = 1 if y.dim() == 1 else y.shape[0]
     n, m = y.shape[-1], p.shape[-1]
     # One allocation for all results.
@@ -49,7 +50,7 @@ def enqueue(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor, ch
 def nll(
     session: DifferentiableSession, yields: torch.Tensor, params: torch.Tensor, check: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return ``-ln L`` of rows with its derivatives, without waiting for the GPU unless errors are wanted."""
+    """Return ``-ln L`` of rows and its derivatives. Waits for the GPU only if ``check`` asks for errors."""
     kind = yields.dtype
     y = yields.detach().to(torch.float64).contiguous()
     p = params.detach().to(torch.float64).contiguous()

@@ -1,6 +1,6 @@
 """Autograd functions of sessions.
 
-All of them work on rows, tensors of two dimensions; the public functions give other shapes to results.
+All of them work on rows, i.e. tensors of two dimensions. The public functions convert other shapes to rows and back.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Compute = t.Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class OneSidedWarning(UserWarning):
-    """Derivatives hold on one side alone: a parameter is at a bound or a kink, or a statistic is 0."""
+    """Derivatives are one-sided: a parameter is at a bound or a kink, or a statistic is 0."""
 
 
-# Identities of sessions that have warned: sessions have no weak references.
+# Identities of the sessions that have warned. Sessions do not support weak references.
 _warned: set[int] = set()
 
 
 def warn_once(session: ProfiledDifferentiableSession, one_sided: np.ndarray) -> None:
-    """Say once per session that derivatives hold on one side alone."""
+    """Warn once per session that derivatives are one-sided."""
     if not one_sided.any() or id(session) in _warned:
         return
     _warned.add(id(session))
@@ -40,7 +40,7 @@ def warn_once(session: ProfiledDifferentiableSession, one_sided: np.ndarray) -> 
 
 
 def _in_rows(function: t.Any, batch: int, in_dims: tuple[int | None, ...], arguments: tuple[t.Any, ...]) -> t.Any:
-    """Apply a function of rows to arguments with one more dimension, and give the dimension back to its results."""
+    """Apply a function of rows to arguments with an additional dimension. The results have this dimension too."""
     flat = []
     for argument, dim in zip(arguments, in_dims, strict=True):
         if not isinstance(argument, torch.Tensor):
@@ -55,7 +55,7 @@ def _in_rows(function: t.Any, batch: int, in_dims: tuple[int | None, ...], argum
 
 
 class _Refuse(torch.autograd.Function):
-    """Products of derivatives with what flows back, which refuses to be differentiated again."""
+    """Products of derivatives with gradients of results. They cannot be differentiated again."""
 
     @staticmethod
     def forward(flow: t.Any, jacobian: t.Any, yields: t.Any, name: str) -> t.Any:
@@ -78,7 +78,7 @@ class _Refuse(torch.autograd.Function):
 
 
 class _OfRows(torch.autograd.Function):
-    """Values of rows of yields, whose derivatives are computed together with them."""
+    """Values for rows of yields. Their derivatives are computed in the same call."""
 
     @staticmethod
     def forward(yields: t.Any, compute: Compute, session: t.Any, name: str) -> t.Any:
@@ -125,7 +125,7 @@ class _NllAlong(torch.autograd.Function):
 
 
 class _NllBackward(torch.autograd.Function):
-    """Derivatives of ``nll`` times what flows back, which can be differentiated once more."""
+    """Derivatives of ``nll`` times the gradient of its result. They can be differentiated once more."""
 
     @staticmethod
     def forward(flow: t.Any, yields: t.Any, params: t.Any, by_yields: t.Any, by_params: t.Any, session: t.Any) -> t.Any:
@@ -176,7 +176,7 @@ class _Nll(torch.autograd.Function):
 
 
 class _NllThere(torch.autograd.Function):
-    """``-ln L`` of float64 rows, or of a single one, on the session's GPU, without what transforms of functions need."""
+    """``-ln L`` of float64 rows, or of a single row, on the session's GPU. Transforms such as vmap need ``_Nll``."""
 
     @staticmethod
     def forward(ctx: t.Any, yields: t.Any, params: t.Any, session: DifferentiableSession, check: bool) -> t.Any:
@@ -192,7 +192,7 @@ class _NllThere(torch.autograd.Function):
         rows = 1 if yields.dim() == 1 else yields.shape[0]
         both = made[rows : rows * (1 + n + m)]
         if torch.is_grad_enabled():
-            # The derivatives are to be differentiated again.
+            # The caller may differentiate the derivatives again.
             y, p, both = yields.view(rows, n), params.view(rows, m), both.view(rows, n + m)
             back = _NllBackward.apply(flow.view(rows), y, p, both[:, :n], both[:, n:], ctx.session)
             return back[0].view_as(yields), back[1].view_as(params), None, None
@@ -203,12 +203,12 @@ class _NllThere(torch.autograd.Function):
         return back[:, :n], back[:, n:], None, None
 
 
-# Whether a transform such as vmap is under way; in versions of PyTorch that do not say, one may be.
+# Returns whether a transform such as vmap is active. Returns True in versions of PyTorch without this function.
 _transforming: t.Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
 def _is_plain(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor) -> bool:
-    """Return whether the kernel can read both tensors as they are."""
+    """Return whether the kernel can read both tensors in place, and no transform is active."""
     if not y.is_cuda or y.dtype != torch.float64 or p.dtype != torch.float64 or _transforming():
         return False
     alike = y.dim() == p.dim() <= 2 and y.shape[:-1] == p.shape[:-1] and y.device == p.device
@@ -216,7 +216,7 @@ def _is_plain(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor) 
 
 
 class _Kept:
-    """Where the fits of a forward pass are kept for the backward pass: no list, which transforms would copy."""
+    """Holds the fits of a forward pass for the backward pass. A list would be copied by PyTorch's transforms."""
 
     fits: BestFits
 
@@ -248,7 +248,7 @@ class _BestFit(torch.autograd.Function):
 
 
 class _PullBack(torch.autograd.Function):
-    """What flows back through best fits."""
+    """Derivatives of best fits with respect to yields, times the gradients of the best-fit parameters."""
 
     @staticmethod
     def forward(flow: t.Any, yields: t.Any, session: ProfiledDifferentiableSession, fits: BestFits) -> t.Any:
@@ -269,13 +269,13 @@ class _PullBack(torch.autograd.Function):
     def vmap(info: t.Any, in_dims: t.Any, *arguments: t.Any) -> t.Any:
         if in_dims[1] is not None:
             return _in_rows(_PullBack, info.batch_size, in_dims, arguments)
-        # Several flows through the same fits, as jacrev sends them.
+        # Several gradients for the same fits, as jacrev passes them.
         flow, *others = arguments
         return torch.stack([_PullBack.apply(one, *others) for one in flow.movedim(in_dims[0], 0)]), 0
 
 
 def nll(session: DifferentiableSession, yields: Tensors, params: Tensors, *, check: bool = False) -> torch.Tensor:
-    """Return ``-ln L``. The batches of yields and parameters are broadcast. It can be differentiated twice."""
+    """Return ``-ln L``, which can be differentiated twice. The batches of yields and parameters are broadcast."""
     n, m = session._widths
     y, p = joined("yields", yields, n), joined("params", params, m)
     if _is_plain(session, y, p):
@@ -303,7 +303,7 @@ def _statistic(
     check: bool,
 ) -> torch.Tensor:
     y = joined("yields", yields, session.nominal.shape[0])
-    # Steps of a training loop start where the last one ended.
+    # In a training loop, the fits of a step start at the minima of the step before.
     warm = session.warm if session.warm is not None else torch.is_grad_enabled() and y.requires_grad
 
     def compute(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -337,7 +337,7 @@ def cls(
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
     check: bool = False,
 ) -> torch.Tensor:
-    """Return CLs of the value ``mu``: observed, then expected at -2, -1, 0, 1 and 2 standard deviations."""
+    """Return CLs of ``mu``: the observed value, then those expected at -2, -1, 0, 1 and 2 standard deviations."""
 
     def compute(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return session.cls(mu, rows, test_stat=test_stat, check=check)
@@ -353,7 +353,7 @@ def upper_limit(
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
     check: bool = False,
 ) -> torch.Tensor:
-    """Return the CLs upper limit: observed, then expected at -2, -1, 0, 1 and 2 standard deviations."""
+    """Return CLs upper limits: the observed one, then those expected at -2, -1, 0, 1 and 2 standard deviations."""
 
     def compute(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return session.upper_limit(rows, cl=cl, test_stat=test_stat, check=check)
@@ -362,7 +362,7 @@ def upper_limit(
 
 
 def significance(session: ProfiledDifferentiableSession, yields: Tensors, *, check: bool = False) -> torch.Tensor:
-    """Return the significance of a discovery: observed, then expected for a signal of strength 1."""
+    """Return the significance of a discovery: the observed one, then the one expected for a signal of strength 1."""
     return _profiled(session, yields, "significance", (2,), lambda rows: session.significance(rows, check=check))
 
 

@@ -1,4 +1,4 @@
-"""Modules around sessions: no parameters of their own, and the options of one function each."""
+"""Modules that call one function of a session with fixed options. They have no parameters to train."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Profiled(torch.nn.Module):
 class TestStatistic(_Profiled):
     """The statistic "q0", "q" or "qtilde" of a value of the parameter of interest."""
 
-    __test__ = False  # for pytest, which takes classes with this name for tests
+    __test__ = False  # pytest would otherwise collect a class with this name
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class TestStatistic(_Profiled):
 
 
 class CLs(_Profiled):
-    """CLs of a value of the parameter of interest: observed, then the five expected ones."""
+    """CLs of a value of the parameter of interest: the observed value, then the five expected ones."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class CLs(_Profiled):
 
 
 class UpperLimit(_Profiled):
-    """The CLs upper limit: observed, then the five expected ones."""
+    """CLs upper limits: the observed one, then the five expected ones."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class UpperLimit(_Profiled):
 
 
 class Significance(_Profiled):
-    """The significance of a discovery: observed, then expected for a signal of strength 1."""
+    """The significance of a discovery: the observed one, then the one expected for a signal of strength 1."""
 
     def forward(self, yields: Tensors) -> torch.Tensor:
         return functions.significance(self.session, yields, check=self.check)

@@ -29,7 +29,7 @@ def joined(what: str, value: Tensors, width: int) -> torch.Tensor:
 
 
 def same_kind(what: str, one: torch.Tensor, other: torch.Tensor) -> None:
-    """Refuse two tensors of different types or devices."""
+    """Raise an error if two tensors have different types or devices."""
     if one.dtype != other.dtype:
         raise TypeError(f"{what} must have one type; they have {one.dtype} and {other.dtype}")
     if one.device != other.device:
@@ -42,5 +42,5 @@ def numbers(rows: torch.Tensor) -> np.ndarray:
 
 
 def tensor(array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
-    """Return an array as a tensor of the type and on the device of another one."""
+    """Return an array as a tensor with the type and the device of ``like``."""
     return torch.from_numpy(np.ascontiguousarray(array)).to(like.device, like.dtype)

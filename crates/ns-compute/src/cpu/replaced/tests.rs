@@ -1,4 +1,4 @@
-//! Compares replaced numbers with those of a model compiled with them.
+//! Compares a session with replaced numbers with a session of a model that was compiled with these numbers.
 
 use ns_core::{Execution, Input, Interpolation, Model, Session};
 

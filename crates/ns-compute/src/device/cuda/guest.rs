@@ -16,7 +16,7 @@ use super::driver::CudaDriver;
 use super::failure::DriverCall;
 use super::locked::Locked;
 
-/// Launches on streams of the caller, in the order of the calls.
+/// Launches kernels on streams of the caller, in the order of the calls.
 pub(super) struct CudaGuest {
     driver: Arc<CudaDriver>,
     /// Event that marks the end of the last launch.

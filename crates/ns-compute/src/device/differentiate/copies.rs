@@ -1,4 +1,5 @@
-//! Where inputs go on a device, and the copies of the arrays of the model in which they are.
+//! Lists where the numbers of the inputs go on a device, and makes copies of the model arrays that contain
+//! them.
 
 use super::super::arena::Arena;
 use super::super::upload::Places;
@@ -6,7 +7,8 @@ use super::layout::{DifferentiateLaunch, InputCell, InputNorm, InputTemplate, In
 use crate::plan::{OpenBlock, OpenNorm, OpenWidth, Plan, Source};
 use crate::shared_constants::{GAUSSIAN, POISSON};
 
-/// The arrays of one set of copies, as the model has them, one after the other.
+/// One set of copies of the model arrays that inputs change: the model's own numbers, one array after the
+/// other.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     pub(super) numbers: Vec<f64>,
@@ -22,7 +24,8 @@ impl Copies {
     }
 }
 
-/// Returns the index of a number among the inputs, -1 if it is the model's, and the number that the model has.
+/// Returns the index of a number in the array of all inputs (-1 if the number does not belong to an input),
+/// and the model's own value of this number.
 fn index_and_own(source: &Source, i: usize, values: &[f64]) -> (i32, f64) {
     match source {
         Source::Input(at) => ((at + i) as i32, values.get(at + i).copied().unwrap_or(0.0)),
@@ -30,8 +33,8 @@ fn index_and_own(source: &Source, i: usize, values: &[f64]) -> (i32, f64) {
     }
 }
 
-/// Adds the lists of inputs to `arena`, which has the arrays of `launch.plan`, and sets their fields in `launch`. Returns the
-/// set of copies that a thread block begins with.
+/// Adds the lists of inputs to `arena`, which holds the arrays of `launch.plan`, and sets the fields of these lists in
+/// `launch`. Returns the initial content of the copies of one thread block.
 pub(super) fn place(
     plan: &Plan,
     places: &Places,

@@ -1,5 +1,5 @@
-//! `-ln L` with its derivatives by parameters and inputs on a device, for callers who have their arrays there: the kernel
-//! reads and writes memory of the caller, on a stream of the caller, and nothing is copied.
+//! Computes `-ln L` and its derivatives with respect to parameters and inputs on a device. The caller's arrays are in
+//! the memory of the device. The kernel reads and writes these arrays directly, on a stream of the caller.
 
 mod copies;
 mod layout;

@@ -19,51 +19,52 @@ use crate::shared_constants::{
     BAD_INPUT, FINE, MOST_DIFFERENTIATING, MOST_SUMS, NO_LIKELIHOOD, WARP, ZERO_FACTOR,
 };
 
-/// Size in doubles of the partial sums of a thread block, in two areas that are used in turn.
+/// Number of doubles for the partial sums of a thread block: two areas that are used in turn.
 const SUMS: usize = 2 * MOST_SUMS * (MOST_DIFFERENTIATING / WARP);
 
-/// What a call computes, and where its arrays are. Addresses are those of the device's driver; all arrays but `status` have
-/// f64 numbers.
+/// Arguments of one call: numbers of rows and addresses of arrays. Each row is one point at which `-ln L` is computed.
+/// Addresses are device addresses of the driver. All arrays except `status` contain f64 numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceRows {
     /// Number of rows.
     pub n_rows: usize,
-    /// Numbers of all inputs, a row for each row of the call, or a single one.
+    /// Address of the values of all inputs: one array per row, or one array for all rows.
     pub inputs: u64,
-    /// Whether there is a single row of inputs, for all rows of the call.
+    /// Whether `inputs` has one array for all rows.
     pub one_row_of_inputs: bool,
-    /// Parameters, a row for each row of the call, or a single one.
+    /// Address of the parameters: one array per row, or one array for all rows.
     pub parameters: u64,
-    /// Whether there is a single row of parameters, for all rows of the call.
+    /// Whether `parameters` has one array for all rows.
     pub one_row_of_parameters: bool,
-    /// Receives `-ln L` of each row.
+    /// Address to which `-ln L` of each row is written.
     pub values: u64,
-    /// Receives the derivatives by the parameters of each row.
+    /// Address to which the derivatives with respect to the parameters are written, row after row.
     pub by_parameters: u64,
-    /// Receives the derivatives by the inputs of each row.
+    /// Address to which the derivatives with respect to the inputs are written, row after row.
     pub by_inputs: u64,
-    /// Numbers from the derivatives of one row to those of the next, by parameters and by inputs; `None` if each array has
-    /// nothing else.
+    /// Distance in numbers between the derivatives of neighbouring rows, in `by_parameters` and in `by_inputs`;
+    /// `None` if the rows follow each other directly.
     pub strides: Option<(usize, usize)>,
-    /// Receives the status of each row, a 32-bit integer ([`RowStatus::of`]).
+    /// Address to which the status of each row is written, a 32-bit integer ([`RowStatus::of`]).
     pub status: u64,
 }
 
-/// What became of a row.
+/// Result of the checks of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowStatus {
-    /// All numbers are as they should be.
+    /// All results are finite.
     Fine,
     /// An input or a parameter is not finite, or a factor or a width is not positive. All results are NaN.
     BadInput,
     /// The likelihood is not finite at this point.
     NoLikelihood,
-    /// A product of normsys factors is zero, so that derivatives by them and by their parameters are not finite.
+    /// A product of normsys factors is zero, so that the derivatives with respect to these factors and their
+    /// parameters are not finite.
     ZeroFactor,
 }
 
 impl RowStatus {
-    /// Returns the meaning of a status that a kernel wrote; `None` for a number that none writes.
+    /// Returns the meaning of a status that a kernel wrote; `None` for a number that is no status.
     #[must_use]
     pub fn of(status: i32) -> Option<Self> {
         match status {
@@ -76,13 +77,14 @@ impl RowStatus {
     }
 }
 
-/// `-ln L` of a model with its derivatives by parameters and inputs, on one device, for arrays of the caller there.
+/// Computes `-ln L` of a model and its derivatives with respect to parameters and inputs on one device, for arrays
+/// in the memory of this device.
 ///
-/// Calls return before the work ends: it is part of the caller's stream. Different streams may be used; the calls of
-/// one object are done one after the other.
+/// Calls return before the work ends: the work is part of the caller's stream. Different streams may be used. The
+/// calls of one object run one after the other.
 pub struct DeviceNll {
     device: Device,
-    /// Stops all work before the memory below is freed: it is dropped first.
+    /// Launches kernels. Dropped first, so that all work ends before the memory in the fields below is freed.
     work: Mutex<Work>,
     backend: Arc<dyn Backend>,
     _lists: Buffer,
@@ -93,11 +95,11 @@ pub struct DeviceNll {
     threads: u32,
     /// Largest number of thread blocks of a launch.
     most_blocks: usize,
-    /// The copies with which a thread block begins.
+    /// Initial content of the copies of one thread block.
     copies: Vec<f64>,
 }
 
-/// Working memory of launches, which grows when a call has more rows.
+/// Working memory of launches. It grows when a call has more rows than all calls before.
 struct Work {
     guest: Box<dyn Guest>,
     blocks: usize,
@@ -106,7 +108,7 @@ struct Work {
 }
 
 impl DeviceNll {
-    /// Uploads the model of a session, whose inputs stay open, and `data`, which all calls share.
+    /// Uploads the model of a session with its open inputs, and the `data` that all calls use.
     ///
     /// # Errors
     /// If the device has too little memory, or the data do not suit the model.
@@ -164,10 +166,10 @@ impl DeviceNll {
         self.device
     }
 
-    /// Returns an error unless all arrays are in memory of the device.
+    /// Checks that all arrays are in the memory of the device.
     ///
     /// # Errors
-    /// [`SessionError::NotOnDevice`], with the name of the array.
+    /// [`SessionError::NotOnDevice`] with the name of an array that is not in the memory of the device.
     pub fn check_addresses(&self, rows: &DeviceRows) -> Result<(), SessionError> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let addresses = [
@@ -186,15 +188,16 @@ impl DeviceNll {
         Ok(())
     }
 
-    /// Computes rows on a stream of the caller, `stream` (the handle of the driver, 0 for its default stream), and returns
-    /// before they are done. Allocates nothing unless the call has more rows than all before.
+    /// Starts the computation of all rows on the caller's `stream` and returns before it ends. `stream` is the driver's
+    /// handle, 0 for the default stream. Allocates memory only if the call has more rows than all calls before.
     ///
     /// # Errors
     /// Errors of the device.
     ///
     /// # Safety
-    /// Every address must be that of an array on the device ([`Self::check_addresses`]) of the size that [`DeviceRows`] says, which lives until the work of the
-    /// stream has come that far; `stream` must be a stream of the device in this process.
+    /// Every address must be the address of an array on the device ([`Self::check_addresses`]) with the size that
+    /// [`DeviceRows`] gives. The array must exist until the stream has done this work. `stream` must be a stream of the
+    /// device in this process.
     pub unsafe fn enqueue(&self, stream: u64, rows: DeviceRows) -> Result<(), SessionError> {
         if rows.n_rows == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Compares values and derivatives of the kernel, compiled for the CPU, with those of the CPU.
+//! Compares values and derivatives of the kernel, compiled for the CPU, with results of the CPU session.
 
 use ns_core::{Data, Evaluation, EvaluationRequest, Execution, Interpolation, Model, NormsysCode, Session};
 
@@ -23,7 +23,7 @@ const CODES: [Interpolation; 4] = [
     Interpolation { normsys: NormsysCode::Code0, ..Interpolation::PIECEWISE },
 ];
 
-/// Results of a call.
+/// Results of one call of [`DeviceNll::enqueue`].
 struct Made {
     values: Vec<f64>,
     by_parameters: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Sums over events on a device, for single fits of many events. The optimiser and everything else run on the CPU.
+//! Sums over events on a device, for fits of many events. The optimiser and everything else run on the CPU.
 
 mod layout;
 mod session;

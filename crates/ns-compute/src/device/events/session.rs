@@ -1,4 +1,5 @@
-//! A session of a model with event channels: the sums over many events on a device, all else on the CPU.
+//! A session of a model with event channels. A device computes sums over many events, and the CPU does everything
+//! else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,15 +20,15 @@ pub struct EventGpuSession {
     cpu: CpuSession,
     sums: Arc<EventSums>,
     device: Device,
-    /// Whether a channel has a density that the kernels lack.
+    /// Whether a channel has a density that the kernels cannot compute.
     lacks: bool,
-    /// Number of sums before the last batch.
+    /// Number of sums that the device had computed before the last batch.
     before: AtomicU64,
 }
 
 impl EventGpuSession {
-    /// Compiles `model` and uploads its channels to `device` through `backend`. Data with fewer than `fewest` events are left
-    /// to the CPU.
+    /// Compiles `model` and uploads its channels to `device` with `backend`. The CPU computes the sums of data with
+    /// fewer than `fewest` events.
     ///
     /// # Errors
     /// If the model is inconsistent, the memory of the device or the part of it that `execution` allows is too
@@ -49,7 +50,7 @@ impl EventGpuSession {
         Ok(Self { cpu, sums, device, lacks, before: AtomicU64::new(0) })
     }
 
-    /// Runs `work`, and returns an error of the device in it.
+    /// Runs `work`. Returns its error, or an error of the device during the work.
     fn checked<T>(&self, work: impl FnOnce() -> Result<T, SessionError>) -> Result<T, SessionError> {
         let made = work()?;
         match self.sums.take_failure() {

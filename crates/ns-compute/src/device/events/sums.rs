@@ -1,5 +1,5 @@
-//! Sums over the events of channels on a device: the events stay there, and each evaluation sends a few numbers and
-//! receives the sums.
+//! Sums over the events of channels on a device. The events stay in the memory of the device. Each evaluation sends the
+//! numbers that depend on the parameters, and receives the sums.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,13 +13,14 @@ use super::upload;
 use crate::events::{ChannelSums, Offload, Totals};
 use crate::shared_constants::EVENT_THREADS;
 
-/// Smallest number of events that a device sums. For fewer, sending the numbers takes longer than the sums on the CPU.
+/// Smallest number of events for which a device computes the sums. For fewer events the CPU is faster than the
+/// transfer of the numbers.
 pub(crate) const FEWEST_EVENTS: usize = 32_768;
-/// Smallest number of events per thread, and largest number of thread blocks. Both determine the order of sums, so they are
-/// the same for all devices.
+/// Smallest number of events per thread, and largest number of thread blocks. Both determine the order of sums.
+/// Therefore they are the same for all devices.
 const EVENTS_PER_THREAD: usize = 8;
 const MOST_BLOCKS: usize = 528;
-/// Largest working memory of the thread blocks of one launch, in doubles.
+/// Largest working memory of all thread blocks of one launch, in doubles.
 const MOST_ROOM: usize = 32 << 20;
 /// Number of sums that do not depend on the coordinates, as in `kernels/events.cuh`.
 const PLAIN_SUMS: usize = 3;
@@ -29,14 +30,14 @@ const TABLES_PER_CHANNEL: usize = 2;
 /// The channels of a model on a device.
 pub(super) struct EventSums {
     backend: Arc<dyn Backend>,
-    /// Smallest number of events that the device sums.
+    /// Smallest number of events for which the device computes the sums.
     fewest: usize,
     channels: Vec<Option<ChannelOnDevice>>,
-    /// Tables of events on the device, the last used one last.
+    /// Tables of events on the device, ordered by their last use.
     tables: Mutex<Vec<Arc<TableOnDevice>>>,
     /// Resources of evaluations that no thread uses now.
     slots: Mutex<Vec<Slot>>,
-    /// Error of the device. The CPU has computed what the device could not.
+    /// Error of the device, until `take_failure` returns it. While it is set, the CPU computes all sums.
     failure: Mutex<Option<SessionError>>,
     /// Number of sums that the device has computed.
     done: std::sync::atomic::AtomicU64,
@@ -61,13 +62,13 @@ struct ChannelOnDevice {
 
 /// The events of one channel on the device.
 struct TableOnDevice {
-    /// The table on the host, which is recognised by its address.
+    /// The table on the host. Its address identifies it.
     table: Arc<EventTable>,
     columns: Buffer,
     weights: Option<Buffer>,
 }
 
-/// Resources of one evaluation at a time.
+/// Stream and memory for one evaluation at a time.
 struct Slot {
     /// The lane is dropped first, because dropping it waits for the work that uses the memory.
     lane: Box<dyn Lane>,
@@ -81,18 +82,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the largest number of thread blocks, each of whose threads has this many doubles of working memory.
+/// Returns the largest number of thread blocks if each thread needs `per_thread` doubles of working memory.
 fn most_blocks(per_thread: usize) -> usize {
     (MOST_ROOM / (per_thread * EVENT_THREADS).max(1)).clamp(1, MOST_BLOCKS)
 }
 
-/// Returns the number of thread blocks for this number of events.
+/// Returns the number of thread blocks for `events` events, if each thread needs `per_thread` doubles of working
+/// memory.
 fn blocks(events: usize, per_thread: usize) -> usize {
     events.div_ceil(EVENT_THREADS * EVENTS_PER_THREAD).clamp(1, most_blocks(per_thread))
 }
 
 impl EventSums {
-    /// Uploads the channels that the kernels can compute. Data with fewer than `fewest` events are left to the CPU.
+    /// Uploads the channels that the kernels can compute. The CPU computes the sums of data with fewer than `fewest`
+    /// events.
     ///
     /// # Errors
     /// If the device has too little memory.
@@ -127,7 +130,7 @@ impl EventSums {
         })
     }
 
-    /// Returns and forgets the error of the device since the last call.
+    /// Returns the error of the device since the last call, and removes it.
     pub(super) fn take_failure(&self) -> Option<SessionError> {
         lock(&self.failure).take()
     }
@@ -137,7 +140,7 @@ impl EventSums {
         self.done.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Returns the events on the device. They are uploaded at the first call for a table.
+    /// Returns a table of events on the device. The first call for a table uploads it.
     fn table(&self, table: &Arc<EventTable>) -> Result<Arc<TableOnDevice>, SessionError> {
         let mut tables = lock(&self.tables);
         if let Some(at) = tables.iter().position(|known| Arc::ptr_eq(&known.table, table)) {

@@ -1,10 +1,10 @@
-//! Converts the description of a channel to the form that kernels read.
+//! Converts the description of a channel to the structures that kernels read.
 
 use super::super::arena::Arena;
 use super::layout::{self, EventCode, EventLeaf, EventStep};
 use crate::events::{LeafSteps, Offload, Operand, Operation, Table, UnaryOperation};
 
-/// Lists to which the elements of a channel refer by ranges.
+/// Lists of operations and variables. The densities of a channel refer to ranges of these lists.
 #[derive(Debug, Default)]
 struct Lists {
     steps: Vec<EventStep>,

@@ -227,9 +227,10 @@ fn fits_of_a_large_model_are_left_to_the_cpu_with_the_reason() {
     assert_eq!(gpu.check().map(|check| check.n_fits), Some(0));
 }
 
-/// Regression test: at the point of the metric that all fits share, the derivative of the yields by the
-/// signal strength is ten thousand times as large as at the minimum. So the device certified a point that is
-/// 4e-5 uncertainties away from the minimum, and the run ended because GPU and CPU disagreed.
+/// Regression test: all fits share a metric, which is computed at one point. There, the derivative of the
+/// yields with respect to the signal strength is ten thousand times as large as at the minimum. So the device
+/// certified a point that is 4e-5 uncertainties away from the minimum, and the run ended because GPU and CPU
+/// disagreed.
 #[test]
 fn a_certificate_of_a_metric_from_far_away_is_the_cpu_s_to_give() {
     let parameters = vec![

@@ -73,7 +73,7 @@ const OF_MANY: Kernels = Kernels {
     differentiate: ns_many_differentiate,
 };
 
-/// A device that is the CPU. Its device memory is the heap.
+/// A device whose kernels run on the CPU. Its device memory is the heap.
 #[derive(Debug)]
 pub(super) struct Host {
     properties: Properties,
@@ -90,11 +90,11 @@ pub fn open(model: &Model, execution: &Execution) -> Result<GpuSession, SessionE
     GpuSession::open(model, execution, Device::Cuda(0), Arc::new(Host::new()))
 }
 
-/// Opens a session of a model with event channels, as [`open`] does for others. Data with fewer than `fewest` events are left
-/// to the CPU.
+/// Opens a session of a model with event channels on a device that runs the kernels compiled for the CPU. The CPU's own
+/// code computes the sums of data with fewer than `fewest` events.
 ///
 /// # Errors
-/// As [`open`].
+/// The same errors as [`open`].
 pub fn open_events(
     model: &Model,
     execution: &Execution,

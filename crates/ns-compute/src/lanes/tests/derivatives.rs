@@ -50,7 +50,7 @@ fn all_rows(level: Level, plan: &Plan, point: &[f64], scratch: &mut crate::eval:
     rows
 }
 
-/// Calls `look` with random models on every instruction set.
+/// Calls `look` with random models for every instruction set.
 fn of_models(look: impl Fn(&str, &Model, Level, &Plan, &Lanes)) {
     for seed in 0..40 {
         let model = model(seed);

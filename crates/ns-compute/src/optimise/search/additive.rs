@@ -2,12 +2,12 @@
 //!
 //! In nonlinear models the lowest minimum may differ from a known one in many parameters at once. Around the
 //! known minimum the expected yields are nearly the sum of the shifts by each parameter, and `-ln L` is
-//! quadratic in this sum. The parameters with linear effects need no choice: minimising over them only
-//! changes the metric of the bins, by which shifts of the expected yields are measured. In this metric, the
-//! value of a combination is half the squared length of a vector with one element per bin, plus the
-//! constraints. So a change of one parameter costs one scalar product, and simulated annealing over a few
-//! values of each parameter costs less than one descent. The best combinations are starting points of
-//! descents.
+//! quadratic in this sum. For parameters with linear effects the minimum is known for every combination of
+//! the others. Minimising over them only changes the metric in which shifts of the expected yields are
+//! measured. In this metric, the value of a combination is half the squared length of a vector with one
+//! element per bin, plus the constraints. So a change of one parameter costs one scalar product, and
+//! simulated annealing over a few values of each parameter costs less than one descent. The best combinations
+//! are starting points of descents.
 
 use super::super::active::classify;
 use super::super::{Problem, Worker};
@@ -63,7 +63,8 @@ pub(super) struct Additive {
     cost: Vec<f64>,
     /// Parameter value of each option, `[parameter][option]`.
     values: Vec<f64>,
-    /// Whitened derivatives of `-ln L` by the expected yields. Every sum of shifts starts from them.
+    /// Derivatives of `-ln L` with respect to the expected yields, whitened like the shifts. Every sum of
+    /// shifts starts from them.
     offset: Vec<f64>,
     /// Change of each linear parameter per unit of whitened shift, `[linear parameter][bin]`.
     follow: Vec<f64>,

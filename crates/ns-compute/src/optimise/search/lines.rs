@@ -10,10 +10,11 @@ use super::single_parameter::LocalCurvature;
 ///
 /// The curvature of `-ln L` along a parameter is 1 from its constraint, a positive part from the data, and
 /// `f''(alpha) sum_b r_b A_b` from the asymmetric part `A_b` of its effect. Here `r_b` is the derivative of
-/// `-ln L` by the expected yield, and `f''` of code 4p is between -1.25 and 3.75. So only parameters whose
-/// sum `sum_b r_b A_b` is below -0.27 or above 0.8 have a second minimum by themselves. If there is such a
-/// parameter, others with half this sum may change together with it, and are returned too. The limits used
-/// are a little closer to 0, and still closer with kinks, where barriers have any height.
+/// `-ln L` with respect to the expected yield, and `f''` of code 4p is between -1.25 and 3.75. So a parameter
+/// can have a second minimum only if `sum_b r_b A_b` is below -0.27 or above 0.8. If there is such a
+/// parameter, other parameters with half this sum may change together with it. They are returned too. The
+/// limits used are a little closer to 0, and still closer with kinks, where the barrier between two minima
+/// may be arbitrarily low.
 fn promising(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64], all: bool) -> Vec<usize> {
     let plan = problem.plan;
     let able = |p: usize| plan.policy.nonlinear[p] && !problem.fixed[p];

@@ -1,7 +1,8 @@
 //! Tries combinations of many parameters around other minima than the best one.
 //!
 //! A model of the likelihood around one minimum (`additive`) gives the combinations. Around another minimum
-//! the combinations differ, and lead to minima that cannot be foreseen from the best one.
+//! the combinations are different, and lead to minima that the model around the best minimum does not
+//! predict.
 
 use ns_core::Search;
 

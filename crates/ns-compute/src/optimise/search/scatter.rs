@@ -14,7 +14,8 @@ pub(crate) const MOST_FREE: usize = 48;
 pub(super) const MOST_STARTS: usize = 64;
 
 /// Largest distances of the scattered points from the given start, used in turn. For asymmetric parameters
-/// and those near 0 this is the change of the parameter, for the others the change of its logarithm.
+/// and for parameters near 0 the distance is the change of the parameter. For all other parameters it is the
+/// change of the parameter's logarithm.
 const SPREADS: [f64; 4] = [1.0, 2.0, 4.0, 0.5];
 
 /// Values of the different minima found so far, and the number of descents.

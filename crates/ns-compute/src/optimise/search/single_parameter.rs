@@ -35,7 +35,7 @@ pub(super) struct LocalCurvature<'a> {
     value: f64,
     /// Column of the inverse Hessian that belongs to the parameter that is moved.
     column: Vec<f64>,
-    /// Gradient by the parameters that are adjusted.
+    /// Gradient of `-ln L` with respect to the parameters that are adjusted.
     force: Vec<f64>,
     /// Point after the adjustment of the other parameters.
     point: Vec<f64>,
@@ -100,8 +100,8 @@ impl<'a> LocalCurvature<'a> {
     }
 
     /// Sets the parameters `moved` to the given values and adjusts the others by Newton steps. Writes the
-    /// final point to `self.point` and returns its rise above the minimum; `None` if `-ln L` is not finite at
-    /// first.
+    /// final point to `self.point` and returns its rise above the minimum; `None` if `-ln L` is not finite
+    /// before the Newton steps.
     fn follow(&mut self, worker: &mut Worker, problem: &Problem<'_>, moved: &[(usize, f64)]) -> Option<f64> {
         let n = self.minimum.len();
         self.point.copy_from_slice(self.minimum);

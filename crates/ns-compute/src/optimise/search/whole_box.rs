@@ -48,8 +48,8 @@ pub(super) fn attempt_shifted(
 }
 
 /// Searches the box of small models at the opposite sign of each asymmetric parameter, at bounds, and from
-/// scattered points. If the minimum is close to that of an earlier fit (`neighbour`), most bounds have been
-/// tried before.
+/// scattered points. If the minimum is close to the minimum of an earlier fit (`neighbour`), most bounds were
+/// tried by that fit and are not tried again.
 pub(super) fn search_whole_box(
     worker: &mut Worker,
     problem: &Problem<'_>,
@@ -125,7 +125,7 @@ fn bounds(worker: &mut Worker, problem: &Problem<'_>, all: bool, found: &mut Bes
     others
 }
 
-/// Marks the parameters that `theta` has at their bounds as fixed.
+/// Fixes the parameters that are at a bound in `theta`.
 fn hold_at_bounds(problem: &mut Problem<'_>, theta: &[f64]) {
     for (p, value) in theta.iter().enumerate() {
         problem.fixed[p] |= *value == problem.lower[p] || *value == problem.upper[p];

@@ -14,7 +14,7 @@ pub(crate) fn value<V: Vector>(pull: V) -> V {
     pull.mul(pull).mul(V::splat(0.5))
 }
 
-/// Returns `sum` plus the derivative of the term by the parameter.
+/// Returns `sum` plus the derivative of the term with respect to the parameter.
 #[inline(always)]
 pub(crate) fn add_slope<V: Vector>(pull: V, weight: V, sum: V) -> V {
     pull.mul_add(weight, sum)

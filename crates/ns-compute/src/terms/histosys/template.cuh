@@ -1,4 +1,4 @@
-// The parts `S` and `A` of a histosys template (see template.rs).
+// The coefficients `S` and `A` of a histosys template (see template.rs).
 #pragma once
 #include "block.cuh"
 
@@ -9,7 +9,7 @@ NS_DEVICE Pair template_parts(double lo, double nominal, double hi) {
     return {0.5 * (hi - lo), 0.5 * ((hi - nominal) + (lo - nominal))};
 }
 
-// Returns the derivatives of `alpha S + f A` by the yields `lo` and `hi`.
+// Returns the derivatives of `alpha S + f A` with respect to the yields `lo` and `hi`.
 NS_DEVICE Pair by_template(double alpha, double f) { return {0.5 * (f - alpha), 0.5 * (f + alpha)}; }
 
 }  // namespace ns

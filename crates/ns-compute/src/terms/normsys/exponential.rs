@@ -18,15 +18,15 @@ pub(super) fn value<M: MulAdd>(size: M::V8, rate: M::V8) -> M::V8 {
     M::V8::load(&power)
 }
 
-/// Returns first and second derivative by `alpha`, given the rate with its sign ([`super::signed_rate`]) and
-/// the factor.
+/// Returns the first and second derivatives with respect to `alpha`. `signed_rate` is the rate with its sign
+/// ([`super::signed_rate`]), `value` the factor.
 #[inline(always)]
 pub(super) fn derivatives<V: Vector>(signed_rate: V, value: V) -> (V, V) {
     let first = signed_rate.mul(value);
     (first, signed_rate.mul(first))
 }
 
-/// Returns first and second derivative by `alpha`, both divided by the factor.
+/// Returns the first and second derivatives with respect to `alpha`, both divided by the factor.
 #[inline(always)]
 pub(super) fn relative<V: Vector>(signed_rate: V) -> (V, V) {
     (signed_rate, signed_rate.mul(signed_rate))

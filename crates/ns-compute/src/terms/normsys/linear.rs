@@ -13,13 +13,14 @@ pub(super) fn value<V: Vector>(size: V, rate: V) -> V {
     size.mul_add(rate, V::splat(1.0))
 }
 
-/// Returns first and second derivative by `alpha`, given the rate with its sign ([`super::signed_rate`]).
+/// Returns the first and second derivatives with respect to `alpha`. `signed_rate` is the rate with its sign
+/// ([`super::signed_rate`]).
 #[inline(always)]
 pub(super) fn derivatives<V: Vector>(signed_rate: V) -> (V, V) {
     (signed_rate, V::splat(0.0))
 }
 
-/// Returns first and second derivative by `alpha`, both divided by the factor.
+/// Returns the first and second derivatives with respect to `alpha`, both divided by the factor.
 #[inline(always)]
 pub(super) fn relative<V: Vector>(signed_rate: V, value: V) -> (V, V) {
     (signed_rate.mul(value.reciprocal()), V::splat(0.0))

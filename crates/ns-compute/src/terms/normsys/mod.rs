@@ -31,11 +31,11 @@ pub(crate) struct Normsys {
     pub(crate) inside: f64,
     /// Form of the factor further out.
     pub(crate) beyond: Beyond,
-    /// Returns the coefficients of `alpha` to `alpha^6`, given the factors at -1 and 1. A code without
-    /// polynomial has those of the smooth code that replaces it in some descents on devices.
+    /// Returns the coefficients of `alpha` to `alpha^6`, given the factors at -1 and 1. For a code without a
+    /// polynomial, returns the coefficients of the smooth code that replaces it in some descents on devices.
     pub(crate) coefficients: fn(lo: f64, hi: f64) -> [f64; 6],
-    /// Returns the same coefficients of factors that carry derivatives. Each coefficient is the sum of a
-    /// function of `lo` and a function of `hi`.
+    /// Returns the coefficients for factors that carry derivatives. Each coefficient is the sum of a function
+    /// of `lo` and a function of `hi`.
     pub(crate) coefficients_of_jets: fn(lo: Jet, hi: Jet) -> [Jet; 6],
     /// Number of floating-point operations of one factor and its part of the gradient.
     pub(crate) operations: usize,
@@ -100,7 +100,7 @@ impl Beyond {
         }
     }
 
-    /// Returns the rate as [`Self::rate`] does, for factors that carry derivatives.
+    /// Returns the result of [`Self::rate`] for a factor that carries derivatives.
     #[inline(always)]
     pub(crate) fn rate_of<T: Number>(self, factor: T) -> T {
         match self {
@@ -109,7 +109,7 @@ impl Beyond {
         }
     }
 
-    /// Returns the factor at the distance `size`, for numbers that carry derivatives.
+    /// Returns the factor at the distance `size` from 0, for numbers that carry derivatives.
     #[inline(always)]
     pub(crate) fn at<T: Number>(self, size: T, rate: T) -> T {
         match self {
@@ -118,7 +118,8 @@ impl Beyond {
         }
     }
 
-    /// Returns the derivative of the factor `value` at the distance `size` by the factor at distance 1.
+    /// Returns the derivative of the factor `value` at the distance `size` with respect to the factor at
+    /// distance 1.
     #[inline(always)]
     pub(crate) fn by_factor<T: Number>(self, size: T, factor: T, value: T) -> T {
         match self {
@@ -127,7 +128,8 @@ impl Beyond {
         }
     }
 
-    /// Returns whether the logarithms of several such factors add up.
+    /// Returns whether the factors are exponential functions, so that the exponents of several factors can be
+    /// added.
     #[inline(always)]
     pub(crate) fn adds_exponents(self) -> bool {
         matches!(self, Self::Exponential)
@@ -142,8 +144,8 @@ impl Beyond {
         }
     }
 
-    /// Returns first and second derivative by `alpha`, given the rate with its sign ([`signed_rate`]) and the
-    /// factor.
+    /// Returns the first and second derivatives with respect to `alpha`. `signed_rate` is the rate with its
+    /// sign ([`signed_rate`]), `value` the factor.
     #[inline(always)]
     pub(crate) fn derivatives<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
@@ -152,7 +154,8 @@ impl Beyond {
         }
     }
 
-    /// Returns first and second derivative by `alpha`, both divided by the factor, which must not be zero.
+    /// Returns the first and second derivatives with respect to `alpha`, both divided by the factor, which
+    /// must not be zero.
     #[inline(always)]
     pub(crate) fn relative<V: Vector>(self, signed_rate: V, value: V) -> (V, V) {
         match self {
@@ -162,8 +165,8 @@ impl Beyond {
     }
 }
 
-/// Returns the derivative of `rate |alpha|` by `alpha`: `hi` for `sign` 1, `-lo` for `sign` -1, and the mean
-/// of both for `sign` 0 (at a kink).
+/// Returns the derivative of `rate |alpha|` with respect to `alpha`: `hi` for `sign` 1, `-lo` for `sign` -1,
+/// and the mean of these two for `sign` 0 (at a kink).
 #[inline(always)]
 pub(crate) fn signed_rate<V: Vector>(sign: V, hi: V, lo: V) -> V {
     let (half, one) = (V::splat(0.5), V::splat(1.0));

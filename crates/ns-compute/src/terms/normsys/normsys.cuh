@@ -81,7 +81,7 @@ NS_DEVICE double normsys_rate(int code, double factor) {
     return grows ? exponential_rate(factor) : linear_rate(factor);
 }
 
-// Returns the derivatives of the factor `value` at `alpha` by the factors `lo` at -1 and `hi` at 1.
+// Returns the derivatives of the factor `value` at `alpha` with respect to the factors `lo` at -1 and `hi` at 1.
 NS_DEVICE Pair normsys_by_factors(int code, double alpha, double lo, double hi, double value) {
     double size = fabs(alpha);
     Piece piece = normsys_piece(code, size);

@@ -35,8 +35,8 @@ pub(crate) fn deviance<M: MulAdd>(lambda: f64, n: f64) -> f64 {
     n * if k == 0.0 { near } else { far }
 }
 
-/// Returns first and second derivative of the Poisson term by `lambda`, for `n > 0`: `1 - n/lambda` and
-/// `n/lambda^2`.
+/// Returns the first and second derivatives of the Poisson term with respect to `lambda`, for `n > 0`: `1 -
+/// n/lambda` and `n/lambda^2`.
 #[inline(always)]
 pub(crate) fn deviance_derivatives<V: Vector>(lambda: V, n: V) -> (V, V) {
     let inverse = V::splat(1.0).div(lambda);

@@ -34,8 +34,8 @@ pub(crate) fn term<M: MulAdd>(expected: f64, count: f64) -> Term {
     Term { value, is_impossible, lambda, n }
 }
 
-/// Returns a Poisson term with its first and second derivative by `lambda`. Below `floor * n` it is continued
-/// by a parabola; for `n = 0` it is linear.
+/// Returns a Poisson term with its first and second derivatives with respect to `lambda`. Below `floor * n`
+/// the term is continued by a parabola; for `n = 0` it is linear.
 #[inline(always)]
 pub(crate) fn extended<M: MulAdd>(lambda: f64, n: f64, floor: f64) -> (f64, f64, f64) {
     if !(n > 0.0) {

@@ -1,6 +1,6 @@
 //! The value of a Poisson term whose expected yield equals the count.
 
-/// Values of [`saturated`] for the counts below 1024, of which most toys consist.
+/// Values of [`saturated`] for the counts below 1024. Most bins of toys have such counts.
 static OF_COUNTS: std::sync::LazyLock<Vec<f64>> =
     std::sync::LazyLock::new(|| (0..1024).map(|n| stirling(f64::from(n))).collect());
 
@@ -28,8 +28,9 @@ fn stirling(n: f64) -> f64 {
     }
 }
 
-/// Returns the derivative of `ln Gamma(n+1)` for real `n >= 0`, the digamma function of `n + 1`: its asymptotic
-/// series (Abramowitz and Stegun 6.3.18) beyond 12, and `psi(x) = psi(x + 1) - 1/x` below.
+/// Returns the derivative of `ln Gamma(n+1)` for real `n >= 0`, i.e. the digamma function at `n + 1`. Arguments
+/// above 12 use its asymptotic series (Abramowitz and Stegun 6.3.18), smaller ones the recurrence `psi(x) =
+/// psi(x + 1) - 1/x`.
 pub(crate) fn log_factorial_slope(n: f64) -> f64 {
     let (mut x, mut below) = (n + 1.0, 0.0);
     while x < 12.0 {

@@ -1,7 +1,7 @@
 //! normfactor and lumi: factors on a sample, each of which is a parameter.
 //!
-//! A product is linear in its factors. So its derivative by a factor is the product without that factor, and
-//! no division is needed.
+//! A product is linear in its factors. So the derivative with respect to a factor is the product of all other
+//! factors, and no division is needed.
 
 use crate::simd::Vector;
 

@@ -24,8 +24,8 @@ const MOST_POINTS: usize = 20;
 /// Number of statistical errors within which the search function counts as 0.
 const NEAR: f64 = 0.5;
 
-/// Largest value of the search function where no toy of the tested hypothesis is counted. It is negative, so
-/// that the limit is searched at smaller values of the POI.
+/// Largest value of the search function at a tested value where no toy of the tested hypothesis is counted.
+/// It is negative, so that the search continues at smaller values of the POI.
 const BELOW: f64 = -0.1;
 
 /// A tested value, with the search function of each limit (observed, then expected).
@@ -61,7 +61,7 @@ struct Work<'a> {
     options: &'a ToyLimitOptions,
     control: Control<'a>,
     tested: Vec<Tested>,
-    /// Warnings, each with the number of further tested values that have a similar one.
+    /// Warnings, each with the number of other tested values that have the same warning with other numbers.
     notes: Vec<(String, usize)>,
     converged: bool,
     n_toys: u64,
@@ -212,8 +212,8 @@ impl Work<'_> {
         }
     }
 
-    /// Returns the limit of a search and its statistical error. The limit is the root of the line through the
-    /// search function at two tested values, one of which is that where the search ended.
+    /// Returns the limit of a search and its statistical error. The limit is the root of a straight line
+    /// through the search function at two tested values: the value where the search ended, and another one.
     fn limit(&self, wanted: &ToyLimitSearch, root: f64) -> Option<(f64, f64)> {
         let low = wanted.search.start();
         let known: Vec<(f64, Level)> = self
@@ -337,7 +337,7 @@ impl Work<'_> {
     }
 }
 
-/// Formats a warning with the number of further tested values that have a similar one.
+/// Formats a warning, with the number of other tested values that have the same warning.
 fn said((note, more): (String, usize)) -> String {
     match more {
         0 => note,
@@ -361,8 +361,8 @@ fn without_toys(mu: f64) -> ToyLimitPoint {
     }
 }
 
-/// Returns the search function `root - sqrt(-2 ln CLs)`. It is nearly linear, because CLs falls about as a
-/// Gaussian.
+/// Returns the search function `root - sqrt(-2 ln CLs)`. It is nearly linear in the tested value, because CLs
+/// falls approximately like a Gaussian.
 fn level_of(cls: f64, error: f64, root: f64) -> Level {
     // If no toy is counted, `error` is an upper bound on CLs. With few toys this bound can lie above
     // `1 - cl`; the limit must be searched at smaller values nevertheless.

@@ -12,7 +12,7 @@ use crate::InferenceError;
 pub struct ForeignFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// What the file was compared with: another file, or this run.
+    /// What the file was compared with: the name of another file, or this run.
     pub than: String,
     /// Property that differs.
     pub what: String,
@@ -83,7 +83,7 @@ pub enum StoreError {
         /// Format version that this version of NextStat reads.
         expected: u32,
     },
-    /// The file has rows that no run writes, or that were changed after they were written.
+    /// The file has rows that no run writes. They may have been changed after they were written.
     #[error("{}: damaged: {reason}; copy it again, or remove it and run its toys again", path.display())]
     Damaged {
         /// Path of the file.
@@ -108,7 +108,7 @@ pub enum StoreError {
         stream: &'static str,
         /// Index of the first toy that both files have.
         first: u64,
-        /// Index of the last toy of the range that begins with `first` and that both files have.
+        /// Index of the last toy in the first range of toys that both files have.
         last: u64,
     },
     /// Some toys are missing in all files.

@@ -128,7 +128,7 @@ impl<R: StoredRow> Recording<R> {
         self.every = time;
     }
 
-    /// Returns the header of the rows: that of the earlier run, if one is continued.
+    /// Returns the header of the rows. If an earlier run is continued, it is the header of that run.
     pub fn header(&self) -> &R::Header {
         &self.header
     }

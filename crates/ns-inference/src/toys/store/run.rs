@@ -1,4 +1,4 @@
-//! Runs prepared toys, and saves them on the way if the caller wants so.
+//! Runs prepared toys, and saves them at intervals if the caller wants it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::toys::{PreparedToys, RowSink, Shard};
 
 /// Where the toys of a run are saved, and how often.
 pub struct Saving {
-    /// The claimed file.
+    /// The file that this run has claimed.
     pub destination: ToyDestination,
     /// Time after which a piece is written.
     pub every: Duration,

@@ -10,7 +10,7 @@ use super::ranges::Ranges;
 use super::reader::Reader;
 use super::recording::foreign;
 
-/// One file of a set, with the toys that it has.
+/// One file of a set, with the ranges of its toys.
 struct Member {
     path: PathBuf,
     there: Vec<Ranges>,
@@ -91,12 +91,12 @@ impl<R: StoredRow> ToySet<R> {
         Ok(())
     }
 
-    /// Returns the header of the first file. Its shard is that of this file alone.
+    /// Returns the header of the first file. The shard in it is the shard of this file only.
     pub fn header(&self) -> &R::Header {
         &self.header
     }
 
-    /// Returns the files that their runs did not finish.
+    /// Returns the files whose runs were not finished.
     pub fn interrupted(&self) -> &[PathBuf] {
         &self.interrupted
     }

@@ -29,14 +29,13 @@ pub enum GeneratingPoint {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FitToysOptions {
-    /// Fixed parameters and search of all fits; also the data and the starting point of the fit whose minimum
-    /// is the generating point [`GeneratingPoint::BestFit`].
+    /// Fixed parameters and search of all fits. For [`GeneratingPoint::BestFit`] also the data and the
+    /// starting point of the fit whose minimum is the generating point.
     pub fit: FitOptions,
     /// Parameter point at which toys are drawn.
     pub point: GeneratingPoint,
-    /// Expected data from which toys are drawn, in place of those expected at `point`: main counts, and the
-    /// central values of the auxiliary data. `point` is then ignored; the best fit to the expected data takes
-    /// its place.
+    /// Expected data from which toys are drawn: main counts, and central values of the auxiliary data. If
+    /// given, `point` is ignored, and the best fit to the expected data takes its place.
     #[serde(deserialize_with = "options::expectation")]
     pub expectation: Option<Arc<Observations>>,
     /// Full names of the parameters to study; all free ones if empty.

@@ -14,7 +14,7 @@ const BINS: usize = 4096;
 /// [`ToyOrigin::sigmas`](crate::toys::ToyOrigin).
 const REACH: f64 = 8.0;
 
-/// Summarises the toys of a study row by row. Its memory does not grow beyond that for 20 000 toys.
+/// Summarises the toys of a study row by row. The memory is limited: from 20 000 toys on it no longer grows.
 #[derive(Debug, Clone)]
 pub struct FitToysSummary {
     header: FitToysHeader,

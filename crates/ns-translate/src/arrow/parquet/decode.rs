@@ -1,4 +1,4 @@
-//! Numbers of one column of one row group.
+//! Decodes the numbers of one column in one row group.
 
 use std::ops::Range;
 
@@ -10,20 +10,21 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::error::ParquetReadError;
 use super::file::{Column, Kind, Open, Part, guarded};
 
-/// Why there is no number in a row.
+/// Why a row has no number that can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The row has none.
+    /// The row has no value (null).
     Null,
-    /// It is an integer that no 64-bit floating-point number equals.
+    /// The row has an integer that a 64-bit floating-point number cannot represent exactly.
     Inexact,
 }
 
-/// Rows without a number, by their position among the rows that were read, in order. Such rows are NaN.
+/// Rows without a usable number, as positions among the rows that were read, in ascending order. The result
+/// has NaN in these rows.
 pub(super) type Faults = Vec<(usize, Fault)>;
 
-/// Reads some rows of a column in a row group into `out`, which has as many numbers as `rows` has rows. `rows`
-/// are ascending ranges of rows of the row group.
+/// Reads some rows of a column in a row group into `out`. `rows` are ascending ranges of rows of the row
+/// group. `out` has one element for each of these rows.
 pub(super) fn decode(
     open: &Open,
     group: usize,
@@ -63,7 +64,7 @@ pub(super) fn decode(
     })
 }
 
-/// Largest number of rows that are converted at once, so that they stay in the processor's cache.
+/// Largest number of rows that are converted at once. Their numbers fit into the processor's cache.
 const BATCH: usize = 8192;
 
 fn numbers<T: DataType>(

@@ -19,7 +19,7 @@ pub enum ParquetReadError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file is no Parquet file, or is damaged.
+    /// The file is not a Parquet file, or is damaged.
     #[error("{} cannot be read as a Parquet file: {}. Check that it is complete, and write it again.", path.display(), plain(reason))]
     Broken {
         /// The file.
@@ -37,7 +37,7 @@ pub enum ParquetReadError {
         /// Names of the columns of the file.
         available: Vec<String>,
     },
-    /// A column has a list, a structure or a map per row.
+    /// The values of a column are lists, structures or maps.
     #[error(
         "column {} of {} is nested: it has {what} per row, not a number. Write a column with one number per event, \
          for example of the leading object.",
@@ -48,10 +48,10 @@ pub enum ParquetReadError {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// What a row has.
+        /// What a row of the column contains: for example a list.
         what: &'static str,
     },
-    /// A column has no numbers.
+    /// The values of a column are not numbers.
     #[error(
         "column {} of {} has {found}, not numbers. Write it as float, double, integer or boolean numbers, or leave \
          it out.",
@@ -62,10 +62,10 @@ pub enum ParquetReadError {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// What the column has.
+        /// Type of the column's values.
         found: String,
     },
-    /// A compression is not built in.
+    /// The compression of a column is not supported.
     #[error(
         "column {} of {} is compressed with {compression}, which is not supported. Write the file again with \
          another compression, for example pyarrow.parquet.write_table(table, path, compression='zstd').",
@@ -76,10 +76,10 @@ pub enum ParquetReadError {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// The compression.
+        /// Name of the compression.
         compression: &'static str,
     },
-    /// A row has no number.
+    /// A row has no value (null) in a column.
     #[error(
         "column {} of {} has no number (null) in row {row}. Drop such rows with a condition on the column, or fill \
          them when the file is written.",
@@ -93,7 +93,7 @@ pub enum ParquetReadError {
         /// The first such row, counted from 0.
         row: u64,
     },
-    /// An integer has more digits than a 64-bit floating-point number can hold.
+    /// An integer cannot be represented exactly by a 64-bit floating-point number.
     #[error(
         "column {} of {} has an integer above 2^53 in row {row}, which a 64-bit floating-point number cannot hold. \
          Is it a label rather than an observable? Leave the column out.",

@@ -1,4 +1,4 @@
-//! An open Parquet file: its table of contents, the types of its columns, and its bytes.
+//! An open Parquet file: its metadata, the types of its columns, and access to its bytes.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
@@ -39,18 +39,18 @@ impl Kind {
     }
 }
 
-/// A column of plain numbers.
+/// A column with one number per row.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     pub(super) name: String,
     /// Index of the column in the file.
     pub(super) index: usize,
     pub(super) kind: Kind,
-    /// Whether rows may have no number.
+    /// Whether rows of the column can be null.
     pub(super) nullable: bool,
 }
 
-/// A file with its table of contents.
+/// An open file with its metadata.
 pub(super) struct Open {
     pub(super) path: PathBuf,
     pub(super) contents: ParquetMetaData,
@@ -58,7 +58,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Opens a file and reads its table of contents; with statistics of pages if `pages` is set.
+    /// Opens a file and reads its metadata. If `pages` is true, also reads the statistics of pages.
     pub(super) fn new(path: &Path, pages: bool) -> Result<Self, ParquetReadError> {
         let io = |source| ParquetReadError::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
@@ -77,7 +77,8 @@ impl Open {
         Ok(open)
     }
 
-    /// Checks that the table of contents describes bytes that exist, and rows that they may hold.
+    /// Checks the metadata of an untrusted file: all bytes that it refers to exist, and the numbers of rows
+    /// are possible for these bytes.
     fn check(&self) -> Result<(), ParquetReadError> {
         let broken =
             |reason: &str| ParquetReadError::Broken { path: self.path.clone(), reason: reason.to_owned() };
@@ -111,10 +112,10 @@ impl Open {
         root.get_fields().iter().map(|field| field.name().to_owned()).collect()
     }
 
-    /// Finds a column of plain numbers.
+    /// Finds a column with one number per row.
     ///
     /// # Errors
-    /// If there is none of this name, or it has something else than one number per row.
+    /// If no column has this name, or its values are not single numbers.
     pub(super) fn column(&self, name: &str) -> Result<Column, ParquetReadError> {
         let path = || self.path.clone();
         let schema = self.contents.file_metadata().schema_descr();
@@ -160,7 +161,8 @@ impl Open {
     }
 }
 
-/// Returns how numbers of a type are stored, or what it is instead of numbers.
+/// Returns how numbers of a type are stored. For a type without numbers, returns an error with the name of
+/// the type.
 fn kind(physical: Physical, logical: Option<&LogicalType>, converted: ConvertedType) -> Result<Kind, String> {
     let unsigned = match logical {
         None | Some(LogicalType::Unknown) => matches!(
@@ -215,7 +217,7 @@ pub(super) fn guarded<T>(
     }
 }
 
-/// The bytes of a file. Threads read from it at the same time, each at its own place.
+/// The bytes of a file. Several threads can read from different positions at the same time.
 pub(super) struct Source {
     file: File,
     length: u64,
@@ -251,10 +253,10 @@ impl Source {
     }
 }
 
-/// The file as the Parquet library sees it. A part of it may be in memory.
+/// Access to a file for the Parquet library. A part of the file may be in memory.
 pub(super) struct Part {
     pub(super) source: Arc<Source>,
-    /// Where the part that is in memory begins, and its bytes.
+    /// Position of the part that is in memory, and its bytes.
     pub(super) cached: Option<(u64, Bytes)>,
 }
 
@@ -266,7 +268,7 @@ impl Part {
         Ok(Self { source: Arc::clone(source), cached: Some((start, bytes)) })
     }
 
-    /// Returns bytes of the part that is in memory.
+    /// Returns bytes from the part that is in memory; `None` if they are not in it.
     fn known(&self, start: u64, length: usize) -> Option<Bytes> {
         let (first, bytes) = self.cached.as_ref()?;
         let from = usize::try_from(start.checked_sub(*first)?).ok()?;
@@ -300,11 +302,11 @@ impl ChunkReader for Part {
     }
 }
 
-/// Reads on from a place in the file.
+/// Reads the file sequentially from a position.
 pub(super) struct Sequence {
     source: Arc<Source>,
     at: u64,
-    /// Bytes that are read already, from `at` on.
+    /// Bytes from position `at` on that have been read but not delivered.
     rest: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! What is read from a file.
+//! Options for reading a Parquet file: columns, selection of rows, threads.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -37,7 +37,7 @@ impl Comparison {
         Self::ALL.iter().find(|(_, known)| *known == sign).map(|(comparison, _)| *comparison)
     }
 
-    /// Returns whether a number passes. NaN passes `!=` alone.
+    /// Returns whether a number fulfils the comparison with `limit`. NaN fulfils only `!=`.
     #[must_use]
     #[inline]
     pub fn holds(self, x: f64, limit: f64) -> bool {
@@ -59,24 +59,25 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// A condition on one column. A row without a number in this column does not fulfil it.
+/// A condition on one column. A row that is null in this column does not fulfil the condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// Name of the column.
     pub column: String,
-    /// How its numbers are compared.
+    /// How the numbers of the column are compared with the limit.
     pub comparison: Comparison,
-    /// What they are compared with.
+    /// Number with which the numbers of the column are compared.
     pub limit: f64,
 }
 
-/// Which columns and rows of a file are read, and how.
+/// Which columns and rows of a file are read, and on how many threads.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParquetOptions {
     /// Names of the columns, each once; `None`: all columns of the file.
     pub columns: Option<Vec<String>>,
-    /// Conditions that a row has to fulfil, all of them.
+    /// Conditions on rows. A row is read if it fulfils all of them.
     pub selection: Vec<Condition>,
-    /// Largest number of threads; `None`: those of the machine, where there is enough to do for several.
+    /// Largest number of threads. `None`: all threads of the machine if there are enough values to read,
+    /// otherwise one.
     pub threads: Option<NonZeroUsize>,
 }

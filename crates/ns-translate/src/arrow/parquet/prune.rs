@@ -1,6 +1,6 @@
-//! Which rows a condition can keep, by the statistics of row groups and pages.
+//! Finds the rows that can fulfil a selection, from the statistics of row groups and pages.
 //!
-//! Statistics that are absent, or NaN, say nothing, so their rows are kept and looked at one by one.
+//! If a statistic is absent or NaN, the rows that it belongs to are decoded and tested one by one.
 
 use std::ops::Range;
 
@@ -23,8 +23,8 @@ pub(super) struct Test {
     pub(super) limit: f64,
 }
 
-/// Returns whether a number between two bounds can fulfil a condition. A bound that is NaN is unknown. NaN is
-/// never among the statistics, and fulfils `!=`.
+/// Returns whether a number between the bounds `min` and `max` can fulfil a condition. A bound of NaN is
+/// unknown. Statistics do not include numbers that are NaN; these fulfil only `!=`.
 fn possible(comparison: Comparison, limit: f64, (min, max): (f64, f64)) -> bool {
     match comparison {
         Comparison::Less => !(min >= limit),
@@ -56,7 +56,7 @@ pub(super) fn candidates(
     ranges
 }
 
-/// Returns the bounds of a row group, NaN where they are unknown.
+/// Returns the smallest and the largest number in a row group; NaN for an unknown bound.
 fn of_group(statistics: &Statistics, kind: Kind) -> (f64, f64) {
     fn pair<T: Copy>(min: Option<&T>, max: Option<&T>, number: impl Fn(T) -> f64) -> (f64, f64) {
         (min.map_or(f64::NAN, |x| number(*x)), max.map_or(f64::NAN, |x| number(*x)))
@@ -75,7 +75,8 @@ fn of_group(statistics: &Statistics, kind: Kind) -> (f64, f64) {
     }
 }
 
-/// Returns the rows of the pages in which a condition may hold; `None` if there are no statistics of pages.
+/// Returns the rows of the pages in which the condition can be fulfilled; `None` if there are no statistics
+/// of pages.
 fn of_pages(pages: &RowGroupPageIndex, test: &Test, rows: usize) -> Option<Vec<Range<usize>>> {
     let offsets = pages.offset_index(test.column)?.page_locations();
     let index = pages.column_index(test.column)?;
@@ -112,7 +113,8 @@ fn of_pages(pages: &RowGroupPageIndex, test: &Test, rows: usize) -> Option<Vec<R
     Some(kept)
 }
 
-/// Returns the bounds of each page. A page of nulls alone has none.
+/// Returns the smallest and the largest number of each page. The bounds are NaN for a page that contains only
+/// nulls.
 fn page_bounds<T: Copy>(index: &PrimitiveColumnIndex<T>, number: impl Fn(T) -> f64) -> Vec<(f64, f64)> {
     let of = |x: Option<&T>| x.map_or(f64::NAN, |x| number(*x));
     index.min_values_iter().zip(index.max_values_iter()).map(|(min, max)| (of(min), of(max))).collect()

@@ -12,14 +12,14 @@ use super::file::{Column, Open};
 use super::options::ParquetOptions;
 use super::prune::{Test, candidates, intersected};
 
-/// Number of values from which on several threads are worth their start. One thread decodes some hundred million
-/// values a second, and a thread takes some ten microseconds to start.
+/// Smallest number of values for which several threads are faster than one. One thread decodes some hundred
+/// million values a second, and a thread takes some ten microseconds to start.
 const WORTH_THREADS: u64 = 200_000;
 
 /// Reads columns of a Parquet file as 64-bit floating-point numbers. Booleans are 0 and 1.
 ///
-/// Without a selection the memory needed beside the result is one chunk of a column per thread. With one, it is
-/// also one column of the result.
+/// Memory in addition to the result: one chunk of a column per thread, and, with a selection, a second copy of
+/// one column of the result.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged; if a column does not exist, is nested, or has no numbers; if a row
@@ -48,16 +48,16 @@ pub fn read_parquet_events_soa(
     Ok(ParquetEventData { names, columns: arrays, rows, skipped })
 }
 
-/// Rows of a column in a row group, and where they go.
+/// The rows of one column in one row group, with the array into which they are read.
 struct Piece<'a> {
     group: usize,
-    /// Row of the file with which the row group begins.
+    /// Index in the file of the row group's first row.
     first: u64,
     column: &'a Column,
     out: &'a mut [f64],
 }
 
-/// Reads all rows, straight to where they belong.
+/// Reads all rows of all columns directly into the arrays of the result.
 fn everything(
     open: &Open,
     columns: &[Column],
@@ -96,10 +96,10 @@ fn everything(
 /// Columns of the result.
 type Columns = Vec<Arc<[f64]>>;
 
-/// What the selection keeps of a row group: one array per column.
+/// The numbers of one row group that the selection keeps: one array per column.
 type Kept = Vec<Vec<f64>>;
 
-/// Reads the rows that a selection keeps. Returns also how many rows were never decoded.
+/// Reads the rows that a selection keeps. Also returns the number of rows that were not decoded.
 fn selected(
     open: &Open,
     columns: &[Column],
@@ -145,7 +145,7 @@ fn selected(
     Ok((arrays, skipped))
 }
 
-/// Reads the rows that a selection keeps of one row group; `rows` are those that it may keep.
+/// Reads the rows of one row group that a selection keeps. `rows` are the rows that can fulfil the selection.
 fn of_group(
     open: &Open,
     group: usize,
@@ -206,7 +206,7 @@ fn of_group(
     Ok(kept)
 }
 
-/// Returns the row of the row group that is at a position among the rows of some ranges.
+/// Returns the row of the row group for a position in the list of rows given by `rows`.
 fn row_of(rows: &[Range<usize>], mut position: usize) -> usize {
     for range in rows {
         if position < range.len() {
@@ -217,7 +217,7 @@ fn row_of(rows: &[Range<usize>], mut position: usize) -> usize {
     position
 }
 
-/// Reports the first row that is kept and has no number.
+/// Returns an error for the first row that the selection keeps and that has no usable number.
 fn refuse(
     open: &Open,
     column: &Column,
@@ -246,7 +246,7 @@ fn empty(n: usize) -> Arc<[f64]> {
     std::iter::repeat_n(0.0, n).collect()
 }
 
-/// Returns the number of threads for some pieces of work with this many values.
+/// Returns the number of threads for `pieces` pieces of work with `values` values in total.
 fn threads(options: &ParquetOptions, pieces: usize, values: u64) -> usize {
     let most = match options.threads {
         Some(threads) => threads.get(),
@@ -256,8 +256,8 @@ fn threads(options: &ParquetOptions, pieces: usize, values: u64) -> usize {
     most.min(pieces).max(1)
 }
 
-/// Does all pieces of work, on several threads if there are more than one. Returns the error of the earliest
-/// piece that failed.
+/// Runs `work` on all pieces, on up to `threads` threads. Returns the error of the first piece, in their
+/// order, that failed.
 fn shared<T: Send>(
     pieces: Vec<T>,
     threads: usize,

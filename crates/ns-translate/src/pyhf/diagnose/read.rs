@@ -116,7 +116,8 @@ fn name_of(map: &Map<String, Value>, place: &ValueLocation, report: &mut Report)
     string(value, &name, report).map(str::to_owned)
 }
 
-/// Returns the description of an object in messages: its kind and its name, or its number if it has no name.
+/// Returns the description of an object in messages: its kind and its name. If the object has no name, its
+/// index in the list takes the place of the name.
 fn described(kind: &str, at: usize, value: &Value, of: &str) -> String {
     match value.get("name").and_then(Value::as_str) {
         Some(name) => format!("{kind} {}{of}", quoted(name)),

@@ -1,4 +1,4 @@
-//! Describes an error in text that is not valid JSON: its place, and what was probably meant.
+//! Describes an error in text that is not valid JSON: where it is, and what the author probably meant.
 
 use serde_json::error::Category;
 

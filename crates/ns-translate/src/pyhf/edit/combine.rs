@@ -185,7 +185,7 @@ impl Pair<'_> {
         joined
     }
 
-    /// Warns that `item` of the second workspace is not taken.
+    /// Adds a warning that `item` of the second workspace is not taken over.
     fn dropped<T>(&self, kind: &Named<T>, kept: &T, item: &T, log: &mut Log) {
         log.report.warn(
             (kind.path)(item),

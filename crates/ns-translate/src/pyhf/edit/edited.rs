@@ -27,7 +27,7 @@ pub struct Edited {
 pub struct Change {
     /// JSON pointer to the changed item in the input; empty for the whole document.
     pub path: String,
-    /// Description of the changed item, without a verb: the name of the operation says what was done to it.
+    /// Description of the changed item, without a verb. The name of the operation gives the verb.
     pub message: String,
 }
 
@@ -84,8 +84,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Makes a log that begins with the warnings from reading the workspace, since the result lacks the parts
-    /// that these warnings concern.
+    /// Makes a log that begins with the warnings from reading the workspace. The result of the operation no
+    /// longer contains the parts that these warnings are about.
     pub(super) fn of(workspace: &Workspace) -> Self {
         Self { report: workspace.notes.clone(), ..Self::default() }
     }

@@ -119,7 +119,8 @@ impl Size {
     }
 }
 
-/// Returns whether `size` is at most the threshold, apart from rounding errors such as that of 1.05 - 1.
+/// Returns whether `size` is at most the threshold. Rounding errors, such as the error of 1.05 - 1, are
+/// tolerated.
 fn within(size: f64, threshold: f64) -> bool {
     size <= threshold * (1.0 + 1e-9) + 1e-12
 }

@@ -27,13 +27,13 @@ pub struct Prune {
     pub modifier_types: Vec<String>,
     /// Names of measurements to remove.
     pub measurements: Vec<String>,
-    /// Threshold for normsys modifiers: those that change the normalisation of their sample by at most this
-    /// fraction, up and down, are removed (0.005 is half a percent). Each modifier of each sample is
+    /// Threshold for normsys modifiers. A normsys is removed if it changes the normalisation of its sample by
+    /// at most this fraction, up and down (0.005 is half a percent). Each modifier of each sample is
     /// considered alone.
     pub norm_threshold: Option<f64>,
-    /// Threshold for histosys modifiers: those with at most this shape effect in every bin are removed, if
-    /// their normalisation effect is at most `norm_threshold`, which must be given too. The shape effect is
-    /// the relative change of a bin once the change of the sum over all bins is divided out.
+    /// Threshold for histosys modifiers. A histosys is removed if its shape effect in every bin is at most
+    /// this fraction, and its normalisation effect is at most `norm_threshold`, which must be given too. The
+    /// shape effect is the relative change of a bin once the change of the sum over all bins is divided out.
     pub shape_threshold: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ impl Workspace {
     }
 }
 
-/// Returns the names of the parameters that modifiers use.
+/// Returns the names of all parameters on which the modifiers of a document depend.
 fn parameters(document: &Document) -> HashSet<String> {
     modifiers(document).map(|m| m.name.clone()).collect()
 }

@@ -102,10 +102,10 @@ impl<'a> FileMember<'a> {
         }
     }
 
-    /// Checks that no member is named, for a file that is not an archive.
+    /// Checks that no member was named, for a file that is not an archive.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoArchive`] if a member is named.
+    /// [`WorkspaceError::NoArchive`] if a member was named.
     pub(super) fn must_be_whole(&self) -> Result<(), WorkspaceError> {
         let Some(member) = self.member else { return Ok(()) };
         Err(WorkspaceError::NoArchive { path: self.file.to_owned(), member: member.to_owned() })

@@ -24,7 +24,7 @@ fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-/// Reads `bytes` as the content of a file, or the member `member` of it.
+/// Reads `bytes` as the content of a file. If `member` is given, reads this member of the archive.
 fn read_as(bytes: &[u8], member: Option<&str>) -> Result<Vec<u8>, WorkspaceError> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

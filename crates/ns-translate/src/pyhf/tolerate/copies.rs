@@ -136,8 +136,8 @@ pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// Returns the kind of a warning about a copy, and the end of its message. Both depend on whether the copy
-/// contains a shapesys, since pyhf then refuses it.
+/// Returns the kind of a warning about a copy, and the end of its message. `without` and `with` are the kinds
+/// for a copy without and with a shapesys. pyhf refuses copies with a shapesys.
 fn compared(shapesys: bool, [without, with]: [&'static str; 2]) -> (&'static str, &'static str) {
     if shapesys { (with, "; pyhf refuses it") } else { (without, ", as in pyhf") }
 }
@@ -147,7 +147,7 @@ fn has_shapesys(sample: &Sample) -> bool {
 }
 
 /// Removes items that equal the first item with the same name. `tell` is called with each removed item and
-/// that first item.
+/// the first item.
 fn keep_first<T>(
     list: &mut Vec<T>,
     key: fn(&T) -> (&String, u8),

@@ -16,7 +16,7 @@ const CONTENTS: [&str; 3] = ["channels", "observations", "measurements"];
 
 /// Removes descriptive keys, adds missing values for which there is only one possibility, and puts single
 /// numbers into lists, each with a warning. The reader refuses any other deviation from the format. No
-/// element of an array moves, so paths stay those of the file.
+/// element of an array is moved, so that JSON pointers to the changed document are also valid for the file.
 pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
     let mut gathered = Gathered::default();
     drop_descriptions(document, &mut String::new(), &mut gathered);

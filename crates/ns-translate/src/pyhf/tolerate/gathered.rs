@@ -7,8 +7,8 @@ use crate::pyhf::problem::Report;
 /// Largest number of places that a warning lists besides the first one.
 const NAMED: usize = 3;
 
-/// Warnings by kind, in the order of their first occurrence. If a program wrote something unusual at one
-/// place of a file, it usually did so at hundreds.
+/// Warnings by kind, in the order of their first occurrence. A program that writes something unusual at one
+/// place of a file usually does so at hundreds of places.
 #[derive(Default)]
 pub(crate) struct Gathered {
     kinds: Vec<WarningKind>,
