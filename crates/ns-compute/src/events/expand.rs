@@ -242,6 +242,13 @@ impl<'a> Expansion<'a> {
                 let ordered: Vec<(f64, f64)> = observables.iter().filter_map(side).collect();
                 Some(densities::histogram_integral(&mut b, edges, heights, &ordered))
             }
+            [Density::Log(log)] => {
+                let side = |x: &usize| own.iter().position(|o| o == x).map(|i| sides[i]);
+                let ordered: Vec<(f64, f64)> = log.observables.iter().filter_map(side).collect();
+                Some(b.number(log.source.0.integral(&ordered).ok()?.value))
+            }
+            // Its values are known at the events alone.
+            several if several.iter().any(|density| matches!(density, Density::Log(_))) => return None,
             _ => single
                 .and_then(|(density, ends)| densities::integral(&mut b, density, axes, &mut values, ends)),
         };

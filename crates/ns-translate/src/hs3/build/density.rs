@@ -53,7 +53,7 @@ impl Builder<'_, '_> {
     }
 
     /// Returns the observable that an argument names.
-    fn observable(&self, argument: &Arg, space: &Space) -> Result<usize, Trouble> {
+    pub(super) fn observable(&self, argument: &Arg, space: &Space) -> Result<usize, Trouble> {
         match &argument.value {
             Argument::Name(name) => space.observable(name).ok_or(Trouble::Observables),
             _ => Err(Trouble::Observables),
@@ -179,6 +179,7 @@ impl Builder<'_, '_> {
                     values: values.iter().map(|value| Value::Number(*value)).collect(),
                 }
             }
+            D::Flow { .. } => self.flow(i, space)?,
             D::Histogram { axes, contents } => {
                 let observables: Option<Vec<usize>> =
                     axes.iter().map(|axis| space.observable(&axis.name)).collect();

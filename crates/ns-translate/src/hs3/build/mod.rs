@@ -4,6 +4,7 @@ mod binned;
 mod channel;
 mod constraint;
 mod density;
+mod flow;
 mod generic;
 mod interpolation;
 mod parameters;
@@ -51,6 +52,9 @@ pub(super) fn build(
         tables: Vec::new(),
         codes: Codes::default(),
         densities: 0,
+        logs: Vec::new(),
+        #[cfg(feature = "neural")]
+        flows: HashMap::new(),
         report,
     };
     builder.likelihood(choice);
@@ -94,6 +98,11 @@ struct Builder<'a, 'r> {
     tables: Vec<Arc<EventTable>>,
     codes: Codes,
     densities: usize,
+    /// Log-densities of the channel that is being built.
+    logs: Vec<ns_core::LogDensity>,
+    /// Flows that are loaded, by index of their distribution.
+    #[cfg(feature = "neural")]
+    flows: HashMap<usize, ns_core::SharedLogProb>,
     report: &'r mut Report,
 }
 

@@ -1,5 +1,7 @@
 //! Reads distributions.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::fields::Fields;
@@ -34,6 +36,7 @@ const KNOWN: &[&str] = &[
     "nextstat.voigt_dist",
     "nextstat.johnson_su_dist",
     "nextstat.spline_dist",
+    "nextstat.flow_dist",
     "histogram_dist",
     "generic_dist",
     "density_function_dist",
@@ -48,7 +51,14 @@ const KNOWN: &[&str] = &[
 
 /// Reads the keys of a distribution. A type that is not supported is kept, because it only matters where it is
 /// used.
-pub(super) fn read(fields: &Fields<'_>, from_root: bool, report: &mut Report) -> Option<Distribution> {
+///
+/// `folder` is that of the model, in which other files are looked for.
+pub(super) fn read(
+    fields: &Fields<'_>,
+    from_root: bool,
+    folder: Option<&Path>,
+    report: &mut Report,
+) -> Option<Distribution> {
     let kind = fields.text("type", report)?;
     Some(match kind {
         "gaussian_dist" | "normal_dist" => {
@@ -129,6 +139,12 @@ pub(super) fn read(fields: &Fields<'_>, from_root: bool, report: &mut Report) ->
             knots: fields.numbers("knots", report),
             values: fields.numbers("values", report),
             kind: fields.name("kind", report)?,
+        },
+        "nextstat.flow_dist" => Distribution::Flow {
+            x: fields.arguments("x", report),
+            manifest: fields.name("manifest", report)?,
+            sha256: fields.optional_name("sha256", report),
+            folder: folder.map(Path::to_owned),
         },
         "histogram_dist" => histogram(fields, report)?,
         "generic_dist" => Distribution::Generic { expression: fields.name("expression", report)? },

@@ -37,7 +37,7 @@ pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) ->
     let from_root = document.from_root;
     let mut sections = Sections { document: &fields, broken: Vec::new(), report };
     document.distributions = sections.parts("distributions", "Distribution", |fields, report| {
-        distributions::read(fields, from_root, report)
+        distributions::read(fields, from_root, sources.folder.as_deref(), report)
     });
     document.functions = sections.parts("functions", "Function", functions::read);
     document.data = sections.parts("data", "Data set", |fields, report| data::read(fields, sources, report));
