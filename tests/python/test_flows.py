@@ -94,3 +94,88 @@ def test_the_builder_writes_flows(tmp_path):
             (tmp_path / name).write_bytes((FLOWS / name).read_bytes())
         m.write(tmp_path / "model.hs3.json")
         assert abs(nextstat.fit(tmp_path / "model.hs3.json").value("n") - 3) < 1e-6
+
+
+def exported_flows():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: the exporters of flows are NOT tested")
+    torch.manual_seed(3)
+    zuko = pytest.importorskip("zuko", reason="zuko is not installed: the exporters of its flows are NOT tested")
+    yield "nsf", zuko.flows.NSF(1, transforms=2, hidden_features=(16,))
+    yield "maf", zuko.flows.MAF(2, transforms=2, hidden_features=(16,))
+    nflows = pytest.importorskip("nflows.flows", reason="nflows is not installed: the exporter of its flows is NOT tested")
+    yield "nflows_maf", nflows.MaskedAutoregressiveFlow(2, 16, 2, 1)
+    yield "nflows_realnvp", nflows.SimpleRealNVP(2, 16, 2, 1)
+
+
+def test_exported_flows_have_the_numbers_of_pytorch(tmp_path):
+    import nextstat.flows
+
+    schema = json.loads((ROOT / "docs" / "flow-manifest.schema.json").read_text())
+    for name, flow in exported_flows():
+        import onnxruntime
+        import torch
+
+        d = 1 if name == "nsf" else 2
+        path = nextstat.flows.export(
+            flow, tmp_path, name, [f"x{k}" for k in range(d)], location=[125, 1][:d], scale=[4, 2][:d]
+        )
+        manifest = json.loads(path.read_text())
+        jsonschema.Draft202012Validator(schema).validate(manifest)
+        assert manifest["sampler"]["base"] == "normal"
+        z = torch.randn(50, d)
+        with torch.no_grad():
+            of = flow().log_prob if not hasattr(flow, "log_prob") else flow.eval().log_prob
+            expected = of(z).numpy() - np.log([4, 2][:d]).sum()
+        session = onnxruntime.InferenceSession(str(tmp_path / f"{name}.onnx"))
+        kind = np.float64 if "double" in session.get_inputs()[0].type else np.float32
+        x = z.numpy().astype(np.float64) * [4, 2][:d] + [125, 1][:d]
+        (found,) = session.run(["log_prob"], {"x": x.astype(kind)})
+        assert np.abs(found - expected).max() < 1e-3, name
+        if nextstat._native._neural:
+            check_model(tmp_path, name, d, session, kind)
+
+
+def check_model(folder, name, d, session, kind):
+    """A fit of the flow above something flat: the yields of events from its own sampler, with known numbers."""
+    import onnxruntime
+
+    from nextstat import build
+
+    random = np.random.default_rng(5)
+    sampler = onnxruntime.InferenceSession(str(folder / f"{name}_sampler.onnx"))
+    (own,) = sampler.run(["x"], {"z": random.normal(size=(800, d)).astype(kind)})
+    box = np.array([[105.0, 145.0], [-9.0, 11.0]])[:d]
+    flat = box[:, 0] + (box[:, 1] - box[:, 0]) * random.random((1200, d))
+    inside = ((own > box[:, 0]) & (own < box[:, 1])).all(axis=1)
+    events = np.concatenate([own[inside], flat]).astype(np.float64)
+    m = build.ModelBuilder(name)
+    axes = [m.observable(f"x{k}", *box[k]) for k in range(d)]
+    flow = m.flow("flow", axes, f"{name}.flow.json")
+    rates = {flow: m.parameter("n_flow", 700, 0, 3000), m.uniform("flat", *axes): m.parameter("n_flat", 1000, 0, 3000)}
+    m.channel("SR", rates, data={f"x{k}": events[:, k] for k in range(d)})
+    m.write(folder / f"{name}.hs3.json")
+    model = nextstat.load_workspace(folder / f"{name}.hs3.json")
+    result = nextstat.fit(model)
+    assert result.converged
+    for parameter, truth in (("n_flow", inside.sum()), ("n_flat", 1200)):
+        assert abs(result.value(parameter) - truth) < 4 * result.uncertainty(parameter), (name, parameter)
+
+
+def test_what_export_needs_is_said(tmp_path):
+    import nextstat.flows
+
+    try:
+        import torch
+    except ImportError:
+        with pytest.raises(ImportError, match="pip install torch onnx onnxscript"):
+            nextstat.flows.export(None, tmp_path, "a", ["x"])
+        return
+    for arguments, message in (
+        ({"scale": [0]}, "scale must be positive"),
+        ({"location": [1, 2]}, "location needs a finite number for each of the 1 features"),
+        ({"support": [1, 2]}, "support needs a pair"),
+        ({"context": ["c"]}, "finite_differences needs a step"),
+        ({}, "a Linear is no flow"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            nextstat.flows.export(torch.nn.Linear(1, 1), tmp_path, "a", ["x"], **arguments)
