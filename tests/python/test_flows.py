@@ -6,6 +6,7 @@ gigabytes): the tests of the exporters run where it and `zuko` or `nflows` are i
 
 import json
 import pathlib
+import pickle
 import subprocess
 import sys
 
@@ -69,6 +70,18 @@ def test_a_model_with_a_flow_fits_its_own_and_other_events():
     assert weights["signal"].shape == m.shape
     total = nextstat.yields(model, result).channels[0]["samples"][0]["sum"]
     assert abs(total / (200 * result.value("mu") * (1 + 0.05 * result.value("efficiency"))) - 1) < 1e-6
+
+
+@built
+def test_pickles_find_the_flows_again(monkeypatch, tmp_path):
+    monkeypatch.chdir(FLOWS)
+    model = nextstat.load_workspace("search.hs3.json")
+    result = nextstat.fit(model)
+    monkeypatch.chdir(tmp_path)
+    again = pickle.loads(pickle.dumps(model))
+    refit, restored = nextstat.fit(again), pickle.loads(pickle.dumps(result))
+    assert refit.twice_nll == restored.twice_nll == result.twice_nll
+    assert refit.model_digest == restored.model_digest == result.model_digest
 
 
 @built
