@@ -2,6 +2,5 @@
 //! the feature `neural`, normalising flows.
 
 pub mod expression;
-#[cfg(feature = "neural")]
 pub mod flow;
 pub mod kernels;

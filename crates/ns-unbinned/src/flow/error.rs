@@ -9,6 +9,14 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FlowError {
+    /// The program was built without flows.
+    #[error(
+        "this build of NextStat has no flows, and '{manifest}' is one. Build it with the feature 'neural': cargo install --path crates/ns-cli --features neural, or for Python with MATURIN_PEP517_ARGS=\"--features neural\""
+    )]
+    NotBuilt {
+        /// The manifest.
+        manifest: PathBuf,
+    },
     /// The library of ONNX Runtime is not there, or too old.
     #[error(
         "the library of ONNX Runtime cannot be loaded from '{library}': {cause}. Install it (`pip install onnxruntime`), and let ORT_DYLIB_PATH name the library file, such as .../onnxruntime/capi/libonnxruntime.so.1.31.1"

@@ -135,7 +135,9 @@ fn sum(density: &dyn LogProb, sides: &[(f64, f64)], panels: usize) -> Result<f64
 
 #[cfg(test)]
 mod tests {
-    use super::rule;
+    use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError};
+
+    use super::{integrate, rule};
 
     #[test]
     fn the_rule_is_exact_for_polynomials() {
@@ -144,5 +146,97 @@ mod tests {
             let sum: f64 = rule().iter().map(|(x, w)| w * x.powi(power)).sum();
             assert!((sum - exact).abs() < 4e-16, "{power}: {sum}");
         }
+    }
+
+    /// The density `factor * prod 2 x_i` on the unit cube.
+    #[derive(Debug)]
+    struct Rising {
+        support: Vec<(f64, f64)>,
+        factor: f64,
+    }
+
+    impl Rising {
+        fn new(features: usize, factor: f64) -> Self {
+            Self { support: vec![(0.0, 1.0); features], factor }
+        }
+    }
+
+    impl LogProb for Rising {
+        fn name(&self) -> &str {
+            "rising"
+        }
+
+        fn dimension(&self) -> usize {
+            self.support.len()
+        }
+
+        fn context(&self) -> usize {
+            0
+        }
+
+        fn support(&self) -> &[(f64, f64)] {
+            &self.support
+        }
+
+        fn digest(&self) -> &str {
+            ""
+        }
+
+        fn log_prob(&self, events: &[f64], _: &[f64], out: &mut [f64]) -> Result<(), LogProbError> {
+            for (row, log) in events.chunks_exact(self.support.len()).zip(out) {
+                *log = (self.factor * row.iter().map(|x| 2.0 * x).product::<f64>()).ln();
+            }
+            Ok(())
+        }
+
+        fn context_gradient(
+            &self,
+            _: &[f64],
+            _: &[f64],
+            _: &mut [f64],
+        ) -> Result<GradientMethod, LogProbError> {
+            Ok(GradientMethod::Graph)
+        }
+
+        fn integral(&self, sides: &[(f64, f64)]) -> Result<BoxIntegral, LogProbError> {
+            integrate(self, sides)
+        }
+
+        fn base(&self) -> Option<(Base, usize)> {
+            None
+        }
+
+        fn sample(&self, _: &[f64], _: &[f64], _: &mut [f64]) -> Result<(), LogProbError> {
+            Ok(())
+        }
+    }
+
+    fn value(features: usize, sides: &[(f64, f64)]) -> f64 {
+        Rising::new(features, 1.0).integral(sides).map_or(f64::NAN, |integral| integral.value)
+    }
+
+    fn refusal(features: usize, factor: f64, sides: &[(f64, f64)]) -> String {
+        Rising::new(features, factor)
+            .integral(sides)
+            .map_or_else(|error| error.to_string(), |i| format!("{i:?}"))
+    }
+
+    #[test]
+    fn boxes_are_cut_at_the_support() {
+        assert!((value(1, &[(-3.0, 0.5)]) - 0.25).abs() < 1e-12);
+        assert!((value(2, &[(0.5, 2.0), (0.2, 0.7)]) - 0.75 * 0.45).abs() < 1e-12);
+        assert_eq!(value(3, &[(0.0, 1.0), (-1.0, 1.0), (0.0, 2.0)]), 1.0);
+    }
+
+    #[test]
+    fn what_cannot_be_normalised_is_refused() {
+        let cut = refusal(3, 1.0, &[(0.0, 1.0), (0.5, 1.0), (0.0, 1.0)]);
+        assert!(cut.contains("cuts the support of 3 features"), "{cut}");
+        let wrong = refusal(1, 1.01, &[(0.0, 1.0)]);
+        assert!(wrong.contains("over its support is 1.010000"), "{wrong}");
+        let wrong = refusal(2, 5.0, &[(0.0, 0.9), (0.0, 0.9)]);
+        assert!(wrong.contains("over the range is 3.280500"), "{wrong}");
+        let boxes = refusal(2, 1.0, &[(0.0, 1.0)]);
+        assert!(boxes.contains("has 1 numbers where 2 are needed"), "{boxes}");
     }
 }

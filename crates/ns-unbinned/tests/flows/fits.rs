@@ -194,7 +194,7 @@ fn wrong_models_are_explained() {
     expect(&|t| t["distributions"][0]["x"] = json!(["slope"]), &[first, "is no axis of its data"]);
     expect(
         &|t| t["distributions"][0]["manifest"] = json!("plane.flow.json"),
-        &["/distributions/0/x", "2 features (m, t)", "1 observables"],
+        &["/distributions/0/x", "2 features", "1 observables"],
     );
     expect(
         &|t| t["distributions"][0]["sha256"] = json!("00"),

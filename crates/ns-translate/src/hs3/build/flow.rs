@@ -1,6 +1,9 @@
 //! Normalising flows as densities: `nextstat.flow_dist`.
 
-use ns_core::{Density, EventChannel};
+use std::path::Path;
+use std::sync::Arc;
+
+use ns_core::{Density, EventChannel, EventTable, LogDensity, LogProb, SharedLogProb};
 
 use crate::hs3::document::Distribution;
 use crate::pyhf::names::quoted;
@@ -9,7 +12,6 @@ use super::channel::Space;
 use super::{Builder, Trouble};
 
 /// Error of an integral over the fit ranges that a warning tells.
-#[cfg(feature = "neural")]
 const NOTABLE: f64 = 1e-6;
 
 impl Builder<'_, '_> {
@@ -69,22 +71,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    #[cfg(not(feature = "neural"))]
-    fn loaded(&mut self, i: usize, _: Vec<usize>, _: &Space) -> Result<Density, Trouble> {
-        let path = self.index.document.distributions.get(i).map(|d| d.path.clone()).unwrap_or_default();
-        self.report.error(
-            format!("{path}/type"),
-            "This build of NextStat has no flows.",
-            "Build it with the feature 'neural': cargo install --path crates/ns-cli --features neural, or for Python \
-             with MATURIN_PEP517_ARGS=\"--features neural\".",
-        );
-        Err(Trouble::Reported)
-    }
-
     /// Loads the manifest, which is read once per model.
-    #[cfg(feature = "neural")]
     fn loaded(&mut self, i: usize, observables: Vec<usize>, space: &Space) -> Result<Density, Trouble> {
-        use ns_core::{LogDensity, LogProb, SharedLogProb};
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
         let Distribution::Flow { x, manifest, sha256, folder } = &distribution.content else {
@@ -118,16 +106,15 @@ impl Builder<'_, '_> {
                     self.report.error(
                         format!("{}/x", distribution.path),
                         format!(
-                            "The flow has {} features ({}), and {} observables are given.",
+                            "The flow has {} features, and {} observables are given.",
                             flow.dimension(),
-                            flow.features().join(", "),
                             x.len()
                         ),
                         "Name one observable per feature, in the order of the manifest.",
                     );
                     return Err(Trouble::Reported);
                 }
-                let shared = SharedLogProb(std::sync::Arc::new(flow));
+                let shared = SharedLogProb(flow);
                 self.flows.insert(i, shared.clone());
                 shared
             }
@@ -145,10 +132,9 @@ impl Builder<'_, '_> {
     pub(super) fn evaluate_flows(
         &mut self,
         channel: &EventChannel,
-        table: ns_core::EventTable,
+        table: EventTable,
         path: &str,
-    ) -> Option<ns_core::EventTable> {
-        #[cfg(feature = "neural")]
+    ) -> Option<EventTable> {
         for log in channel.log_densities() {
             for region in channel.boxes() {
                 let sides: Vec<(f64, f64)> =
@@ -188,11 +174,7 @@ impl Builder<'_, '_> {
 }
 
 /// Loads a flow from the folder of the model; else returns what is wrong, and what to do.
-#[cfg(feature = "neural")]
-fn load(
-    folder: Option<&std::path::Path>,
-    manifest: &str,
-) -> Result<ns_unbinned::flow::FlowPdf, (String, String)> {
+fn load(folder: Option<&Path>, manifest: &str) -> Result<Arc<dyn LogProb>, (String, String)> {
     let Some(folder) = folder else {
         return Err((
             format!("The flow {} is not read, because the model was not read from a file.", quoted(manifest)),
@@ -200,7 +182,7 @@ fn load(
         ));
     };
     let place = crate::hs3::sources::inside(folder, manifest)?;
-    ns_unbinned::flow::FlowPdf::from_manifest(place, &[]).map_err(|error| {
+    ns_unbinned::flow::load(&place).map_err(|error| {
         (format!("The flow cannot be loaded: {error}."), "Correct the manifest or its graphs.".to_owned())
     })
 }

@@ -53,7 +53,6 @@ pub(super) fn build(
         codes: Codes::default(),
         densities: 0,
         logs: Vec::new(),
-        #[cfg(feature = "neural")]
         flows: HashMap::new(),
         report,
     };
@@ -101,7 +100,6 @@ struct Builder<'a, 'r> {
     /// Log-densities of the channel that is being built.
     logs: Vec<ns_core::LogDensity>,
     /// Flows that are loaded, by index of their distribution.
-    #[cfg(feature = "neural")]
     flows: HashMap<usize, ns_core::SharedLogProb>,
     report: &'r mut Report,
 }
