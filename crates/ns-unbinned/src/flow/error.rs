@@ -11,7 +11,7 @@ use thiserror::Error;
 pub enum FlowError {
     /// The program was built without flows.
     #[error(
-        "this build of NextStat has no flows, and '{manifest}' is one. Build it with the feature 'neural': cargo install --path crates/ns-cli --features neural, or for Python with MATURIN_PEP517_ARGS=\"--features neural\""
+        "this build of NextStat has no flows, and '{manifest}' is one. Build it with the feature 'neural': cargo install --path crates/ns-cli --features neural, or for Python with MATURIN_PEP517_ARGS=\"--features pyo3/extension-module,neural\""
     )]
     NotBuilt {
         /// The manifest.
