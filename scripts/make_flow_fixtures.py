@@ -11,6 +11,7 @@ Needs NumPy, SciPy and onnx. The same bytes on every machine: graphs have no dat
 | falling | rational-quadratic spline on [100, 160] | 32 bits; sampler from uniform numbers |
 | tabled | the same without a sampler | |
 | plane | two correlated normal features | 64 bits; sampler |
+| plane_tabled | the same without a sampler | |
 | shifted | normal with mean and width given by a context | 64 bits; derivatives by the context |
 | stepped | the same with finite differences | |
 | broken_* | for messages: NaN, a wrong shape, a wrong name | |
@@ -199,6 +200,7 @@ def manifests(folder):
     manifest(folder, "tabled", "falling.onnx", support=whole)
     manifest(folder, "plane", support=((None, None), (None, None)), features=("m", "t"),
              sampler=("plane_sampler.onnx", {"base": "normal", "numbers": 2}))
+    manifest(folder, "plane_tabled", "plane.onnx", support=((None, None), (None, None)), features=("m", "t"))
     manifest(folder, "shifted", context=["shift", "stretch"], context_gradient=("shifted_gradient.onnx", {}))
     manifest(folder, "stepped", "shifted.onnx", context=["shift", "stretch"], finite_differences=[1e-3, 1e-3])
     for name in ("broken_nan", "broken_shape", "broken_name"):

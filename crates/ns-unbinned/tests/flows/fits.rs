@@ -12,7 +12,7 @@ use ns_translate::hs3::EventSources;
 use ns_translate::pyhf::{DigestCheck, ModelOptions};
 use serde_json::{Value, json};
 
-use crate::folder;
+use crate::{folder, oracle};
 
 /// A model of the fixtures, after a change of its JSON.
 fn try_model(name: &str, change: impl Fn(&mut Value)) -> Result<Model, String> {
@@ -145,6 +145,83 @@ fn toys_by_rejection_and_in_cut_ranges_too() {
         };
         assert_pulls(&try_model("search", with).unwrap());
     }
+}
+
+/// A signal in two observables above a background that falls in the first; the axes cut the signal.
+fn in_the_plane(signal: Value) -> Model {
+    let with = |tree: &mut Value| {
+        tree["distributions"][0] = signal.clone();
+        tree["distributions"][1] =
+            json!({"name": "falling", "type": "exponential_dist", "x": "m", "c": "slope"});
+        let flat = json!({"name": "flat", "type": "uniform_dist", "x": ["t"]});
+        let both = json!({"name": "background", "type": "product_dist", "factors": ["falling", "flat"]});
+        tree["distributions"].as_array_mut().unwrap().extend([flat, both]);
+        tree["functions"][0]["expression"] = json!("400*mu*(1 + 0.05*efficiency)");
+        tree["parameter_points"][0]["parameters"][1]["value"] = json!(600);
+        tree["data"][0]["axes"] =
+            json!([{"name": "m", "min": 120, "max": 133}, {"name": "t", "min": 1, "max": 4}]);
+        // Weighted events of a peak above a grid.
+        let peak = oracle("plane", "events");
+        let inside = |row: &&[f64]| (120.0..=133.0).contains(&row[0]) && (1.0..=4.0).contains(&row[1]);
+        let mut events: Vec<[f64; 2]> = peak.chunks(2).filter(inside).map(|row| [row[0], row[1]]).collect();
+        let mut weights: Vec<f64> = events
+            .iter()
+            .map(|[m, t]| 30.0 * (-0.2 * (m - 125.0).powi(2) - 2.0 * (t - 1.5).powi(2)).exp())
+            .collect();
+        for i in 0..400 {
+            events.push([
+                120.0 + 13.0 * (f64::from(i) + 0.5) / 400.0,
+                1.0 + 3.0 * (f64::from(i * 7 % 400) + 0.5) / 400.0,
+            ]);
+            weights.push(1.0);
+        }
+        tree["data"][0]["entries"] = json!(events);
+        tree["data"][0]["weights"] = json!(weights);
+    };
+    try_model("search", with).unwrap()
+}
+
+fn plane(manifest: &str) -> Value {
+    json!({"name": "signal", "type": "nextstat.flow_dist", "x": ["m", "t"], "manifest": manifest})
+}
+
+#[test]
+fn two_features_and_weights_give_the_result_of_the_formula() {
+    let formula = json!({
+        "name": "signal", "type": "multivariate_normal_dist", "x": ["m", "t"], "mean": [125, 1.5],
+        "covariances": [[4.0, 1.2], [1.2, 0.61]],
+    });
+    assert_same(&best(&in_the_plane(plane("plane.flow.json"))), &best(&in_the_plane(formula)), 1e-5);
+}
+
+#[test]
+fn toys_of_two_features_by_a_sampler_and_by_rejection() {
+    for manifest in ["plane.flow.json", "plane_tabled.flow.json"] {
+        assert_pulls(&in_the_plane(plane(manifest)));
+    }
+}
+
+#[test]
+fn a_flow_times_a_density_of_another_observable() {
+    let product = |first: Value| {
+        let with = |tree: &mut Value| {
+            tree["distributions"][0] = first.clone();
+            tree["distributions"][0]["name"] = json!("peak");
+            let beside =
+                json!({"name": "beside", "type": "gaussian_dist", "x": "t", "mean": 0.4, "sigma": 0.2});
+            let both = json!({"name": "signal", "type": "product_dist", "factors": ["peak", "beside"]});
+            tree["distributions"].as_array_mut().unwrap().extend([beside, both]);
+            tree["data"][0]["axes"].as_array_mut().unwrap().push(json!({"name": "t", "min": 0, "max": 1}));
+            for (i, event) in tree["data"][0]["entries"].as_array_mut().unwrap().iter_mut().enumerate() {
+                event.as_array_mut().unwrap().push(json!((i * 13 % 100) as f64 / 100.0));
+            }
+        };
+        try_model("search", with).unwrap()
+    };
+    let flow = product(json!({"type": "nextstat.flow_dist", "x": ["m"], "manifest": "peak.flow.json"}));
+    let formula = product(json!({"type": "gaussian_dist", "x": "m", "mean": 125, "sigma": 2}));
+    assert_same(&best(&flow), &best(&formula), 1e-4);
+    assert_pulls(&flow);
 }
 
 #[test]
