@@ -52,7 +52,8 @@ pub(crate) fn given(
 /// channels, are those observed. Events outside of the fit ranges are left out.
 ///
 /// # Errors
-/// `ValueError` for a channel that does not exist, a column that is missing, and events outside of an axis.
+/// `ValueError` for a channel that does not exist, a column that is missing, events outside of an axis, and events for
+/// which a flow has no density.
 pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Observations> {
     let mut data = model.observed.clone();
     for (name, table) in channels {
@@ -97,7 +98,8 @@ pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Obse
         if table.is_empty() {
             return Err(bad(format!("{what}: there is no event")));
         }
-        *place = Arc::new(within(table, &channel.ranges));
+        let completed = channel.complete(within(table, &channel.ranges));
+        *place = Arc::new(completed.map_err(|error| bad(format!("{what}: {error}")))?);
     }
     Ok(data)
 }

@@ -102,6 +102,7 @@ mod _native {
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = m.py();
         m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        m.add("_neural", cfg!(feature = "neural"))?;
         m.add("NextstatError", py.get_type::<error::NextstatError>())?;
         m.add("WorkspaceError", py.get_type::<error::WorkspaceError>())?;
         m.add("ConvergenceError", py.get_type::<error::ConvergenceError>())?;

@@ -94,7 +94,8 @@ pub(crate) fn built(
         let patches = patches.into_iter().map(PatchSource::load).collect::<Result<Vec<Patch>, _>>()?;
         let workspace = ModelSource::with_events(&bytes, &patches, check, &sources)?;
         let all = selection.is_everything();
-        Origin::new(if all { workspace } else { workspace.select_channels(&selection)? }, options).model()
+        let workspace = if all { workspace } else { workspace.select_channels(&selection)? };
+        Origin::new(workspace, options, sources.folder.clone()).model()
     })?;
     ready(py, model.map(|model| model.within(memory)))
 }
@@ -115,8 +116,9 @@ pub(crate) fn _restored(
     codes: (&str, &str),
     poi: Option<String>,
     notes: Vec<Note>,
+    folder: Option<String>,
 ) -> PyResult<Model> {
-    let origin = Origin::restored(py, text, measurement, codes, poi, notes)?;
+    let origin = Origin::restored(py, text, measurement, codes, poi, notes, folder)?;
     let model = released(py, || origin.model())?;
     ready(py, model)
 }

@@ -1,6 +1,7 @@
 //! `nextstat.Model`: the compiled model of a measurement, with its sessions. The Python methods of this class
 //! are in `methods`.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -9,7 +10,8 @@ use ns_inference::device::{compiled_session, resolve};
 use ns_inference::report::RunInfo;
 use ns_inference::{CpuSession, Work};
 use ns_translate::ModelSource;
-use ns_translate::pyhf::{ModelOptions, Problem, Severity, WorkspaceError};
+use ns_translate::hs3::EventSources;
+use ns_translate::pyhf::{DigestCheck, ModelOptions, Problem, Severity, WorkspaceError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -42,27 +44,36 @@ pub(crate) struct Model {
 pub(crate) struct Origin {
     workspace: ModelSource,
     options: ModelOptions,
+    /// Folder of the files that the model needs when it is built again: of its flows. `None` for other models.
+    folder: Option<PathBuf>,
     /// The workspace as text, once it was pickled. All results of the model share this object, so that a pickle
     /// of several of them contains it only once.
     text: OnceLock<Py<PyBytes>>,
 }
 
 /// What `pickle` stores of a model: the workspace as text, the measurement, the interpolation codes, the
-/// parameter of interest and the warnings from reading the workspace.
-pub(crate) type Pickled<'py> =
-    (Bound<'py, PyBytes>, Option<String>, (&'static str, &'static str), Option<String>, Vec<Note>);
+/// parameter of interest, the warnings from reading the workspace, and the folder of its flows.
+pub(crate) type Pickled<'py> = (
+    Bound<'py, PyBytes>,
+    Option<String>,
+    (&'static str, &'static str),
+    Option<String>,
+    Vec<Note>,
+    Option<String>,
+);
 
 /// [`Pickled`] with the types that are extracted from Python objects.
 pub(crate) type PickledParts<'py> =
-    (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>);
+    (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>, Option<String>);
 
 /// A warning from reading the workspace (path, message, remedy). It is stored in pickles, because the workspace
 /// that is written there as text no longer contains the cause of the warning.
 pub(crate) type Note = (String, String, String);
 
 impl Origin {
-    pub(crate) fn new(workspace: ModelSource, options: ModelOptions) -> Self {
-        Self { workspace, options, text: OnceLock::new() }
+    /// `folder` is that of the workspace's file, if it was read from one.
+    pub(crate) fn new(workspace: ModelSource, options: ModelOptions, folder: Option<PathBuf>) -> Self {
+        Self { workspace, options, folder, text: OnceLock::new() }
     }
 
     /// Returns the values from which [`Self::restored`] restores the workspace and options.
@@ -80,7 +91,8 @@ impl Origin {
         let codes = (options.interpolation.normsys.name(), options.interpolation.histosys.name());
         let note = |p: &Problem| (p.path.clone(), p.message.clone(), p.remedy.clone());
         let notes = self.workspace.reading_warnings().iter().map(note).collect();
-        Ok((text.into_bound(py), options.measurement.clone(), codes, options.poi.clone(), notes))
+        let folder = self.folder.as_ref().and_then(|folder| folder.to_str()).map(str::to_owned);
+        Ok((text.into_bound(py), options.measurement.clone(), codes, options.poi.clone(), notes, folder))
     }
 
     /// Restores the workspace and options from the values of [`Self::pickled`].
@@ -94,16 +106,20 @@ impl Origin {
         (normsys, histosys): (&str, &str),
         poi: Option<String>,
         notes: Vec<Note>,
+        folder: Option<String>,
     ) -> PyResult<Self> {
         let unknown = |error: UnknownCode| PyValueError::new_err(error.to_string());
         let (normsys, histosys) = (normsys.parse().map_err(unknown)?, histosys.parse().map_err(unknown)?);
         let options = ModelOptions { measurement, interpolation: Interpolation { normsys, histosys }, poi };
-        let workspace = released(py, || ModelSource::from_slice(text))?;
+        let folder = folder.map(PathBuf::from);
+        let sources = EventSources { folder: folder.clone(), ..EventSources::default() };
+        let read = || ModelSource::with_events(text, &[], DigestCheck::Verify, &sources);
+        let workspace = released(py, read)?;
         let warning =
             |(path, message, remedy)| Problem { severity: Severity::Warning, path, message, remedy };
         let notes = notes.into_iter().map(warning).collect();
         let workspace = workspace.map_err(|error| workspace_error(py, &error))?;
-        Ok(Self::new(workspace.with_reading_warnings(notes), options))
+        Ok(Self::new(workspace.with_reading_warnings(notes), options, folder))
     }
 
     /// Builds the model.
@@ -111,7 +127,12 @@ impl Origin {
     /// # Errors
     /// If the workspace is invalid.
     pub(crate) fn model(self) -> Result<Model, WorkspaceError> {
-        Ok(Model::new(self.workspace.model(&self.options)?, self))
+        let model = self.workspace.model(&self.options)?;
+        let has_flows = model.event_channels.iter().any(|channel| !channel.log_densities().is_empty());
+        let folder = self.folder.filter(|_| has_flows);
+        // Absolute, because a pickle may be restored elsewhere.
+        let folder = folder.map(|folder| folder.canonicalize().unwrap_or(folder));
+        Ok(Model::new(model, Self { folder, ..self }))
     }
 }
 
@@ -137,9 +158,10 @@ impl Question {
     /// # Errors
     /// If the object has another form.
     pub(crate) fn restored(py: Python<'_>, kept: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (text, measurement, (normsys, histosys), poi, notes): PickledParts<'_> = kept.extract()?;
+        let (text, measurement, (normsys, histosys), poi, notes, folder): PickledParts<'_> =
+            kept.extract()?;
         let codes = (&*normsys, &*histosys);
-        let mut origin = Origin::restored(py, text.as_bytes(), measurement, codes, poi, notes)?;
+        let mut origin = Origin::restored(py, text.as_bytes(), measurement, codes, poi, notes, folder)?;
         origin.text = OnceLock::from(text.unbind());
         let model = origin.workspace.model(&origin.options).map_err(|error| workspace_error(py, &error))?;
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })

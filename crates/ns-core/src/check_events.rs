@@ -36,6 +36,18 @@ pub enum EventModelError {
         /// Number of auxiliary data.
         count: usize,
     },
+    /// The columns of log-densities do not follow those of the observables without gaps.
+    #[error(
+        "{place} has a log-density in column {actual} of its events, where column {expected} is the next one"
+    )]
+    LogDensityColumn {
+        /// The channel.
+        place: String,
+        /// The column.
+        actual: usize,
+        /// The column that was to be used next.
+        expected: usize,
+    },
     /// An observable does not exist, or an expression of parameters uses one.
     #[error("{place} uses observable {index}, and {count} observables can be used there")]
     NoSuchObservable {
@@ -149,7 +161,13 @@ impl Model {
         }
         for (channel, table) in self.event_channels.iter().zip(&data.events) {
             let place = || format!("event channel '{}'", channel.name);
-            length(place, "list of columns", table.columns.len(), channel.observables.len())?;
+            let columns = channel.observables.len() + channel.log_densities().len();
+            length(
+                place,
+                "list of columns, those of the observables and of log-densities,",
+                table.columns.len(),
+                columns,
+            )?;
             rows(table, place)?;
         }
         Ok(())
@@ -203,6 +221,12 @@ impl Model {
             self.check_value(process.rate, self.functions.len(), &place)?;
             self.check_density(&process.density, axes, &place)?;
         }
+        for (expected, own) in (axes..).zip(channel.log_densities()) {
+            if own.column != expected {
+                let (place, actual) = (place(), own.column);
+                return Err(EventModelError::LogDensityColumn { place, actual, expected });
+            }
+        }
         Ok(())
     }
 
@@ -251,6 +275,15 @@ impl Model {
                 for row in covariance {
                     length(place, "covariance of a multivariate normal density", row.len(), n)?;
                 }
+            }
+            Density::Log(own) => {
+                length(
+                    place,
+                    "list of features of a log-density",
+                    own.observables.len(),
+                    own.source.0.dimension(),
+                )?;
+                length(place, "context of a log-density", 0, own.source.0.context())?;
             }
             Density::Mixture { summands, coefficients } => {
                 let given = coefficients.len();

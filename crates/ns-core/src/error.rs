@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::{Device, EventModelError, Execution, InputError, Precision};
+use crate::{Device, EventModelError, Execution, InputError, LogProbError, Precision};
 
 /// Why one fit has no result. The other fits of its batch go on.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -89,6 +89,9 @@ pub enum SessionError {
     /// The event-level part of the model, or its data, are inconsistent.
     #[error(transparent)]
     EventModel(#[from] EventModelError),
+    /// A density that is no formula, such as a normalising flow, cannot be evaluated.
+    #[error(transparent)]
+    LogProb(#[from] LogProbError),
     /// The model does not have an input that was opened.
     #[error(transparent)]
     Input(#[from] InputError),

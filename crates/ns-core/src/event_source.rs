@@ -9,7 +9,7 @@ use crate::random::Stream;
 /// Columns of events that are being drawn. Their memory is used again for the next toy.
 #[derive(Debug, Clone, Default)]
 pub struct EventColumns {
-    /// One column per observable.
+    /// One column per observable, then one per log-density.
     pub columns: Vec<Vec<f64>>,
     /// Weights of the rows; empty if each row is one event.
     pub weights: Vec<f64>,

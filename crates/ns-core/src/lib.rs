@@ -16,6 +16,7 @@ mod input;
 mod interpolation;
 mod inverse;
 mod kinks;
+mod log_prob;
 mod model;
 mod observations;
 mod open;
@@ -34,13 +35,15 @@ pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
 pub use event_source::{DrawEvents, EventColumns, EventSource, NotDrawn};
 pub use events::{
-    BinRule, Binning, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm, Measured,
-    Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape, TapeError, Value, WeightSys,
+    BinRule, Binning, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm,
+    LogDensity, Measured, Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape,
+    TapeError, Value, WeightSys,
 };
 pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use input::{Input, InputError, InputTable, Pulled};
 pub use interpolation::{HistosysCode, Interpolation, NormsysCode, UnknownCode};
 pub use inverse::{Covariance, FactoredHessian, InverseHessian};
+pub use log_prob::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError, SharedLogProb};
 pub use model::{Channel, Effect, Model, Modifier, Sample};
 pub use observations::Observations;
 pub use outcome::{Certificate, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};

@@ -65,6 +65,7 @@ from ._native import (
     upper_limit,
     yields,
 )
+from . import _native, _onnxruntime
 from ._client import AsyncClient, Client
 from ._data import asimov_data, generate_asimov_data
 from ._pyhf import from_pyhf
@@ -79,6 +80,10 @@ from ._spellings import (
     hypotest_qtilde_toys_gpu,
     hypotest_qtilde_toys_metal,
 )
+
+# Only the library of the runtime is looked for here; it is loaded with the first flow.
+if _native._neural:
+    _onnxruntime.name_library()
 
 __all__ = [
     "AsyncClient",

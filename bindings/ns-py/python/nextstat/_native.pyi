@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __version__: str
+# Whether the build has flows.
+_neural: bool
 
 Floats: TypeAlias = NDArray[np.float64]
 Source: TypeAlias = str | PathLike[str] | dict[str, Any]

@@ -1,6 +1,6 @@
 //! Asimov data of an event channel: events on a grid, weighted with what is expected there.
 
-use ns_core::{EXPECTED, EventTable, SessionError};
+use ns_core::{EXPECTED, EventTable, LogProbError, SessionError};
 
 use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
@@ -28,6 +28,7 @@ pub(super) fn weighted_grid(
     for region in &plan.boxes {
         add_nodes(region, panels, &mut columns, &mut volumes);
     }
+    columns.extend(logs_at_nodes(plan, &columns).map_err(SessionError::from)?);
     let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
     let mut memory = SumMemory::new(plan);
     memory.prepare(level, plan, locals);
@@ -51,9 +52,24 @@ pub(super) fn weighted_grid(
     let keep = |i: &usize| weights[*i] > 0.0;
     let kept: Vec<usize> = (0..weights.len()).filter(keep).collect();
     Ok(EventTable {
-        columns: columns.iter().map(|column| kept.iter().map(|&i| column[i]).collect()).collect(),
+        columns: columns
+            .iter()
+            .map(|column| kept.iter().filter_map(|&i| column.get(i)).copied().collect())
+            .collect(),
         weights: Some(kept.iter().map(|&i| scale * weights[i]).collect()),
     })
+}
+
+/// Returns the columns of log-densities at the nodes, which are computed once. A column of another process is empty.
+fn logs_at_nodes(plan: &ChannelPlan, nodes: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, LogProbError> {
+    if let Some(known) = plan.logs_at_nodes.get() {
+        return Ok(known.clone());
+    }
+    let mut made = vec![Vec::new(); plan.columns() - plan.observables];
+    for density in &plan.logs {
+        made[density.column - plan.observables] = density.evaluate(nodes)?;
+    }
+    Ok(plan.logs_at_nodes.get_or_init(|| made).clone())
 }
 
 /// Returns the number of panels per observable of a channel with this many.

@@ -1,6 +1,8 @@
 //! A compiled event channel.
 
-use ns_core::{Binning, EventChannel, EventModelError, Value};
+use std::sync::{Arc, OnceLock};
+
+use ns_core::{Binning, EventChannel, EventModelError, LogDensity, Value};
 
 use super::expand::{Amount, Expansion, Term};
 use super::integral::Integral;
@@ -25,6 +27,10 @@ pub(super) struct Amplitude {
 pub(crate) struct ChannelPlan {
     /// Number of observables.
     pub(super) observables: usize,
+    /// Densities that are columns of the events, behind those of the observables.
+    pub(super) logs: Vec<LogDensity>,
+    /// The columns of these densities at the nodes of Asimov data, once they are needed.
+    pub(super) logs_at_nodes: Arc<OnceLock<Vec<Vec<f64>>>>,
     /// Fit ranges.
     pub(super) boxes: Vec<Vec<(f64, f64)>>,
     pub(super) extended: bool,
@@ -47,6 +53,11 @@ pub(crate) struct ChannelPlan {
 }
 
 impl ChannelPlan {
+    /// Returns the number of columns of the channel's events.
+    pub(super) fn columns(&self) -> usize {
+        self.logs.last().map_or(self.observables, |last| last.column + 1)
+    }
+
     /// Compiles a channel. `local` describes a value: where it comes from and on which parameters it depends.
     pub(super) fn new(
         channel: &EventChannel,
@@ -106,6 +117,8 @@ impl ChannelPlan {
         parameters.dedup();
         Ok(Self {
             observables: channel.observables.len(),
+            logs: channel.log_densities().into_iter().cloned().collect(),
+            logs_at_nodes: Arc::default(),
             boxes: channel.boxes(),
             extended: channel.extended,
             binning: channel.binning.clone(),

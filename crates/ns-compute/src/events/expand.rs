@@ -237,11 +237,17 @@ impl<'a> Expansion<'a> {
             _ => None,
         };
         let side = |x: usize| own.iter().position(|o| *o == x).and_then(|i| sides.get(i)).copied();
-        let histogram = match densities.as_slice() {
+        let other = match densities.as_slice() {
+            [Density::Log(log)] => {
+                let ordered: Vec<(f64, f64)> = log.observables.iter().filter_map(|&x| side(x)).collect();
+                Some(b.number(log.source.0.integral(&ordered).ok()?.value))
+            }
+            // Its values are known at the events alone.
+            several if several.iter().any(|density| matches!(density, Density::Log(_))) => return None,
             [density] => densities::histogram_integral(&mut b, density, &mut values, &side),
             _ => None,
         };
-        let closed = histogram.or_else(|| {
+        let closed = other.or_else(|| {
             let (density, ends) = single?;
             densities::integral(&mut b, density, axes, &mut values, ends)
         });

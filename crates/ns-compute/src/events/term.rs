@@ -98,10 +98,13 @@ impl EventPlan {
         };
         length("list of event tables", tables.len(), self.channels.len())?;
         for (channel, table) in self.channels.iter().zip(tables) {
-            length("list of columns of events", table.columns.len(), channel.observables)?;
-            for column in table.columns.iter().chain(&table.weights) {
+            length("list of columns of events", table.columns.len(), channel.columns())?;
+            for (place, column) in table.columns.iter().chain(&table.weights).enumerate() {
                 length("column of events", column.len(), table.len())?;
-                if let Some(index) = column.iter().position(|x| !x.is_finite()) {
+                // A density may be 0.
+                let is_log = (channel.observables..channel.columns()).contains(&place);
+                let is_good = |x: f64| x.is_finite() || (is_log && x == f64::NEG_INFINITY);
+                if let Some(index) = column.iter().position(|&x| !is_good(x)) {
                     let (what, value) = ("column of events", column[index]);
                     let remedy = "observables and weights are finite";
                     return Err(SessionError::BadNumber { what, index, value, remedy });

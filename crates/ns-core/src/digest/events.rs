@@ -162,6 +162,10 @@ impl Digest {
                 self.integer(usize::from(left.is_some()) + 2 * usize::from(right.is_some()));
             }
             Density::Generic(tape) => self.tape(tape),
+            Density::Log(own) => {
+                own.observables.iter().for_each(|&observable| self.integer(observable));
+                self.text(own.source.0.digest());
+            }
             _ => {}
         }
         self.integer(density.parts().len());

@@ -1,6 +1,6 @@
 //! Densities of observables.
 
-use super::{Tape, Value, WeightSys};
+use super::{LogDensity, Tape, Value, WeightSys};
 
 /// Power-law tail of a Crystal Ball density: `A (B + |t|)^-n` beyond `|t| = alpha`, with
 /// `A = (n/alpha)^n exp(-alpha^2/2)` and `B = n/alpha - alpha`, so that value and slope are continuous.
@@ -192,6 +192,8 @@ pub enum Density {
     },
     /// An expression of observables and parameters, normalised numerically.
     Generic(Tape),
+    /// A density that is no formula, such as a normalising flow: `exp` of a column of the events.
+    Log(LogDensity),
     /// Product of the densities, normalised as a whole.
     Product(Vec<Density>),
     /// `sum_i coefficients[i] p_i` of normalised densities `p_i`. If there is one coefficient less than there
@@ -229,6 +231,7 @@ impl Density {
             Self::MultivariateNormal { .. } => "multivariate normal",
             Self::GeneralizedNormal { .. } => "generalized normal",
             Self::Generic(_) => "generic",
+            Self::Log(_) => "log-density",
             Self::Product(_) => "product",
             Self::Mixture { .. } => "mixture",
         }
@@ -258,7 +261,7 @@ impl Density {
             | Self::Bernstein { coefficients, .. }
             | Self::Mixture { coefficients, .. } => coefficients.clone(),
             Self::Lognormal { mu, sigma, .. } => vec![*mu, *sigma],
-            Self::Uniform { .. } | Self::Histogram { .. } | Self::Product(_) => Vec::new(),
+            Self::Uniform { .. } | Self::Histogram { .. } | Self::Log(_) | Self::Product(_) => Vec::new(),
             Self::Template { variations, .. } => {
                 variations.iter().filter(|v| v.shape).map(|v| v.alpha).collect()
             }
@@ -303,6 +306,7 @@ impl Density {
             | Self::Template { observables, .. }
             | Self::MultivariateNormal { observables, .. } => observables.clone(),
             Self::Generic(tape) => tape.observables().collect(),
+            Self::Log(own) => own.observables.clone(),
             Self::Product(parts) | Self::Mixture { summands: parts, .. } => {
                 parts.iter().flat_map(Self::observables).collect()
             }

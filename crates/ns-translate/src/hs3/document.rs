@@ -1,5 +1,6 @@
 //! The parts of an HS3 file as they are written, before references between them are resolved.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A part of the file with its name and its place.
@@ -157,6 +158,16 @@ pub(crate) enum Distribution {
         knots: Vec<f64>,
         values: Vec<f64>,
         kind: Placed<String>,
+    },
+    /// A normalising flow; `nextstat.flow_dist`.
+    Flow {
+        x: Vec<Arg>,
+        /// Path of its manifest, relative to the folder of the model.
+        manifest: Placed<String>,
+        /// Hash of the manifest that is expected.
+        sha256: Option<Placed<String>>,
+        /// Folder of the model, if it was read from a file.
+        folder: Option<PathBuf>,
     },
     Histogram {
         axes: Vec<Axis>,

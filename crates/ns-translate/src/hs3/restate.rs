@@ -270,6 +270,15 @@ impl<'a> Words<'a> {
             D::Spline { x, knots, values, kind } => json!({
                 "type": "nextstat.spline_dist", "x": a(x), "knots": knots, "values": values, "kind": kind.value,
             }),
+            D::Flow { x, manifest, sha256, .. } => {
+                let mut map = object(json!({
+                    "type": "nextstat.flow_dist", "x": self.args(x), "manifest": manifest.value,
+                }));
+                if let Some(hash) = sha256 {
+                    map.insert("sha256".to_owned(), json!(hash.value));
+                }
+                Value::Object(map)
+            }
             D::Histogram { axes, contents } => {
                 let axes: Vec<Value> = axes.iter().map(|a| axis(a, true)).collect();
                 json!({"type": "histogram_dist", "data": {"axes": axes, "contents": contents}})

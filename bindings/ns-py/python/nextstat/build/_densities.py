@@ -170,6 +170,14 @@ class Densities:
         self._distributions[-1]["covariances"] = [[float(c) for c in row] for row in covariance]
         return density
 
+    def flow(self, name, observables, manifest):
+        """A normalising flow. `observables` are its features in the order of the manifest, whose path is relative to the
+        folder that the model is written to."""
+        observables = list(observables) if isinstance(observables, (list, tuple)) else [observables]
+        density = self._density(name, "nextstat.flow_dist", observables, x=observables)
+        self._distributions[-1]["manifest"] = str(manifest)
+        return density
+
     def formula(self, name, formula, *observables):
         """A formula of observables and parameters. It must not be negative, and is normalised numerically."""
         text = expression(formula)._text

@@ -224,8 +224,11 @@ class ModelBuilder(Densities):
     def model(self, **options):
         """The model, for all analyses. `options` are those of `load_workspace`.
 
-        A model with an `EventFile` has to be written first, because the file is looked for beside the model.
+        A model with an `EventFile` or a flow has to be written first, because these files are looked for beside the
+        model.
         """
+        if any(density["type"] == "nextstat.flow_dist" for density in self._distributions):
+            raise ValueError("flows are in files beside the model: write the model, and load its file")
         parts = [entry for _, entry in self._channels] + self._distributions
         if any("nextstat.source" in part for part in parts):
             raise ValueError("the events are in a file beside the model: write the model, and load its file")

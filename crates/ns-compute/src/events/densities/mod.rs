@@ -19,7 +19,7 @@ mod voigt;
 
 use ns_core::{Density, Observable};
 
-use super::program::{Builder, Slot, Step, Values};
+use super::program::{Builder, Slot, Step, Unary, Values};
 
 /// Appends the steps of a density and returns the slot of its value; `None` for a density that has no
 /// program, or is made of others.
@@ -102,6 +102,10 @@ pub(super) fn value(
         }
         (Density::Spline { x, knots, .. }, own) => tables::spline(b, *x, knots, own),
         (Density::Generic(tape), _) => b.tape(tape, values),
+        (Density::Log(own), _) => {
+            let column = observable(b, own.column);
+            b.unary(Unary::Exp, column)
+        }
         _ => return None,
     })
 }

@@ -33,6 +33,52 @@ pub(super) struct Group {
     pub(super) hat: Hat,
 }
 
+impl Group {
+    /// Appends the point that uniform numbers propose, one per observable, and returns its cell of the hat.
+    pub(super) fn propose(&self, uniforms: &[f64], point: &mut Vec<f64>) -> usize {
+        let Some((&u, rest)) = uniforms.split_first() else { return 0 };
+        let at = self.hat.find(u);
+        let cell = &self.hat.cells[at];
+        point.push((cell.low + (u - cell.begin) * cell.slope).min(cell.last));
+        let others = self.observables.len() - 1;
+        for (k, u) in rest.iter().enumerate() {
+            let (low, length, last) = self.hat.others[at * others + k];
+            point.push((low + length * u).min(last));
+        }
+        at
+    }
+
+    /// Returns whether a point in this cell is accepted by a uniform number.
+    pub(super) fn accepts(
+        &self,
+        decision: f64,
+        cell: usize,
+        point: &[f64],
+        memory: &mut FormulaMemory,
+    ) -> Result<bool, NotDrawn> {
+        if decision < self.hat.cells[cell].sure {
+            return Ok(true);
+        }
+        let (height, value) = (self.hat.heights[cell], self.formula.at(point, memory));
+        // The bounds are proven, so this is a density without a value or below 0.
+        if !(value >= -1e-12 * height) || value > height {
+            return Err(NotDrawn);
+        }
+        Ok(decision * height < value)
+    }
+}
+
+/// Returns, for each part, the fraction of attempts of the parts before it and of itself.
+pub(super) fn ends(parts: &[Part]) -> Vec<f64> {
+    let total: f64 = parts.iter().map(|part| part.weight).sum();
+    let mut sum = 0.0;
+    let end = |part: &Part| {
+        sum += part.weight;
+        sum / total
+    };
+    parts.iter().map(end).collect()
+}
+
 /// A part of a density: a product of groups.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
@@ -71,15 +117,7 @@ impl Sampler {
         groups: Vec<Group>,
         parts: Vec<Part>,
     ) -> Self {
-        let total: f64 = parts.iter().map(|part| part.weight).sum();
-        let mut sum = 0.0;
-        let ends: Vec<f64> = parts
-            .iter()
-            .map(|part| {
-                sum += part.weight;
-                sum / total
-            })
-            .collect();
+        let ends = ends(&parts);
         // One number decides whether the attempt is accepted, one chooses the part.
         let uniforms = 1 + observables + usize::from(parts.len() > 1);
         Self { level, observables, number, groups, parts, ends, blocks: uniforms.div_ceil(2) as u32 }
@@ -123,16 +161,12 @@ impl Sampler {
         };
         let (mut height, mut sure, mut next) = (1.0, 1.0, 1);
         for group in part.groups.iter().map(|&g| &self.groups[g]) {
-            let u = uniforms[next];
-            let at = group.hat.find(u);
-            let cell = &group.hat.cells[at];
+            own.clear();
+            let at = group.propose(&uniforms[next..next + group.observables.len()], own);
             height *= group.hat.heights[at];
-            sure *= cell.sure;
-            event[group.observables[0]] = (cell.low + (u - cell.begin) * cell.slope).min(cell.last);
-            let others = group.observables.len() - 1;
-            for (k, &x) in group.observables[1..].iter().enumerate() {
-                let (low, length, last) = group.hat.others[at * others + k];
-                event[x] = (low + length * uniforms[next + 1 + k]).min(last);
+            sure *= group.hat.cells[at].sure;
+            for (&x, value) in group.observables.iter().zip(own.iter()) {
+                event[x] = *value;
             }
             next += group.observables.len();
         }

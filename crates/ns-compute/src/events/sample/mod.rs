@@ -14,6 +14,9 @@ mod fixed;
 mod formula;
 mod hat;
 mod interval;
+mod members;
+mod rounds;
+mod table;
 
 use std::sync::Arc;
 
@@ -24,6 +27,8 @@ use self::bins::BinSampler;
 use self::draw::{Group, Number, Part, Sampler};
 use self::formula::Formula;
 use self::hat::{Hat, NEGATIVE, VANISHES};
+use self::members::members;
+use self::rounds::Rounds;
 use super::channel::ChannelPlan;
 use super::expand::connected;
 use super::term::{EventPlan, EventScratch, expected_number, prepare_channels};
@@ -34,6 +39,10 @@ const MOST_EVENTS: f64 = 1e8;
 
 /// Problem of a channel that expects more events.
 const TOO_MANY: &str = "expects a number of events that is negative, not finite or above 1e8";
+
+/// Problem of a channel of bins that are compared with a flow.
+const FLOW_AND_BINS: &str =
+    "compares bins with a neural density, for which toys cannot be drawn; give the data as single events";
 
 /// Returns the distributions from which the events of toys at `theta` are drawn, one per channel. Channels
 /// that are not extended have as many events as there are in `tables`.
@@ -92,6 +101,14 @@ fn source(
         true => Number::Poisson(Poisson::new(total).map_err(|_| TOO_MANY)?),
         false => Number::Fixed(total.round() as usize),
     };
+    if !plan.logs.is_empty() {
+        if plan.binning.is_some() {
+            return Err(FLOW_AND_BINS);
+        }
+        let (members, parts) = if total == 0.0 { Default::default() } else { members(plan, values)? };
+        let rounds = Rounds::new(plan.observables, number, plan.logs.clone(), members, parts);
+        return Ok(EventSource(Arc::new(rounds)));
+    }
     if let Some(binning) = &plan.binning {
         let whole = whole_formula(plan, values);
         let sampler = BinSampler::new(&binning.edges, &plan.boxes, &whole, total, number)?;

@@ -149,16 +149,23 @@ impl<'a> Builder<'a, '_> {
         }
         let whole = || vec![space.observables.iter().map(|axis| (axis.min, axis.max)).collect()];
         let boxes = if ranges.is_empty() { whole() } else { ranges.clone() };
+        self.logs.clear();
         let Some((extended, processes)) = self.processes(shapes, path, &space, &boxes) else { return };
-        self.channels.push(EventChannel {
+        let channel = EventChannel {
             name: name.to_owned(),
             observables: space.observables,
             ranges,
             extended,
             processes,
             binning: events.binning,
-        });
-        self.tables.push(Arc::new(EventTable { columns: events.columns, weights: events.weights }));
+        };
+        let mut table = EventTable { columns: events.columns, weights: events.weights };
+        if !self.logs.is_empty() {
+            let Some(completed) = self.evaluate_flows(&channel, table, path) else { return };
+            table = completed;
+        }
+        self.channels.push(channel);
+        self.tables.push(Arc::new(table));
     }
 
     /// Returns the columns of the observables.

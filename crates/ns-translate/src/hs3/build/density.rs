@@ -179,6 +179,7 @@ impl Builder<'_, '_> {
                     values: values.iter().map(|value| Value::Number(*value)).collect(),
                 }
             }
+            D::Flow { .. } => self.flow(i, space)?,
             D::Histogram { axes, contents } => {
                 let observables: Option<Vec<usize>> =
                     axes.iter().map(|axis| space.observable(&axis.name)).collect();

@@ -73,6 +73,9 @@ impl Builder<'_, '_> {
         path: &str,
         space: &Space,
     ) -> Result<Density, Trouble> {
+        if let Some(flow) = factors.iter().find(|factor| self.has_flow(**factor)) {
+            return Err(self.flow_in_product(*flow));
+        }
         let mut draft = Draft::default();
         let mut product = None;
         for factor in factors {

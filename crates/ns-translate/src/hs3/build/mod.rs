@@ -4,6 +4,7 @@ mod binned;
 mod channel;
 mod constraint;
 mod density;
+mod flow;
 mod generic;
 mod interpolation;
 mod parameters;
@@ -53,6 +54,8 @@ pub(super) fn build(
         codes: Codes::default(),
         densities: 0,
         weighted: Vec::new(),
+        logs: Vec::new(),
+        flows: HashMap::new(),
         report,
     };
     builder.likelihood(choice);
@@ -98,6 +101,10 @@ struct Builder<'a, 'r> {
     densities: usize,
     /// Parameters that weights of templates follow, with the places that say so.
     weighted: Vec<(usize, String)>,
+    /// Log-densities of the channel that is being built.
+    logs: Vec<ns_core::LogDensity>,
+    /// Flows that are loaded, by index of their distribution.
+    flows: HashMap<usize, ns_core::SharedLogProb>,
     report: &'r mut Report,
 }
 

@@ -36,6 +36,7 @@ const KNOWN: &[&str] = &[
     "nextstat.johnson_su_dist",
     "nextstat.spline_dist",
     "nextstat.template_dist",
+    "nextstat.flow_dist",
     "histogram_dist",
     "generic_dist",
     "density_function_dist",
@@ -138,6 +139,12 @@ pub(super) fn read(
             kind: fields.name("kind", report)?,
         },
         "nextstat.template_dist" => Distribution::Template(template::read(fields, sources, report)?),
+        "nextstat.flow_dist" => Distribution::Flow {
+            x: fields.arguments("x", report),
+            manifest: fields.name("manifest", report)?,
+            sha256: fields.optional_name("sha256", report),
+            folder: sources.folder.clone(),
+        },
         "histogram_dist" => histogram(fields, report)?,
         "generic_dist" => Distribution::Generic { expression: fields.name("expression", report)? },
         "density_function_dist" | "log_density_function_dist" => Distribution::DensityFunction {

@@ -1,0 +1,235 @@
+//! Draws the events of channels with densities that are no formulae, such as flows.
+//!
+//! All events of a toy are drawn together, in rounds: each round makes one attempt for every event that has none
+//! accepted yet, so that a flow is called a few times per toy. A flow with a sampler proposes events of its own, and
+//! those outside of the fit range are rejected; without one they are drawn below a [`Table`]. The log-densities of the
+//! events are computed once, at the end.
+
+use ns_core::random::{Stream, centred_uniform, normal_quantile, open_uniform};
+use ns_core::{Base, DrawEvents, EventColumns, LogDensity, NotDrawn, SharedLogProb};
+
+use super::draw::{Group, Number, Part};
+use super::formula::FormulaMemory;
+use super::table::Table;
+
+/// Largest number of rounds.
+const MOST_ROUNDS: u32 = 10_000;
+
+/// Features that are drawn together.
+#[derive(Debug, Clone)]
+pub(super) enum Member {
+    /// By a formula below its hat.
+    Formula(Group),
+    /// By the sampler of a flow, within the sides of a box.
+    Sampler { density: LogDensity, sides: Vec<(f64, f64)>, base: Base, numbers: usize },
+    /// By a flow below a table.
+    Table { density: LogDensity, table: Table },
+}
+
+impl Member {
+    /// Returns the mass or area from which it draws.
+    pub(super) fn area(&self) -> f64 {
+        match self {
+            Self::Formula(group) => group.hat.area,
+            Self::Sampler { .. } => 1.0,
+            Self::Table { table, .. } => table.area,
+        }
+    }
+
+    /// Returns the number of random numbers of an attempt.
+    fn numbers(&self) -> usize {
+        match self {
+            Self::Formula(group) => 1 + group.observables.len(),
+            Self::Sampler { numbers, .. } => *numbers,
+            Self::Table { density, .. } => 2 + density.observables.len(),
+        }
+    }
+}
+
+/// The distribution of the events of a channel at one parameter point.
+#[derive(Debug, Clone)]
+pub(super) struct Rounds {
+    observables: usize,
+    number: Number,
+    /// All log-densities of the channel.
+    logs: Vec<LogDensity>,
+    members: Vec<Member>,
+    parts: Vec<Part>,
+    /// For each part, the fraction of attempts of the parts before it and of itself.
+    ends: Vec<f64>,
+    /// Number of random blocks of an attempt.
+    blocks: u32,
+}
+
+/// What the flow of one member has to evaluate in a round.
+#[derive(Debug, Clone, Default)]
+struct Batch {
+    /// Positions among the events of the round.
+    places: Vec<usize>,
+    /// Rows of random numbers for a sampler, or of proposed features.
+    rows: Vec<f64>,
+    /// Decision times height, for a table, and the height.
+    limits: Vec<(f64, f64)>,
+}
+
+/// The random numbers of one attempt.
+struct Numbers<'a> {
+    stream: &'a Stream,
+    slot: u32,
+    block: u32,
+}
+
+impl Numbers<'_> {
+    fn words(&self, index: usize) -> (u32, u32) {
+        let [a, b, c, d] = self.stream.block(self.slot, self.block.wrapping_add(index as u32 / 2));
+        if index.is_multiple_of(2) { (a, b) } else { (c, d) }
+    }
+
+    fn uniform(&self, index: usize) -> f64 {
+        let (low, high) = self.words(index);
+        open_uniform(low, high)
+    }
+
+    fn of(&self, base: Base, index: usize) -> f64 {
+        let (low, high) = self.words(index);
+        match base {
+            Base::Uniform => open_uniform(low, high),
+            Base::Normal => normal_quantile(centred_uniform(low, high)),
+        }
+    }
+}
+
+impl Rounds {
+    pub(super) fn new(
+        observables: usize,
+        number: Number,
+        logs: Vec<LogDensity>,
+        members: Vec<Member>,
+        parts: Vec<Part>,
+    ) -> Self {
+        let of = |part: &Part| part.groups.iter().map(|&m| members[m].numbers()).sum::<usize>();
+        let most = parts.iter().map(of).max().unwrap_or(0);
+        let ends = super::draw::ends(&parts);
+        // The first number chooses the part.
+        let blocks = (1 + most).div_ceil(2) as u32;
+        Self { observables, number, logs, members, parts, ends, blocks }
+    }
+
+    /// Makes an attempt for each of these events, and returns those that are not accepted.
+    fn round(
+        &self,
+        stream: &Stream,
+        (first, round): (u32, u32),
+        pending: &[usize],
+        columns: &mut [Vec<f64>],
+    ) -> Result<Vec<usize>, NotDrawn> {
+        let mut accepted = vec![true; pending.len()];
+        let mut batches = vec![Batch::default(); self.members.len()];
+        let mut memories = vec![FormulaMemory::default(); self.members.len()];
+        let (mut uniforms, mut own) = (Vec::new(), Vec::new());
+        for (place, &event) in pending.iter().enumerate() {
+            let slot = first.wrapping_add(event as u32);
+            let numbers = Numbers { stream, slot, block: round * self.blocks };
+            let u = numbers.uniform(0);
+            let chosen = self.ends.partition_point(|&end| end <= u).min(self.parts.len().saturating_sub(1));
+            let mut next = 1;
+            for &m in &self.parts.get(chosen).ok_or(NotDrawn)?.groups {
+                let member = &self.members[m];
+                let range = next..next + member.numbers();
+                next = range.end;
+                uniforms.clear();
+                own.clear();
+                let batch = &mut batches[m];
+                match member {
+                    Member::Formula(group) => {
+                        uniforms.extend(range.map(|i| numbers.uniform(i)));
+                        let cell = group.propose(&uniforms[1..], &mut own);
+                        accepted[place] &= group.accepts(uniforms[0], cell, &own, &mut memories[m])?;
+                        for (&x, value) in group.observables.iter().zip(&own) {
+                            columns[x][event] = *value;
+                        }
+                    }
+                    Member::Sampler { base, .. } => {
+                        batch.places.push(place);
+                        batch.rows.extend(range.map(|i| numbers.of(*base, i)));
+                    }
+                    Member::Table { table, .. } => {
+                        uniforms.extend(range.map(|i| numbers.uniform(i)));
+                        let height = table.propose(&uniforms[1..], &mut own);
+                        batch.places.push(place);
+                        batch.limits.push((uniforms[0] * height, height));
+                        batch.rows.extend_from_slice(&own);
+                    }
+                }
+            }
+        }
+        for (member, batch) in self.members.iter().zip(&batches) {
+            match member {
+                Member::Sampler { density, sides, .. } if !batch.places.is_empty() => {
+                    let d = density.observables.len();
+                    let mut rows = vec![0.0; batch.places.len() * d];
+                    of(&density.source).sample(&batch.rows, &[], &mut rows).map_err(|_| NotDrawn)?;
+                    for (&place, row) in batch.places.iter().zip(rows.chunks_exact(d)) {
+                        let inside = row.iter().zip(sides).all(|(x, (lo, hi))| lo <= x && x <= hi);
+                        accepted[place] &= inside;
+                        write(columns, &density.observables, pending[place], row);
+                    }
+                }
+                Member::Table { density, .. } if !batch.places.is_empty() => {
+                    let mut logs = vec![0.0; batch.places.len()];
+                    of(&density.source).log_prob(&batch.rows, &[], &mut logs).map_err(|_| NotDrawn)?;
+                    let rows = batch.rows.chunks_exact(density.observables.len());
+                    for (i, (&place, row)) in batch.places.iter().zip(rows).enumerate() {
+                        let ((limit, height), p) = (batch.limits[i], logs[i].exp());
+                        // The table was not above the density.
+                        if p > height {
+                            return Err(NotDrawn);
+                        }
+                        accepted[place] &= limit < p;
+                        write(columns, &density.observables, pending[place], row);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(pending
+            .iter()
+            .zip(&accepted)
+            .filter(|(_, accepted)| !**accepted)
+            .map(|(event, _)| *event)
+            .collect())
+    }
+}
+
+fn of(source: &SharedLogProb) -> &dyn ns_core::LogProb {
+    &*source.0
+}
+
+fn write(columns: &mut [Vec<f64>], observables: &[usize], event: usize, row: &[f64]) {
+    for (&x, value) in observables.iter().zip(row) {
+        columns[x][event] = *value;
+    }
+}
+
+impl DrawEvents for Rounds {
+    fn draw(&self, stream: &Stream, slot: u32, out: &mut EventColumns) -> Result<u32, NotDrawn> {
+        let (count, first) = self.number.draw(stream, slot);
+        out.clear(self.observables + self.logs.len());
+        let (observables, logs) = out.columns.split_at_mut(self.observables);
+        observables.iter_mut().for_each(|column| column.resize(count, 0.0));
+        let mut pending: Vec<usize> = (0..count).collect();
+        for round in 0..MOST_ROUNDS {
+            if pending.is_empty() {
+                break;
+            }
+            pending = self.round(stream, (first, round), &pending, observables)?;
+        }
+        if !pending.is_empty() {
+            return Err(NotDrawn);
+        }
+        for (density, column) in self.logs.iter().zip(logs) {
+            *column = density.evaluate(observables).map_err(|_| NotDrawn)?;
+        }
+        Ok(first.wrapping_add(count as u32))
+    }
+}

@@ -1,0 +1,147 @@
+//! [`LogProb`]: a density that is not a formula, such as a normalising flow.
+//!
+//! Such a density is evaluated outside of the engine: once per data set, and once per toy. The engine sees a column of
+//! log-densities.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// What goes wrong in the evaluation of a density that is not a formula.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogProbError {
+    /// The logarithm of the density is NaN, or plus infinity.
+    #[error(
+        "the log-density of '{density}' is {value} for event {event}, at {at:?}; check that the event lies where the density was trained, or train it again"
+    )]
+    NotANumber {
+        /// Name of the density.
+        density: String,
+        /// Index of the event.
+        event: usize,
+        /// The features of the event.
+        at: Vec<f64>,
+        /// What was computed.
+        value: f64,
+    },
+    /// An array has a wrong length.
+    #[error("{what} of '{density}' has {actual} numbers where {expected} are needed")]
+    WrongLength {
+        /// Name of the density.
+        density: String,
+        /// The array.
+        what: &'static str,
+        /// Its length.
+        actual: usize,
+        /// The length that is needed.
+        expected: usize,
+    },
+    /// The program that evaluates the density failed.
+    #[error("'{density}' cannot be evaluated: {cause}")]
+    Failed {
+        /// Name of the density.
+        density: String,
+        /// What the program said.
+        cause: String,
+    },
+    /// The density cannot be normalised over the fit range.
+    #[error("'{density}' cannot be normalised over the fit range: {cause}")]
+    NotNormalised {
+        /// Name of the density.
+        density: String,
+        /// Why not, and what to do.
+        cause: String,
+    },
+}
+
+/// An integral of a density over a box.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BoxIntegral {
+    /// The integral.
+    pub value: f64,
+    /// Estimate of its error: the change in the last refinement of the quadrature. 0 if the box holds the whole
+    /// support and the integral is 1 by construction.
+    pub error: f64,
+}
+
+/// How a gradient by the context was computed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GradientMethod {
+    /// By a graph of the density's manifest.
+    Graph,
+    /// By central differences with these steps, one per number of the context.
+    Differences(Vec<f64>),
+}
+
+/// The random numbers that a sampler turns into events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Base {
+    /// Standard normal numbers.
+    Normal,
+    /// Uniform numbers between 0 and 1.
+    Uniform,
+}
+
+/// A density `p(x | c)` of `d` features that is evaluated event by event, for a context `c` that all events of a call
+/// share. It is normalised over its support.
+///
+/// Events are rows of `d` numbers, one after the other. The same call gives the same bits, on whatever thread.
+pub trait LogProb: Debug + Send + Sync {
+    /// Returns the name of the density, for messages.
+    fn name(&self) -> &str;
+
+    /// Returns the number of features `d`.
+    fn dimension(&self) -> usize;
+
+    /// Returns the number of numbers in the context; 0 for a density without context.
+    fn context(&self) -> usize;
+
+    /// Returns lower and upper end of each feature, beyond which the density is 0; infinite if there is no end.
+    fn support(&self) -> &[(f64, f64)];
+
+    /// Returns text that changes whenever the density does, for digests of models.
+    fn digest(&self) -> &str;
+
+    /// Writes the logarithm of the density of each event to `out`: minus infinity outside of the support.
+    ///
+    /// # Errors
+    /// If a length is wrong, the evaluation fails, or a result is NaN or plus infinity.
+    fn log_prob(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError>;
+
+    /// Writes the derivatives of each event's log-density by the context to `out`, row after row, and returns how they
+    /// were computed.
+    ///
+    /// # Errors
+    /// As [`Self::log_prob`].
+    fn context_gradient(
+        &self,
+        events: &[f64],
+        context: &[f64],
+        out: &mut [f64],
+    ) -> Result<GradientMethod, LogProbError>;
+
+    /// Returns the integral over a box, with lower and upper end of each feature, of a density without context.
+    ///
+    /// # Errors
+    /// If it cannot be computed, or is not that of a density that is normalised over its support.
+    fn integral(&self, sides: &[(f64, f64)]) -> Result<BoxIntegral, LogProbError>;
+
+    /// Returns the kind of random numbers that [`Self::sample`] takes, and how many per event; `None` without a sampler.
+    fn base(&self) -> Option<(Base, usize)>;
+
+    /// Turns rows of random numbers into events, which are written to `out`.
+    ///
+    /// # Errors
+    /// If there is no sampler, a length is wrong, or the evaluation fails.
+    fn sample(&self, base: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError>;
+}
+
+/// A shared density that is not a formula. Two are equal if their digests are.
+#[derive(Debug, Clone)]
+pub struct SharedLogProb(pub Arc<dyn LogProb>);
+
+impl PartialEq for SharedLogProb {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.digest() == other.0.digest()
+    }
+}

@@ -1,0 +1,188 @@
+//! Normalising flows as densities: `nextstat.flow_dist`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ns_core::{Density, EventChannel, EventTable, LogDensity, LogProb, SharedLogProb};
+
+use crate::hs3::document::Distribution;
+use crate::pyhf::names::quoted;
+
+use super::channel::Space;
+use super::{Builder, Trouble};
+
+/// Error of an integral over the fit ranges that a warning tells.
+const NOTABLE: f64 = 1e-6;
+
+impl Builder<'_, '_> {
+    /// Returns the density of a flow, whose features are observables of the channel.
+    pub(super) fn flow(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
+        let index = self.index;
+        let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
+        let Distribution::Flow { x, .. } = &distribution.content else { return Err(Trouble::Reported) };
+        let mut observables = Vec::with_capacity(x.len());
+        for argument in x {
+            match self.observable(argument, space) {
+                Ok(x) if !observables.contains(&x) => observables.push(x),
+                _ => {
+                    self.report.error(
+                        argument.path.clone(),
+                        format!(
+                            "A feature of the flow {} is no axis of its data, or is named twice.",
+                            quoted(&distribution.name)
+                        ),
+                        "Name each feature as an axis of the data, in the order of the manifest.",
+                    );
+                    return Err(Trouble::Reported);
+                }
+            }
+        }
+        self.loaded(i, observables, space)
+    }
+
+    /// Explains why a flow is no factor beside a density of the same observable.
+    pub(super) fn flow_in_product(&mut self, i: usize) -> Trouble {
+        let name = self.index.document.distributions.get(i).map(|d| (d.path.clone(), quoted(&d.name)));
+        let (path, name) = name.unwrap_or_default();
+        self.report.error(
+            path,
+            format!("The flow {name} is multiplied with a density or a function of the same observable, which is not supported."),
+            "Train the flow with the events after that factor.",
+        );
+        Trouble::Reported
+    }
+
+    /// Returns whether a distribution is a flow, or is made of one.
+    pub(super) fn has_flow(&self, i: usize) -> bool {
+        let index = self.index;
+        let within = |name: &crate::hs3::document::Arg| {
+            index.named_distribution(name).is_some_and(|i| self.has_flow(i))
+        };
+        match index.document.distributions.get(i).map(|d| &d.content) {
+            Some(Distribution::Flow { .. }) => true,
+            Some(
+                Distribution::Mixture { summands: parts, .. } | Distribution::Product { factors: parts },
+            ) => parts.iter().any(within),
+            Some(
+                Distribution::RateExtended { distribution: inner, .. }
+                | Distribution::EfficiencyProduct { pdf: inner, .. },
+            ) => within(inner),
+            _ => false,
+        }
+    }
+
+    /// Loads the manifest, which is read once per model.
+    fn loaded(&mut self, i: usize, observables: Vec<usize>, space: &Space) -> Result<Density, Trouble> {
+        let index = self.index;
+        let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
+        let Distribution::Flow { x, manifest, sha256, folder } = &distribution.content else {
+            return Err(Trouble::Reported);
+        };
+        let source = match self.flows.get(&i) {
+            Some(known) => known.clone(),
+            None => {
+                let flow = match load(folder.as_deref(), &manifest.value) {
+                    Ok(flow) => flow,
+                    Err((message, remedy)) => {
+                        self.report.error(manifest.path.clone(), message, remedy);
+                        return Err(Trouble::Reported);
+                    }
+                };
+                if let Some(expected) = sha256
+                    && !flow.digest().eq_ignore_ascii_case(&expected.value)
+                {
+                    self.report.error(
+                        expected.path.clone(),
+                        format!(
+                            "The manifest {} is another one: its SHA-256 hash is {}.",
+                            quoted(&manifest.value),
+                            flow.digest()
+                        ),
+                        "Restore the file, or correct the hash if the change is meant.",
+                    );
+                    return Err(Trouble::Reported);
+                }
+                if flow.dimension() != x.len() {
+                    self.report.error(
+                        format!("{}/x", distribution.path),
+                        format!(
+                            "The flow has {} features, and {} observables are given.",
+                            flow.dimension(),
+                            x.len()
+                        ),
+                        "Name one observable per feature, in the order of the manifest.",
+                    );
+                    return Err(Trouble::Reported);
+                }
+                let shared = SharedLogProb(flow);
+                self.flows.insert(i, shared.clone());
+                shared
+            }
+        };
+        let same = |log: &&LogDensity| log.observables == observables && log.source == source;
+        if let Some(known) = self.logs.iter().find(same) {
+            return Ok(Density::Log(known.clone()));
+        }
+        let column = space.observables.len() + self.logs.len();
+        self.logs.push(LogDensity { observables, column, source });
+        self.logs.last().cloned().map(Density::Log).ok_or(Trouble::Reported)
+    }
+
+    /// Normalises the flows of a channel over its fit ranges, and adds their columns to the events.
+    pub(super) fn evaluate_flows(
+        &mut self,
+        channel: &EventChannel,
+        table: EventTable,
+        path: &str,
+    ) -> Option<EventTable> {
+        for log in channel.log_densities() {
+            for region in channel.boxes() {
+                let sides: Vec<(f64, f64)> =
+                    log.observables.iter().filter_map(|&x| region.get(x)).copied().collect();
+                match log.source.0.integral(&sides) {
+                    Ok(integral) if integral.error > NOTABLE => self.report.warn(
+                        path.to_owned(),
+                        format!(
+                            "The integral of the flow {} over a fit range is {:.6}, with an estimated error of {:.1e}.",
+                            quoted(log.source.0.name()),
+                            integral.value,
+                            integral.error
+                        ),
+                        "Its yield has the same relative error. A smoother flow has a smaller one.",
+                    ),
+                    Ok(_) => {}
+                    Err(error) => self.report.error(
+                        path.to_owned(),
+                        format!("In channel {}: {error}.", quoted(&channel.name)),
+                        "Correct the fit range, the axis or the flow.",
+                    ),
+                }
+            }
+        }
+        if self.report.has_errors() {
+            return None;
+        }
+        match channel.complete(table) {
+            Ok(table) => Some(table),
+            Err(error) => {
+                let message = format!("In channel {}: {error}.", quoted(&channel.name));
+                self.report.error(path.to_owned(), message, "Correct the events or the flow.");
+                None
+            }
+        }
+    }
+}
+
+/// Loads a flow from the folder of the model; else returns what is wrong, and what to do.
+fn load(folder: Option<&Path>, manifest: &str) -> Result<Arc<dyn LogProb>, (String, String)> {
+    let Some(folder) = folder else {
+        return Err((
+            format!("The flow {} is not read, because the model was not read from a file.", quoted(manifest)),
+            "Write the model to a file in the folder of the manifest, and read that file.".to_owned(),
+        ));
+    };
+    let place = crate::hs3::sources::inside(folder, manifest)?;
+    ns_unbinned::flow::load(&place).map_err(|error| {
+        (format!("The flow cannot be loaded: {error}."), "Correct the manifest or its graphs.".to_owned())
+    })
+}

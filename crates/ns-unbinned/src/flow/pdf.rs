@@ -1,0 +1,291 @@
+//! [`FlowPdf`]: a flow that was loaded.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError};
+
+use super::manifest::{BaseName, Checked};
+use super::runtime::{Graph, Rows, Width};
+use super::{FlowError, quadrature};
+
+/// A box with the integral over it.
+type KnownIntegral = (Vec<(f64, f64)>, BoxIntegral);
+
+/// A normalising flow.
+#[derive(Debug)]
+pub struct FlowPdf {
+    name: String,
+    features: Vec<String>,
+    context: Vec<String>,
+    /// For each number of the graph's context, its position in the caller's.
+    order: Vec<usize>,
+    support: Vec<(f64, f64)>,
+    digest: String,
+    log_prob: Graph,
+    sampler: Option<(Graph, Base, usize)>,
+    gradient: Option<Graph>,
+    /// Steps of central differences, in the order of the manifest.
+    steps: Vec<f64>,
+    /// Integrals that are known.
+    integrals: Mutex<Vec<KnownIntegral>>,
+}
+
+impl FlowPdf {
+    /// Loads the flow of a manifest. `context` names the numbers that calls give as context, in the caller's order:
+    /// those of the manifest, each once. It is empty for a flow without context.
+    ///
+    /// The graphs are tried with two events, so that a wrong shape is found here.
+    ///
+    /// # Errors
+    /// If the manifest is wrong, a graph is missing, was changed or lies outside of the manifest's folder, a graph does
+    /// not have the inputs, outputs and shapes that it needs, or ONNX Runtime is not there.
+    pub fn from_manifest(path: impl AsRef<Path>, context: &[&str]) -> Result<Self, FlowError> {
+        let checked = Checked::read(path.as_ref())?;
+        let of = &checked.manifest;
+        let order: Option<Vec<usize>> =
+            of.context.iter().map(|name| context.iter().position(|given| given == name)).collect();
+        let order = order.filter(|order| order.len() == context.len()).ok_or_else(|| FlowError::Context {
+            expected: of.context.clone(),
+            actual: context.iter().map(|name| (*name).to_owned()).collect(),
+        })?;
+        let (d, c) = (of.features.len(), of.context.len());
+        let with = |first: &'static str| if c > 0 { vec![first, "context"] } else { vec![first] };
+        let file = checked.graph("log_prob", &of.log_prob.file, &of.log_prob.sha256)?;
+        let log_prob = Graph::new(file, &with("x"), "log_prob", Width::One)?;
+        let sampler = match &of.sampler {
+            None => None,
+            Some(sampler) => {
+                let file = checked.graph("sampler", &sampler.file, &sampler.sha256)?;
+                let base = match sampler.base {
+                    BaseName::Normal => Base::Normal,
+                    BaseName::Uniform => Base::Uniform,
+                };
+                Some((Graph::new(file, &with("z"), "x", Width::Many(d))?, base, sampler.numbers))
+            }
+        };
+        let gradient = match &of.context_gradient {
+            None => None,
+            Some(graph) => {
+                let file = checked.graph("context_gradient", &graph.file, &graph.sha256)?;
+                Some(Graph::new(file, &with("x"), "gradient", Width::Many(c))?)
+            }
+        };
+        let flow = Self {
+            name: of.name.clone(),
+            features: of.features.clone(),
+            context: of.context.clone(),
+            order,
+            support: checked.support.clone(),
+            digest: checked.digest.clone(),
+            log_prob,
+            sampler,
+            gradient,
+            steps: of.finite_differences.clone(),
+            integrals: Mutex::default(),
+        };
+        flow.try_graphs()?;
+        Ok(flow)
+    }
+
+    /// Evaluates every graph for two events, for its shapes.
+    fn try_graphs(&self) -> Result<(), FlowError> {
+        let middle = |(lo, hi): &(f64, f64)| match (lo.is_finite(), hi.is_finite()) {
+            (true, true) => 0.5 * (lo + hi),
+            (true, false) => lo + 1.0,
+            (false, true) => hi - 1.0,
+            (false, false) => 0.0,
+        };
+        let event: Vec<f64> = self.support.iter().map(middle).collect();
+        let rows = [event.as_slice(), &event].concat();
+        let context = vec![0.0; 2 * self.context.len()];
+        self.run(&self.log_prob, (&rows, event.len()), &context, &mut [0.0; 2])?;
+        if let Some(graph) = &self.gradient {
+            self.run(graph, (&rows, event.len()), &context, &mut vec![0.0; context.len()])?;
+        }
+        if let Some((graph, _, numbers)) = &self.sampler {
+            self.run(graph, (&vec![0.5; 2 * numbers], *numbers), &context, &mut vec![0.0; rows.len()])?;
+        }
+        Ok(())
+    }
+
+    /// Returns the names of the features, in the order of their columns.
+    #[must_use]
+    pub fn features(&self) -> &[String] {
+        &self.features
+    }
+
+    /// Returns the names of the context, in the order of the manifest.
+    #[must_use]
+    pub fn context_names(&self) -> &[String] {
+        &self.context
+    }
+
+    /// Evaluates a graph. `context` has a row per event, in the order of the manifest.
+    fn run(
+        &self,
+        graph: &Graph,
+        (rows, width): (&[f64], usize),
+        context: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), FlowError> {
+        let n = rows.len() / width;
+        let inputs = [Rows { numbers: rows, width }, Rows { numbers: context, width: self.context.len() }];
+        let given = if self.context.is_empty() { &inputs[..1] } else { &inputs[..] };
+        graph.run(n, given, out)
+    }
+
+    /// Returns the caller's context in the order of the manifest.
+    fn ordered(&self, context: &[f64]) -> Result<Vec<f64>, LogProbError> {
+        self.length("the context", context.len(), self.context.len())?;
+        Ok(self.order.iter().filter_map(|&i| context.get(i)).copied().collect())
+    }
+
+    fn length(&self, what: &'static str, actual: usize, expected: usize) -> Result<(), LogProbError> {
+        if actual == expected {
+            return Ok(());
+        }
+        Err(LogProbError::WrongLength { density: self.name.clone(), what, actual, expected })
+    }
+
+    fn failed(&self, error: FlowError) -> LogProbError {
+        match error {
+            FlowError::LogProb(own) => own,
+            other => LogProbError::Failed { density: self.name.clone(), cause: other.to_string() },
+        }
+    }
+
+    fn inside(&self, event: &[f64]) -> bool {
+        event.iter().zip(&self.support).all(|(x, (lo, hi))| lo <= x && x <= hi)
+    }
+
+    /// Computes log-densities for one context in the order of the manifest.
+    fn evaluate(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError> {
+        let d = self.features.len();
+        self.length("the events", events.len(), d * out.len())?;
+        let repeated = context.repeat(out.len());
+        self.run(&self.log_prob, (events, d), &repeated, out).map_err(|error| self.failed(error))?;
+        for (event, (log, row)) in out.iter_mut().zip(events.chunks_exact(d)).enumerate() {
+            if !self.inside(row) {
+                *log = f64::NEG_INFINITY;
+            } else if log.is_nan() || *log == f64::INFINITY {
+                let (density, at, value) = (self.name.clone(), row.to_vec(), *log);
+                return Err(LogProbError::NotANumber { density, event, at, value });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LogProb for FlowPdf {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dimension(&self) -> usize {
+        self.features.len()
+    }
+
+    fn context(&self) -> usize {
+        self.context.len()
+    }
+
+    fn support(&self) -> &[(f64, f64)] {
+        &self.support
+    }
+
+    fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    fn log_prob(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError> {
+        self.evaluate(events, &self.ordered(context)?, out)
+    }
+
+    fn context_gradient(
+        &self,
+        events: &[f64],
+        context: &[f64],
+        out: &mut [f64],
+    ) -> Result<GradientMethod, LogProbError> {
+        let (d, c) = (self.features.len(), self.context.len());
+        let ordered = self.ordered(context)?;
+        let n = events.len() / d;
+        self.length("the events", events.len(), n * d)?;
+        self.length("the gradient", out.len(), n * c)?;
+        // Columns in the order of the manifest, then in that of the caller.
+        let mut own = vec![0.0; n * c];
+        let method = if let Some(graph) = &self.gradient {
+            let repeated = ordered.repeat(n);
+            self.run(graph, (events, d), &repeated, &mut own).map_err(|error| self.failed(error))?;
+            for (event, (row, to)) in events.chunks_exact(d).zip(own.chunks_exact_mut(c.max(1))).enumerate() {
+                if !self.inside(row) {
+                    to.fill(0.0);
+                } else if let Some(value) = to.iter().find(|x| !x.is_finite()) {
+                    let (density, at, value) = (format!("derivative of {}", self.name), row.to_vec(), *value);
+                    return Err(LogProbError::NotANumber { density, event, at, value });
+                }
+            }
+            GradientMethod::Graph
+        } else {
+            let (mut up, mut down) = (vec![0.0; n], vec![0.0; n]);
+            for (k, step) in self.steps.iter().enumerate() {
+                let moved = |by: f64| {
+                    let mut moved = ordered.clone();
+                    moved.iter_mut().skip(k).take(1).for_each(|x| *x += by);
+                    moved
+                };
+                self.evaluate(events, &moved(*step), &mut up)?;
+                self.evaluate(events, &moved(-step), &mut down)?;
+                for (row, (up, down)) in own.chunks_exact_mut(c).zip(up.iter().zip(&down)) {
+                    if let Some(to) = row.get_mut(k) {
+                        // Outside of the support both are minus infinity.
+                        *to = if up == down { 0.0 } else { (up - down) / (2.0 * step) };
+                    }
+                }
+            }
+            let mut steps = self.steps.clone();
+            for (step, &place) in self.steps.iter().zip(&self.order) {
+                steps.iter_mut().skip(place).take(1).for_each(|to| *to = *step);
+            }
+            GradientMethod::Differences(steps)
+        };
+        for (to, from) in out.chunks_exact_mut(c.max(1)).zip(own.chunks_exact(c.max(1))) {
+            for (value, &place) in from.iter().zip(&self.order) {
+                to.iter_mut().skip(place).take(1).for_each(|to| *to = *value);
+            }
+        }
+        Ok(method)
+    }
+
+    fn integral(&self, sides: &[(f64, f64)]) -> Result<BoxIntegral, LogProbError> {
+        let mut known = self.integrals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((_, integral)) = known.iter().find(|(of, _)| of == sides) {
+            return Ok(*integral);
+        }
+        let integral = quadrature::integrate(self, sides)?;
+        known.push((sides.to_vec(), integral));
+        Ok(integral)
+    }
+
+    fn base(&self) -> Option<(Base, usize)> {
+        self.sampler.as_ref().map(|(_, base, numbers)| (*base, *numbers))
+    }
+
+    fn sample(&self, base: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError> {
+        let Some((graph, _, numbers)) = &self.sampler else {
+            let cause = "its manifest has no sampler".to_owned();
+            return Err(LogProbError::Failed { density: self.name.clone(), cause });
+        };
+        let n = base.len() / numbers;
+        self.length("the random numbers", base.len(), n * numbers)?;
+        self.length("the events", out.len(), n * self.features.len())?;
+        let repeated = self.ordered(context)?.repeat(n);
+        self.run(graph, (base, *numbers), &repeated, out).map_err(|error| self.failed(error))?;
+        if let Some(event) = out.iter().position(|x| !x.is_finite()) {
+            let cause = format!("its sampler gives {} for event {}", out[event], event / self.features.len());
+            return Err(LogProbError::Failed { density: self.name.clone(), cause });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! Integrals of flows over boxes, by Gauss-Legendre quadrature with panels that are halved until the integral is stable.
+
+use ns_core::{BoxIntegral, LogProb, LogProbError};
+
+/// Number of panels per feature at the beginning, and at the end for one and for two features.
+const FIRST: usize = 16;
+const LAST: [usize; 2] = [8192, 256];
+
+/// Change in the last refinement at which the panels are fine enough.
+const FINE: f64 = 1e-7;
+
+/// Largest change that is accepted.
+const COARSE: f64 = 1e-4;
+
+/// Largest difference from 1 of the integral over the support.
+const NORMALISED: f64 = 1e-3;
+
+/// Smallest integral over a fit range.
+const LEAST: f64 = 1e-9;
+
+/// Returns nodes and weights of the Gauss-Legendre rule with five nodes on [-1, 1].
+fn rule() -> [(f64, f64); 5] {
+    let root = |sign: f64| (5.0 + sign * 2.0 * (10.0_f64 / 7.0).sqrt()).sqrt() / 3.0;
+    let weight = |sign: f64| (322.0 - sign * 13.0 * 70.0_f64.sqrt()) / 900.0;
+    let (far, near) = ((root(1.0), weight(1.0)), (root(-1.0), weight(-1.0)));
+    [(-far.0, far.1), (-near.0, near.1), (0.0, 128.0 / 225.0), near, far]
+}
+
+/// Integrates a density without context over a box.
+///
+/// The integral is that of the part of the box within the support. If the box holds the support of a density of three or
+/// more features, it is 1; a smaller box is refused.
+pub(super) fn integrate(density: &dyn LogProb, sides: &[(f64, f64)]) -> Result<BoxIntegral, LogProbError> {
+    let name = || density.name().to_owned();
+    let refused = |cause: String| LogProbError::NotNormalised { density: name(), cause };
+    let support = density.support();
+    let d = density.dimension();
+    if sides.len() != d {
+        let what = "a box";
+        return Err(LogProbError::WrongLength { density: name(), what, actual: sides.len(), expected: d });
+    }
+    let clipped: Vec<(f64, f64)> =
+        sides.iter().zip(support).map(|(a, b)| (a.0.max(b.0), a.1.min(b.1))).collect();
+    let whole = clipped.iter().zip(support).all(|(a, b)| a == b);
+    if clipped.iter().any(|(lo, hi)| !(lo < hi)) {
+        return Err(refused("its support lies outside; correct the support, or the range".to_owned()));
+    }
+    let Some(&last) = LAST.get(d.wrapping_sub(1)) else {
+        return match whole {
+            true => Ok(BoxIntegral { value: 1.0, error: 0.0 }),
+            false => Err(refused(format!(
+                "the range cuts the support of {d} features, and integrals are computed for one and two; widen the axes \
+                 beyond the support, or train a flow whose support is the range"
+            ))),
+        };
+    };
+    let mut before = sum(density, &clipped, FIRST)?;
+    let mut panels = 2 * FIRST;
+    let found = loop {
+        let value = sum(density, &clipped, panels)?;
+        let error = (value - before).abs();
+        if error <= FINE || 2 * panels > last {
+            break BoxIntegral { value, error };
+        }
+        before = value;
+        panels *= 2;
+    };
+    if !(found.error <= COARSE) {
+        return Err(refused(format!(
+            "the integral is {:.6}, and still changes by {:.1e} with the finest quadrature; the density is too narrow or \
+             jumps",
+            found.value, found.error
+        )));
+    }
+    let wrong = if whole { (found.value - 1.0).abs() > NORMALISED } else { found.value > 1.0 + NORMALISED };
+    if wrong {
+        return Err(refused(format!(
+            "its integral over {} is {:.6}, although it is normalised over its support to 1; check the graph, and the \
+             support in the manifest",
+            if whole { "its support" } else { "the range" },
+            found.value
+        )));
+    }
+    if !(found.value > LEAST) {
+        return Err(refused(format!("its integral is {:.1e}; the range holds nothing of it", found.value)));
+    }
+    Ok(found)
+}
+
+/// Applies the rule with `panels` equal panels per feature.
+fn sum(density: &dyn LogProb, sides: &[(f64, f64)], panels: usize) -> Result<f64, LogProbError> {
+    let axis = |(lo, hi): (f64, f64)| {
+        let half = 0.5 * (hi - lo) / panels as f64;
+        let panel = move |panel: usize| {
+            let centre = lo + half * (2 * panel + 1) as f64;
+            rule().map(|(node, weight)| (centre + half * node, half * weight))
+        };
+        (0..panels).flat_map(panel).collect::<Vec<(f64, f64)>>()
+    };
+    let axes: Vec<Vec<(f64, f64)>> = sides.iter().map(|side| axis(*side)).collect();
+    let (first, rest) = (axes.first().map(Vec::as_slice).unwrap_or_default(), axes.get(1));
+    let mut total = 0.0;
+    let (mut rows, mut weights, mut logs) = (Vec::new(), Vec::new(), Vec::new());
+    let mut add = |rows: &mut Vec<f64>, weights: &mut Vec<f64>| {
+        logs.resize(weights.len(), 0.0);
+        density.log_prob(rows, &[], &mut logs)?;
+        total += logs.iter().zip(weights.iter()).map(|(log, weight)| weight * log.exp()).sum::<f64>();
+        rows.clear();
+        weights.clear();
+        Ok(())
+    };
+    match rest {
+        None => {
+            rows.extend(first.iter().map(|(x, _)| *x));
+            weights.extend(first.iter().map(|(_, w)| *w));
+        }
+        // A row of panels at a time.
+        Some(second) => {
+            for (x, weight) in first {
+                for (y, other) in second {
+                    rows.extend([*x, *y]);
+                    weights.push(weight * other);
+                }
+                if weights.len() >= 4096 {
+                    add(&mut rows, &mut weights)?;
+                }
+            }
+        }
+    }
+    if !weights.is_empty() {
+        add(&mut rows, &mut weights)?;
+    }
+    Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError};
+
+    use super::{integrate, rule};
+
+    #[test]
+    fn the_rule_is_exact_for_polynomials() {
+        for power in 0..10 {
+            let exact = if power % 2 == 0 { 2.0 / f64::from(power + 1) } else { 0.0 };
+            let sum: f64 = rule().iter().map(|(x, w)| w * x.powi(power)).sum();
+            assert!((sum - exact).abs() < 4e-16, "{power}: {sum}");
+        }
+    }
+
+    /// The density `factor * prod 2 x_i` on the unit cube.
+    #[derive(Debug)]
+    struct Rising {
+        support: Vec<(f64, f64)>,
+        factor: f64,
+    }
+
+    impl Rising {
+        fn new(features: usize, factor: f64) -> Self {
+            Self { support: vec![(0.0, 1.0); features], factor }
+        }
+    }
+
+    impl LogProb for Rising {
+        fn name(&self) -> &str {
+            "rising"
+        }
+
+        fn dimension(&self) -> usize {
+            self.support.len()
+        }
+
+        fn context(&self) -> usize {
+            0
+        }
+
+        fn support(&self) -> &[(f64, f64)] {
+            &self.support
+        }
+
+        fn digest(&self) -> &str {
+            ""
+        }
+
+        fn log_prob(&self, events: &[f64], _: &[f64], out: &mut [f64]) -> Result<(), LogProbError> {
+            for (row, log) in events.chunks_exact(self.support.len()).zip(out) {
+                *log = (self.factor * row.iter().map(|x| 2.0 * x).product::<f64>()).ln();
+            }
+            Ok(())
+        }
+
+        fn context_gradient(
+            &self,
+            _: &[f64],
+            _: &[f64],
+            _: &mut [f64],
+        ) -> Result<GradientMethod, LogProbError> {
+            Ok(GradientMethod::Graph)
+        }
+
+        fn integral(&self, sides: &[(f64, f64)]) -> Result<BoxIntegral, LogProbError> {
+            integrate(self, sides)
+        }
+
+        fn base(&self) -> Option<(Base, usize)> {
+            None
+        }
+
+        fn sample(&self, _: &[f64], _: &[f64], _: &mut [f64]) -> Result<(), LogProbError> {
+            Ok(())
+        }
+    }
+
+    fn value(features: usize, sides: &[(f64, f64)]) -> f64 {
+        Rising::new(features, 1.0).integral(sides).map_or(f64::NAN, |integral| integral.value)
+    }
+
+    fn refusal(features: usize, factor: f64, sides: &[(f64, f64)]) -> String {
+        Rising::new(features, factor)
+            .integral(sides)
+            .map_or_else(|error| error.to_string(), |i| format!("{i:?}"))
+    }
+
+    #[test]
+    fn boxes_are_cut_at_the_support() {
+        assert!((value(1, &[(-3.0, 0.5)]) - 0.25).abs() < 1e-12);
+        assert!((value(2, &[(0.5, 2.0), (0.2, 0.7)]) - 0.75 * 0.45).abs() < 1e-12);
+        assert_eq!(value(3, &[(0.0, 1.0), (-1.0, 1.0), (0.0, 2.0)]), 1.0);
+    }
+
+    #[test]
+    fn what_cannot_be_normalised_is_refused() {
+        let cut = refusal(3, 1.0, &[(0.0, 1.0), (0.5, 1.0), (0.0, 1.0)]);
+        assert!(cut.contains("cuts the support of 3 features"), "{cut}");
+        let wrong = refusal(1, 1.01, &[(0.0, 1.0)]);
+        assert!(wrong.contains("over its support is 1.010000"), "{wrong}");
+        let wrong = refusal(2, 5.0, &[(0.0, 0.9), (0.0, 0.9)]);
+        assert!(wrong.contains("over the range is 3.280500"), "{wrong}");
+        let boxes = refusal(2, 1.0, &[(0.0, 1.0)]);
+        assert!(boxes.contains("has 1 numbers where 2 are needed"), "{boxes}");
+    }
+}

@@ -1,0 +1,225 @@
+//! ONNX Runtime: its library, which is found when the first flow is loaded, and graphs.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+use ort::environment::Environment;
+use ort::session::{Session, SessionInputValue};
+use ort::value::{TensorElementType, TensorRef};
+
+use super::FlowError;
+
+/// The variable that names the library file.
+const VARIABLE: &str = "ORT_DYLIB_PATH";
+
+/// The name that the system's loader looks for if the variable is not set.
+const LIBRARY: &str = if cfg!(target_os = "windows") {
+    "onnxruntime.dll"
+} else if cfg!(target_os = "macos") {
+    "libonnxruntime.dylib"
+} else {
+    "libonnxruntime.so"
+};
+
+/// Number of rows that are evaluated in one call. A constant, so that results do not depend on the number of threads.
+const ROWS: usize = 4096;
+
+/// Returns the environment of ONNX Runtime, which lives as long as the process. A failure is tried again by the next
+/// call.
+fn environment() -> Result<&'static Environment, FlowError> {
+    static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
+    static LOADING: Mutex<()> = Mutex::new(());
+    let _guard = LOADING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(known) = ENVIRONMENT.get() {
+        return Ok(known);
+    }
+    let library = std::env::var_os(VARIABLE)
+        .filter(|path| !path.is_empty())
+        .map_or_else(|| PathBuf::from(LIBRARY), PathBuf::from);
+    let wrong = |cause: String| FlowError::Library { library: library.display().to_string(), cause };
+    let builder = ort::init_from(&library).map_err(|error| wrong(error.to_string()))?;
+    let made = builder.with_name("nextstat").with_telemetry(false).build();
+    let made = made.map_err(|error| wrong(error.message().to_owned()))?;
+    Ok(ENVIRONMENT.get_or_init(|| made))
+}
+
+/// One input of a call: the same number of columns for each row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) numbers: &'a [f64],
+    pub(super) width: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Returns the numbers of some rows.
+    fn part(&self, from: usize, to: usize) -> &'a [f64] {
+        self.numbers.get(from * self.width..to * self.width).unwrap_or_default()
+    }
+}
+
+/// What one row of an output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    /// A single number: the shape is `[n]`, or `[n, 1]`.
+    One,
+    /// This many numbers: the shape is `[n, d]`.
+    Many(usize),
+}
+
+/// A graph with several inputs of shape `[n, d]` and one output.
+pub(super) struct Graph {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    /// Names of the inputs, and whether their numbers have 32 bits.
+    inputs: Vec<(&'static str, bool)>,
+    output: &'static str,
+    width: Width,
+    /// Sessions that no thread uses. A call of ONNX Runtime needs a session of its own.
+    idle: Mutex<Vec<Session>>,
+}
+
+impl std::fmt::Debug for Graph {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Graph")
+            .field("path", &self.path)
+            .field("output", &self.output)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Graph {
+    /// Loads a graph and checks the names and types of its inputs and its output.
+    pub(super) fn new(
+        (path, bytes): (PathBuf, Vec<u8>),
+        inputs: &[&'static str],
+        output: &'static str,
+        width: Width,
+    ) -> Result<Self, FlowError> {
+        let session = open(&path, &bytes)?;
+        let single = |kind: &'static str, name: &'static str, outlets: &[ort::value::Outlet]| {
+            let found = outlets.iter().find(|outlet| outlet.name() == name);
+            let known = || outlets.iter().map(|outlet| outlet.name().to_owned()).collect();
+            let found =
+                found.ok_or_else(|| FlowError::Tensor { file: path.clone(), kind, name, known: known() })?;
+            match found.dtype().tensor_type() {
+                Some(TensorElementType::Float32) => Ok(true),
+                Some(TensorElementType::Float64) => Ok(false),
+                _ => Err(FlowError::ElementType {
+                    file: path.clone(),
+                    name: name.to_owned(),
+                    actual: found.dtype().to_string(),
+                }),
+            }
+        };
+        let typed: Result<Vec<_>, FlowError> =
+            inputs.iter().map(|name| Ok((*name, single("input", name, session.inputs())?))).collect();
+        let typed = typed?;
+        single("output", output, session.outputs())?;
+        if let Some(other) = session.inputs().iter().find(|outlet| !inputs.contains(&outlet.name())) {
+            let cause = format!("it has the input '{}', which is not given", other.name());
+            return Err(FlowError::Graph { file: path, cause });
+        }
+        Ok(Self { path, bytes, inputs: typed, output, width, idle: Mutex::new(vec![session]) })
+    }
+
+    /// Evaluates the graph for `n` rows. `given` has the inputs in the order in which they were named.
+    pub(super) fn run(&self, n: usize, given: &[Rows<'_>], out: &mut [f64]) -> Result<(), FlowError> {
+        let taken = self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
+        let mut session = match taken {
+            Some(session) => session,
+            None => open(&self.path, &self.bytes)?,
+        };
+        let width = match self.width {
+            Width::One => 1,
+            Width::Many(width) => width,
+        };
+        let mut done = Ok(());
+        for (first, out) in (0..n).step_by(ROWS).zip(out.chunks_mut(ROWS * width)) {
+            done = self.piece(&mut session, first, ROWS.min(n - first), given, out);
+            if done.is_err() {
+                break;
+            }
+        }
+        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(session);
+        done
+    }
+
+    fn piece(
+        &self,
+        session: &mut Session,
+        first: usize,
+        n: usize,
+        given: &[Rows<'_>],
+        out: &mut [f64],
+    ) -> Result<(), FlowError> {
+        let failed = |error: ort::Error| FlowError::Graph {
+            file: self.path.clone(),
+            cause: error.message().to_owned(),
+        };
+        let (from, to) = (first, first + n);
+        // Both kinds are kept until the call is over.
+        let singles: Vec<Vec<f32>> =
+            self.inputs
+                .iter()
+                .zip(given)
+                .map(|((_, single), rows)| {
+                    if *single { rows.part(from, to).iter().map(|&x| x as f32).collect() } else { Vec::new() }
+                })
+                .collect();
+        let mut values: Vec<(&str, SessionInputValue<'_>)> = Vec::with_capacity(given.len());
+        for (((name, single), rows), narrow) in self.inputs.iter().zip(given).zip(&singles) {
+            let shape = [n, rows.width];
+            let value: SessionInputValue<'_> = if *single {
+                TensorRef::from_array_view((shape, narrow.as_slice())).map_err(failed)?.into()
+            } else {
+                TensorRef::from_array_view((shape, rows.part(from, to))).map_err(failed)?.into()
+            };
+            values.push((name, value));
+        }
+        let outputs = session.run(values).map_err(failed)?;
+        let Some(value) = outputs.get(self.output) else {
+            return Err(FlowError::Tensor {
+                file: self.path.clone(),
+                kind: "output",
+                name: self.output,
+                known: Vec::new(),
+            });
+        };
+        let check = |shape: &[i64]| {
+            let rows = n as i64;
+            let fits = match self.width {
+                Width::One => shape == [rows] || shape == [rows, 1],
+                Width::Many(width) => shape == [rows, width as i64],
+            };
+            if fits {
+                return Ok(());
+            }
+            let expected = match self.width {
+                Width::One => vec![rows],
+                Width::Many(width) => vec![rows, width as i64],
+            };
+            let (file, actual) = (self.path.clone(), shape.to_vec());
+            Err(FlowError::Shape { file, name: self.output, events: n, actual, expected })
+        };
+        if value.dtype().tensor_type() == Some(TensorElementType::Float32) {
+            let (shape, numbers) = value.try_extract_tensor::<f32>().map_err(failed)?;
+            check(shape)?;
+            out.iter_mut().zip(numbers).for_each(|(to, x)| *to = f64::from(*x));
+        } else {
+            let (shape, numbers) = value.try_extract_tensor::<f64>().map_err(failed)?;
+            check(shape)?;
+            out.iter_mut().zip(numbers).for_each(|(to, x)| *to = *x);
+        }
+        Ok(())
+    }
+}
+
+/// Opens a session on one thread: the engine's own threads share the work, and sums have one order.
+fn open(path: &Path, bytes: &[u8]) -> Result<Session, FlowError> {
+    let environment = environment()?;
+    let wrong = |cause: &str| FlowError::Graph { file: path.to_owned(), cause: cause.to_owned() };
+    let builder = Session::builder(environment).map_err(|error| wrong(error.message()))?;
+    let builder = builder.with_intra_threads(1).map_err(|error| wrong(error.message()))?;
+    let mut builder = builder.with_inter_threads(1).map_err(|error| wrong(error.message()))?;
+    builder.commit_from_memory(bytes).map_err(|error| wrong(error.message()))
+}

@@ -1,0 +1,43 @@
+//! Flows with known densities: log-densities, integrals, samples, fits and toys against numbers of an oracle and against
+//! the same models with formulae; and what is said of wrong manifests and graphs.
+//!
+//! Needs the library of ONNX Runtime in `ORT_DYLIB_PATH`; `scripts/test` sets it. The flows and the oracle's numbers are
+//! written by `scripts/make_flow_fixtures.py`.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "flows/densities.rs"]
+mod densities;
+#[path = "flows/fits.rs"]
+mod fits;
+#[path = "flows/messages.rs"]
+mod messages;
+
+use std::path::PathBuf;
+
+use ns_unbinned::flow::FlowPdf;
+use serde_json::Value;
+
+/// Folder of the flows.
+fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/flows"))
+}
+
+/// Loads a flow without context.
+fn flow(name: &str) -> FlowPdf {
+    FlowPdf::from_manifest(folder().join(format!("{name}.flow.json")), &[]).unwrap()
+}
+
+/// Numbers of the oracle: an array of a flow.
+fn oracle(flow: &str, key: &str) -> Vec<f64> {
+    let text = std::fs::read(folder().join("oracle.json")).unwrap();
+    let all: Value = serde_json::from_slice(&text).unwrap();
+    all[flow][key].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+/// A number of the oracle, and the box that it belongs to.
+fn oracle_integral(flow: &str) -> (Vec<(f64, f64)>, f64) {
+    let text = std::fs::read(folder().join("oracle.json")).unwrap();
+    let all: Value = serde_json::from_slice(&text).unwrap();
+    let sides = serde_json::from_value(all[flow]["box"].clone()).unwrap();
+    (sides, all[flow]["integral"].as_f64().unwrap())
+}

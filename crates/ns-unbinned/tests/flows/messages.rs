@@ -1,0 +1,108 @@
+//! What is said of wrong manifests, graphs and runtimes.
+
+use std::path::Path;
+use std::process::Command;
+
+use ns_unbinned::flow::{FlowPdf, LogProb};
+use serde_json::{Value, json};
+
+use crate::{flow, folder};
+
+/// Loads a flow whose manifest, read from a folder of its own, was changed.
+fn changed(name: &str, change: impl Fn(&mut Value)) -> String {
+    let place = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(folder()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), place.path().join(file.file_name())).unwrap();
+    }
+    let path = place.path().join(format!("{name}.flow.json"));
+    let mut tree: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    change(&mut tree);
+    std::fs::write(&path, tree.to_string()).unwrap();
+    FlowPdf::from_manifest(&path, &[]).unwrap_err().to_string()
+}
+
+fn expect(message: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(message.contains(part), "'{part}' is missing in: {message}");
+    }
+}
+
+#[test]
+fn wrong_manifests_name_the_place_and_what_to_do() {
+    let peak = |change: fn(&mut Value), parts: &[&str]| expect(&changed("peak", change), parts);
+    peak(
+        |m| m["log_prob"]["sha256"] = json!("ab"),
+        &["log_prob.sha256", "SHA-256", "not ab", "export the flow again"],
+    );
+    peak(
+        |m| m["log_prob"]["file"] = json!("../peak.onnx"),
+        &["log_prob.file", "does not stay in the folder"],
+    );
+    peak(|m| m["sampler"]["file"] = json!("/etc/passwd"), &["sampler.file", "does not stay in the folder"]);
+    peak(|m| m["log_prob"]["file"] = json!("gone.onnx"), &["gone.onnx", "cannot be read", "Check the path"]);
+    peak(|m| m["features"] = json!([]), &["features", "no feature"]);
+    peak(|m| m["features"] = json!(["m", "m"]), &["features[1]", "'m' is named twice"]);
+    peak(|m| m["features"] = json!(["m", "t"]), &["support", "1 ranges for 2 features"]);
+    peak(|m| m["support"] = json!([[3, 1]]), &["support[0]", "empty"]);
+    peak(|m| m["format"] = json!("other/7"), &["format", "other/7", "nextstat-flow/1"]);
+    peak(|m| m["sampler"]["base"] = json!("cauchy"), &["sampler.base", "unknown variant", "normal"]);
+    peak(|m| m["sampler"]["numbers"] = json!(0), &["sampler.numbers", "no random number"]);
+    peak(|m| m["smapler"] = json!(1), &["smapler", "unknown field"]);
+    peak(|m| m["context"] = json!(["c"]), &["at context", "finite_differences"]);
+    peak(|m| m["log_prob"] = Value::Null, &["log_prob", "flow-manifest.schema.json"]);
+    let stepped = |change: fn(&mut Value), parts: &[&str]| expect(&changed("stepped", change), parts);
+    stepped(|m| m["finite_differences"] = json!([0.1]), &["finite_differences", "1 steps for 2"]);
+    stepped(|m| m["finite_differences"] = json!([0.1, -1]), &["finite_differences[1]", "not positive"]);
+    stepped(|_| {}, &["the context [\"shift\", \"stretch\"]", "[] was given"]);
+}
+
+#[test]
+fn wrong_graphs_are_refused_when_they_are_loaded() {
+    let of = |name: &str| {
+        FlowPdf::from_manifest(folder().join(format!("{name}.flow.json")), &[]).unwrap_err().to_string()
+    };
+    expect(
+        &of("broken_shape"),
+        &["'log_prob' of the graph", "broken_shape.onnx", "[2, 2] for 2 events, not [2]"],
+    );
+    expect(&of("broken_name"), &["no output 'log_prob'", "density", "docs/flows.md"]);
+    // Two features where the graph has one.
+    let message = changed("peak", |m| {
+        m["features"] = json!(["m", "t"]);
+        m["support"] = json!([[null, null], [null, null]]);
+    });
+    expect(&message, &["peak.onnx", "Got: 2 Expected: 1"]);
+    let message = changed("peak", |m| m["log_prob"]["file"] = json!("oracle.json"));
+    expect(&message, &["log_prob.sha256", "oracle.json"]);
+}
+
+#[test]
+fn an_event_without_a_density_is_named() {
+    let flow = flow("broken_nan");
+    let mut out = [0.0; 3];
+    let error = flow.log_prob(&[130.0, 119.0, 140.0], &[], &mut out).unwrap_err().to_string();
+    expect(&error, &["'broken_nan' is NaN for event 1, at [119.0]", "train it again"]);
+    let error = flow.log_prob(&[130.0], &[], &mut out).unwrap_err().to_string();
+    expect(&error, &["the events of 'broken_nan' has 1 numbers where 3 are needed"]);
+    let error = flow.sample(&[0.0], &[], &mut [0.0]).unwrap_err().to_string();
+    expect(&error, &["no sampler"]);
+}
+
+#[test]
+fn a_missing_library_is_explained() {
+    const CHILD: &str = "NEXTSTAT_TEST_WITHOUT_LIBRARY";
+    if std::env::var_os(CHILD).is_some() {
+        let error = FlowPdf::from_manifest(folder().join("peak.flow.json"), &[]).unwrap_err().to_string();
+        return expect(&error, &["/nowhere/libonnxruntime.so", "pip install onnxruntime", "ORT_DYLIB_PATH"]);
+    }
+    // The library is loaded once per process, so this needs one of its own.
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["messages::a_missing_library_is_explained", "--exact", "--quiet"])
+        .env(CHILD, "1")
+        .env("ORT_DYLIB_PATH", Path::new("/nowhere/libonnxruntime.so"))
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(status.status.success() && out.contains("1 passed"), "{out}");
+}

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Writes flows with known densities, their models and the numbers of an oracle to tests/fixtures/flows.
+
+    scripts/make_flow_fixtures.py [FOLDER]
+
+Needs NumPy, SciPy and onnx. The same bytes on every machine: graphs have no dates, and the generator is seeded.
+
+| flow | density | graphs |
+|---|---|---|
+| peak | normal, mean 125, width 2 | 32 bits; sampler from normal numbers |
+| falling | rational-quadratic spline on [100, 160] | 32 bits; sampler from uniform numbers |
+| tabled | the same without a sampler | |
+| plane | two correlated normal features | 64 bits; sampler |
+| plane_tabled | the same without a sampler | |
+| shifted | normal with mean and width given by a context | 64 bits; derivatives by the context |
+| stepped | the same with finite differences | |
+| broken_* | for messages: NaN, a wrong shape, a wrong name | |
+
+The oracle does not share code with the graphs: normal densities are those of SciPy, and the derivative of the spline is
+taken in the complex plane (W. Squire and G. Trapp, SIAM Review 40 (1998) 110).
+"""
+
+import hashlib
+import json
+import math
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from scipy import stats
+
+LOW, HIGH = 100.0, 160.0
+MEAN, WIDTH = 125.0, 2.0
+CENTRE = np.array([125.0, 1.5])
+LOWER = np.array([[2.0, 0.0], [0.6, 0.5]])
+# Knots of the spline from [0, 1] to [0, 1], and its slopes there: a falling spectrum with a shoulder.
+X = np.array([0.0, 0.1, 0.22, 0.35, 0.5, 0.68, 1.0])
+Y = np.array([0.0, 0.22, 0.44, 0.62, 0.78, 0.9, 1.0])
+SLOPES = np.array([2.4, 2.0, 1.6, 1.2, 0.95, 0.5, 0.2])
+
+
+class Graph:
+    """A graph that is built operation by operation; numbers are constants of its type."""
+
+    def __init__(self, kind):
+        self.kind, self.nodes, self.constants = kind, [], {}
+
+    def constant(self, value, kind=None):
+        array = np.asarray(value, dtype=kind or self.kind)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self.constants:
+            self.constants[key] = numpy_helper.from_array(array, f"c{len(self.constants)}")
+        return self.constants[key].name
+
+    def __call__(self, operation, *inputs, **attributes):
+        inputs = [each if isinstance(each, str) else self.constant(each) for each in inputs]
+        name = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operation, inputs, [name], **attributes))
+        return name
+
+    def write(self, path, inputs, output, result, width):
+        self.nodes.append(helper.make_node("Identity", [result], [output]))
+        kind = TensorProto.FLOAT if self.kind == np.float32 else TensorProto.DOUBLE
+        given = [helper.make_tensor_value_info(name, kind, ["n", d]) for name, d in inputs]
+        shape = ["n"] if width is None else ["n", width]
+        found = [helper.make_tensor_value_info(output, kind, shape)]
+        graph = helper.make_graph(self.nodes, "flow", given, found, list(self.constants.values()))
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8,
+                                  producer_name="nextstat")
+        onnx.checker.check_model(model)
+        path.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def column(g, name, index):
+    """Column of an input, with shape [n]."""
+    return g("Gather", name, g.constant(index, np.int64), axis=1)
+
+
+def normal_log(g, z, log_scale):
+    """`-z^2/2 - ln sqrt(2 pi) - ln scale`."""
+    half = g("Mul", g("Mul", z, z), -0.5)
+    return g("Sub", half, 0.5 * math.log(2 * math.pi) + log_scale)
+
+
+def peak(folder):
+    g = Graph(np.float32)
+    z = g("Mul", g("Sub", column(g, "x", 0), MEAN), 1 / WIDTH)
+    g.write(folder / "peak.onnx", [("x", 1)], "log_prob", normal_log(g, z, math.log(WIDTH)), None)
+    g = Graph(np.float32)
+    g.write(folder / "peak_sampler.onnx", [("z", 1)], "x", g("Add", g("Mul", "z", WIDTH), MEAN), 1)
+
+
+def bins(g, x, knots):
+    """Index of the bin of each number."""
+    inner = g("Unsqueeze", x, g.constant([1], np.int64))
+    above = g("Cast", g("GreaterOrEqual", inner, knots[1:-1].reshape(1, -1)), to=TensorProto.INT64)
+    return g("ReduceSum", above, g.constant([1], np.int64), keepdims=0)
+
+
+def falling(folder):
+    width, height = np.diff(X), np.diff(Y)
+    ratio = height / width
+    g = Graph(np.float32)
+    # 32 bits: subtract before dividing.
+    u = g("Mul", g("Sub", column(g, "x", 0), LOW), 1 / (HIGH - LOW))
+    u = g("Clip", u, 0.0, 1.0)
+    k = bins(g, u, X)
+    of = lambda array: g("Gather", array, k)
+    t = g("Div", g("Sub", u, of(X[:-1])), of(width))
+    rest = g("Sub", 1.0, t)
+    both = g("Mul", t, rest)
+    s, left, right = of(ratio), of(SLOPES[:-1]), of(SLOPES[1:])
+    above = g("Add", g("Mul", right, g("Mul", t, t)), g("Mul", left, g("Mul", rest, rest)))
+    above = g("Add", above, g("Mul", g("Mul", s, 2.0), both))
+    bend = g("Sub", g("Add", left, right), g("Mul", s, 2.0))
+    below = g("Add", s, g("Mul", bend, both))
+    log = g("Sub", g("Add", g("Log", above), g("Mul", g("Log", s), 2.0)), g("Mul", g("Log", below), 2.0))
+    g.write(folder / "falling.onnx", [("x", 1)], "log_prob", g("Sub", log, math.log(HIGH - LOW)), None)
+
+    g = Graph(np.float64)
+    y = column(g, "z", 0)
+    k = bins(g, y, Y)
+    of = lambda array: g("Gather", array, k)
+    s, left, right = of(ratio), of(SLOPES[:-1]), of(SLOPES[1:])
+    rise = g("Sub", y, of(Y[:-1]))
+    bend = g("Mul", rise, g("Sub", g("Add", left, right), g("Mul", s, 2.0)))
+    a = g("Add", g("Mul", of(height), g("Sub", s, left)), bend)
+    b = g("Sub", g("Mul", of(height), left), bend)
+    c = g("Neg", g("Mul", s, rise))
+    root = g("Sqrt", g("Sub", g("Mul", b, b), g("Mul", g("Mul", a, c), 4.0)))
+    t = g("Div", g("Mul", c, -2.0), g("Add", b, root))
+    x = g("Add", g("Mul", g("Add", of(X[:-1]), g("Mul", t, of(width))), HIGH - LOW), LOW)
+    g.write(folder / "falling_sampler.onnx", [("z", 1)], "x", g("Unsqueeze", x, g.constant([1], np.int64)), 1)
+
+
+def plane(folder):
+    g = Graph(np.float64)
+    (a, _), (b, c) = LOWER.tolist()
+    inverse = np.array([[1 / a, 0.0], [-b / (a * c), 1 / c]])
+    z = g("MatMul", g("Sub", "x", CENTRE), inverse.T)
+    square = g("ReduceSum", g("Mul", z, z), g.constant([1], np.int64), keepdims=0)
+    log = g("Sub", g("Mul", square, -0.5), math.log(2 * math.pi * a * c))
+    g.write(folder / "plane.onnx", [("x", 2)], "log_prob", log, None)
+    g = Graph(np.float64)
+    g.write(folder / "plane_sampler.onnx", [("z", 2)], "x", g("Add", g("MatMul", "z", LOWER.T), CENTRE), 2)
+
+
+def shifted(folder):
+    """Mean 125 + shift, width 2 exp(stretch)."""
+    def start(g):
+        shift, stretch = column(g, "context", 0), column(g, "context", 1)
+        inverse = g("Mul", g("Exp", g("Neg", stretch)), 1 / WIDTH)
+        return g("Mul", g("Sub", g("Sub", column(g, "x", 0), MEAN), shift), inverse), stretch, inverse
+
+    inputs = [("x", 1), ("context", 2)]
+    g = Graph(np.float64)
+    z, stretch, _ = start(g)
+    log = g("Sub", normal_log(g, z, math.log(WIDTH)), stretch)
+    # Shape [n, 1] is allowed too.
+    g.write(folder / "shifted.onnx", inputs, "log_prob", g("Unsqueeze", log, g.constant([1], np.int64)), 1)
+    g = Graph(np.float64)
+    z, _, inverse = start(g)
+    ones = g.constant([1], np.int64)
+    by_shift = g("Unsqueeze", g("Mul", z, inverse), ones)
+    by_stretch = g("Unsqueeze", g("Sub", g("Mul", z, z), 1.0), ones)
+    g.write(folder / "shifted_gradient.onnx", inputs, "gradient", g("Concat", by_shift, by_stretch, axis=1), 2)
+
+
+def broken(folder):
+    g = Graph(np.float32)
+    # Not a number below 120.
+    g.write(folder / "broken_nan.onnx", [("x", 1)], "log_prob", g("Log", g("Sub", column(g, "x", 0), 120.0)), None)
+    g = Graph(np.float32)
+    g.write(folder / "broken_shape.onnx", [("x", 1)], "log_prob", g("Concat", "x", "x", axis=1), 2)
+    g = Graph(np.float32)
+    g.write(folder / "broken_name.onnx", [("x", 1)], "density", column(g, "x", 0), None)
+
+
+def manifest(folder, name, graph=None, support=((None, None),), features=("m",), **more):
+    """Writes a manifest. Of each graph the file is given, and further keys."""
+    def of(file, **keys):
+        return {"file": file, "sha256": hashlib.sha256((folder / file).read_bytes()).hexdigest(), **keys}
+
+    content = {"format": "nextstat-flow/1", "name": name, "features": list(features),
+               "support": [list(side) for side in support], "log_prob": of(graph or f"{name}.onnx")}
+    for key in ("sampler", "context_gradient"):
+        if key in more:
+            file, keys = more.pop(key)
+            content[key] = of(file, **keys)
+    content.update(more)
+    (folder / f"{name}.flow.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+def manifests(folder):
+    whole = ((LOW, HIGH),)
+    manifest(folder, "peak", sampler=("peak_sampler.onnx", {"base": "normal", "numbers": 1}))
+    manifest(folder, "falling", support=whole, sampler=("falling_sampler.onnx", {"base": "uniform", "numbers": 1}))
+    manifest(folder, "tabled", "falling.onnx", support=whole)
+    manifest(folder, "plane", support=((None, None), (None, None)), features=("m", "t"),
+             sampler=("plane_sampler.onnx", {"base": "normal", "numbers": 2}))
+    manifest(folder, "plane_tabled", "plane.onnx", support=((None, None), (None, None)), features=("m", "t"))
+    manifest(folder, "shifted", context=["shift", "stretch"], context_gradient=("shifted_gradient.onnx", {}))
+    manifest(folder, "stepped", "shifted.onnx", context=["shift", "stretch"], finite_differences=[1e-3, 1e-3])
+    for name in ("broken_nan", "broken_shape", "broken_name"):
+        manifest(folder, name)
+
+
+def spline(u):
+    """The spline at a number of [0, 1], which may have an imaginary part."""
+    k = min(max(int(np.searchsorted(X, u.real, side="right")) - 1, 0), len(X) - 2)
+    w, h = X[k + 1] - X[k], Y[k + 1] - Y[k]
+    s, t = h / w, (u - X[k]) / w
+    above = h * (s * t * t + SLOPES[k] * t * (1 - t))
+    return Y[k] + above / (s + (SLOPES[k + 1] + SLOPES[k] - 2 * s) * t * (1 - t))
+
+
+def spline_log(x):
+    u = (x - LOW) / (HIGH - LOW)
+    return np.log(spline(complex(u, 1e-30)).imag / 1e-30 / (HIGH - LOW))
+
+
+def oracle(folder):
+    m = np.linspace(100.5, 159.5, 119)
+    inner = np.linspace(115.0, 135.0, 81)
+    both = np.stack([np.repeat(np.linspace(119, 131, 9), 9), np.tile(np.linspace(-2, 5, 9), 9)], axis=1)
+    plane_of = stats.multivariate_normal(CENTRE, LOWER @ LOWER.T)
+    context = [0.7, -0.2]
+    width = WIDTH * np.exp(context[1])
+    z = (inner - MEAN - context[0]) / width
+    box = [[124.0, 127.0], [1.0, 2.0]]
+    inside = sum(sign * plane_of.cdf([x, y]) for x, y, sign in
+                 ((127, 2, 1), (124, 2, -1), (127, 1, -1), (124, 1, 1)))
+    numbers = {
+        "peak": {"events": inner.tolist(), "log_prob": stats.norm.logpdf(inner, MEAN, WIDTH).tolist(),
+                 "box": [[123.0, 130.0]],
+                 "integral": float(np.diff(stats.norm.cdf([123, 130], MEAN, WIDTH))[0])},
+        "falling": {"events": m.tolist(), "log_prob": [float(spline_log(x)) for x in m],
+                    "box": [[110.0, 140.0]],
+                    "integral": float(spline(complex(40 / 60)).real - spline(complex(10 / 60)).real)},
+        "plane": {"events": both.ravel().tolist(), "log_prob": plane_of.logpdf(both).tolist(), "box": box,
+                  "integral": float(inside)},
+        "shifted": {"events": inner.tolist(), "context": context,
+                    "log_prob": stats.norm.logpdf(inner, MEAN + context[0], width).tolist(),
+                    "by_shift": (z / width).tolist(), "by_stretch": (z * z - 1).tolist()},
+    }
+    (folder / "oracle.json").write_text(json.dumps(numbers) + "\n")
+
+
+def model(signal, rate, data):
+    """A signal with a rate uncertainty above an exponential background."""
+    return {
+        "metadata": {"hs3_version": "0.2.9"},
+        "distributions": [
+            signal,
+            {"name": "background", "type": "exponential_dist", "x": "m", "c": "slope"},
+            {"name": "SR", "type": "mixture_dist", "summands": ["signal", "background"],
+             "coefficients": ["n_signal", "n_background"], "extended": True},
+            {"name": "efficiency_term", "type": "gaussian_dist", "x": "efficiency", "mean": "nom_efficiency",
+             "sigma": 1},
+        ],
+        "functions": [
+            {"name": "n_signal", "type": "generic_function", "expression": f"{rate}*mu*(1 + 0.05*efficiency)"},
+        ],
+        "data": [{"name": "observed", "type": "unbinned", "axes": [{"name": "m", "min": LOW, "max": HIGH}],
+                  "entries": [[x] for x in data]}],
+        "domains": [{"name": "default_domain", "type": "product_domain", "axes": [
+            {"name": "mu", "min": 0, "max": 5}, {"name": "n_background", "min": 0, "max": 20000},
+            {"name": "slope", "min": -0.1, "max": 0.2}, {"name": "efficiency", "min": -5, "max": 5},
+            {"name": "nom_efficiency", "min": -5, "max": 5}]}],
+        "parameter_points": [{"name": "default_values", "parameters": [
+            {"name": "mu", "value": 1}, {"name": "n_background", "value": 1500},
+            {"name": "slope", "value": 0.03}, {"name": "efficiency", "value": 0},
+            {"name": "nom_efficiency", "value": 0, "const": True}]}],
+        "likelihoods": [{"name": "L", "distributions": ["SR"], "data": ["observed"],
+                         "aux_distributions": ["efficiency_term"]}],
+        "analyses": [{"name": "search", "likelihood": "L", "parameters_of_interest": ["mu"],
+                      "init": "default_values"}],
+    }
+
+
+def models(folder):
+    random = np.random.default_rng(19)
+    falling = stats.truncexpon.rvs(b=60 * 0.03, loc=LOW, scale=1 / 0.03, size=1500, random_state=random)
+    events = np.round(np.concatenate([random.normal(MEAN, WIDTH, 200), falling]), 4)
+    random.shuffle(events)
+    data = events.tolist()
+    flow = {"name": "signal", "type": "nextstat.flow_dist", "x": ["m"], "manifest": "peak.flow.json"}
+    normal = {"name": "signal", "type": "gaussian_dist", "x": "m", "mean": MEAN, "sigma": WIDTH}
+    for name, signal in (("search", flow), ("search_gaussian", normal)):
+        text = json.dumps(model(signal, 200, data))
+        (folder / f"{name}.hs3.json").write_text(text + "\n")
+
+
+def main():
+    default = pathlib.Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "flows"
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    folder.mkdir(parents=True, exist_ok=True)
+    for write in (peak, falling, plane, shifted, broken, manifests, oracle, models):
+        write(folder)
+
+
+if __name__ == "__main__":
+    main()
