@@ -1,6 +1,7 @@
 """Events from Python: columns of all kinds, Parquet files, the builder, kernel densities."""
 
 import json
+import pathlib
 
 import nextstat
 import numpy as np
@@ -131,8 +132,6 @@ def test_mistakes_say_what_is_wrong(events, error, message):
 
 
 def test_workspaces_take_no_events():
-    import pathlib
-
     workspace = pathlib.Path(__file__).parents[1] / "fixtures" / "simple_workspace.json"
     with pytest.raises(nextstat.WorkspaceError, match="a pyhf workspace, whose data are counts"):
         nextstat.load_workspace(workspace, events={"obs": MASSES})
@@ -324,3 +323,26 @@ def test_kernel_densities_are_those_of_numpy():
     right = kernels(knots, rule * np.sqrt(sigma / pilot))
     np.testing.assert_allclose(values, right, rtol=0, atol=(error + 1e-12) * right.max())
     assert error < 1e-5
+
+
+def test_toys_of_events_are_those_that_fit_toys_fits():
+    model = built().model()
+    point = model.suggested_init()
+    toys = model.toy_events(point, 4, seed=9)
+    assert [sorted(toy) for toy in toys] == [["SR", "auxdata"]] * 4
+    again = model.toy_events(point, 2, seed=9, first=2)
+    for one, other in zip(toys[2:], again, strict=True):
+        np.testing.assert_array_equal(one["SR"]["m"], other["SR"]["m"])
+        np.testing.assert_array_equal(one["auxdata"], other["auxdata"])
+    fits = [nextstat.fit(model, data=toy) for toy in toys]
+    study = nextstat.fit_toys(model, point, 4, seed=9)
+    for entry in study.parameters:
+        values = [fit.value(entry["name"]) for fit in fits]
+        assert np.mean(values) == pytest.approx(entry["mean"], rel=1e-5, abs=1e-6), entry
+    with pytest.raises(ValueError, match="'auxdata' of the data has 2 numbers; 1 are needed"):
+        nextstat.fit(model, data={**toys[0], "auxdata": [0.0, 1.0]})
+    with pytest.raises(ValueError, match="toy_events returns toys of this model"):
+        model.toy_data(point, 2)
+    counts = nextstat.load_workspace(pathlib.Path(__file__).parents[1] / "fixtures" / "simple_workspace.json")
+    with pytest.raises(ValueError, match="no channels of events; toy_data"):
+        counts.toy_events(counts.suggested_init())

@@ -162,6 +162,10 @@ def test_one_sided_weights_with_a_kink_are_fitted():
             beside[place] += move
             assert model.nll(beside) >= model.nll(best) - 1e-9
     assert 0 < at_kink < 12
+    # At the kink of Asimov data both slopes vanish, and the curvature differs between the sides.
+    result = nextstat.fit(model, asimov=True)
+    assert result.at_kink == ["alpha"] and result.uncertainty("alpha") is None
+    assert result.crossings["alpha"].upper != pytest.approx(-result.crossings["alpha"].lower, rel=0.1)
 
 
 def analysed():

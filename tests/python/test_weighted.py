@@ -82,6 +82,42 @@ def test_covariances_are_those_of_numpy(extended, constrained):
         np.testing.assert_allclose(result.uncertainties, np.sqrt(np.diag(result.covariance)), rtol=1e-12)
 
 
+def test_bins_and_counted_constraints_add_their_information():
+    m = build.ModelBuilder("both")
+    axis, slope, shift = m.observable("x", 0, 10), m.parameter("slope", 0.25, 0.01, 2), m.nuisance("shift")
+    s, b = m.parameter("s", 300, 0, 3000), m.parameter("b", 800, 0, 9000)
+    peak = m.gaussian("peak", axis, mean=5 + 0.1 * shift, sigma=0.8)
+    m.channel("SR", {peak: s, m.exponential("falling", axis, slope=slope): b}, data={"x": X, "weights": W})
+    m.constrain_count(0.1 * s, 33)
+    document = m.document()
+    document["distributions"].append({
+        "name": "CR", "type": "histfactory_dist", "axes": [{"name": "bin", "min": 0, "max": 2, "nbins": 2}],
+        "samples": [{"name": "top", "data": {"contents": [500, 400]},
+                     "modifiers": [{"name": "k", "type": "normfactor", "parameter": "slope"}]}],
+    })
+    document["data"].append(
+        {"name": "counts", "type": "binned", "axes": [{"name": "bin", "min": 0, "max": 2, "nbins": 2}], "contents": [131, 95]})
+    document["likelihoods"][0]["distributions"].append("CR")
+    document["likelihoods"][0]["data"].append("counts")
+    both = nextstat.load_workspace(document)
+    names = both.parameter_names()
+    for method in ("sandwich", "sumw2"):
+        result = nextstat.fit(both, weighted_uncertainties=method)
+        best = {name: result.value(name) for name in names}
+        more = np.zeros((len(names), len(names)))
+        more[names.index("shift"), names.index("shift")] = 1
+        # Poisson terms of 33 with the mean s/10, and of 226 with a mean in proportion to the slope.
+        more[names.index("s"), names.index("s")] = 33 / best["s"] ** 2
+        more[names.index("slope"), names.index("slope")] = 226 / best["slope"] ** 2
+        alone = numpy_matrices(result, names, X, W, True, False)
+        inverse = np.linalg.inv(np.linalg.inv(alone["hesse"]) + more)
+        # From V D V back to D, and with the other terms forth.
+        middle = np.linalg.inv(alone["hesse"]) @ alone[method] @ np.linalg.inv(alone["hesse"]) + more
+        right = inverse @ middle @ inverse
+        scale = np.sqrt(np.outer(np.diag(right), np.diag(right)))
+        np.testing.assert_allclose(result.covariance / scale, right / scale, atol=5e-5)
+
+
 def test_the_default_is_the_sandwich_and_the_result_says_so():
     weighted = nextstat.fit(model())
     assert weighted.weighted_uncertainties == "sandwich"

@@ -48,8 +48,11 @@ pub(crate) fn given(
     Ok(given)
 }
 
-/// Returns data of a model from events of its channels; counts and auxiliary data, and the events of other
-/// channels, are those observed. Events outside of the fit ranges are left out.
+/// Keys for main counts and auxiliary data in a dictionary of events by channel.
+pub(crate) const RESERVED: [&str; 2] = ["main", "auxdata"];
+
+/// Returns data of a model from events of its channels; counts and auxiliary data are those under [`RESERVED`], or those
+/// observed, as are the events of other channels. Events outside of the fit ranges are left out.
 ///
 /// # Errors
 /// `ValueError` for a channel that does not exist, a column that is missing, events outside of an axis, and events for
@@ -61,6 +64,18 @@ pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Obse
         let known =
             || model.event_channels.iter().map(|c| format!("'{}'", c.name)).collect::<Vec<_>>().join(", ");
         let Some(i) = model.event_channels.iter().position(|channel| channel.name == name) else {
+            if RESERVED.contains(&name.as_str()) && !model.event_channels.is_empty() {
+                let to = if name == RESERVED[0] { &mut data.main } else { &mut data.aux };
+                let given = numbers(&table, &format!("'{name}' of the data"))?;
+                if given.len() != to.len() {
+                    let (given, needed) = (given.len(), to.len());
+                    return Err(bad(format!(
+                        "'{name}' of the data has {given} numbers; {needed} are needed"
+                    )));
+                }
+                to.copy_from_slice(&given);
+                continue;
+            }
             return Err(bad(match model.event_channels.is_empty() {
                 true => "the model has no channels of events; give counts as an array".to_owned(),
                 false => format!("no channel of events is called '{name}'; there are {}", known()),

@@ -4,7 +4,7 @@ use ns_core::EvaluationRequest;
 use ns_translate::pyhf::ModelOptions;
 use numpy::{PyArray1, PyArrayDyn};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
 use crate::arrays::array;
 use crate::device::Memory;
@@ -12,7 +12,7 @@ use crate::evaluate::{evaluate, shape};
 use crate::load::{Names, Text, built, interpolation};
 use crate::model::Model;
 use crate::pickle::{Reduced, restorer};
-use crate::study::{Origin, toy_data};
+use crate::study::{Origin, toy_data, toy_events};
 use crate::whole::whole;
 
 #[pymethods]
@@ -244,6 +244,23 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let from = Origin::of(&self.inner, params, expected, hypothesis)?;
         toy_data(py, self, &from, n_toys, seed, first, include_auxdata)
+    }
+
+    /// Generates toys of a model with channels of events at `params`. Each is a dictionary that `data` of `fit` takes:
+    /// columns by channel, and `main` and `auxdata` where the model has counts and auxiliary data. Toy `i` has the number
+    /// `first + i`; the toys are those of `fit_toys`, or with `hypothesis` those of a hypothesis test.
+    #[pyo3(signature = (params, n_toys = 1, seed = 0, *, first = 0, hypothesis = None))]
+    fn toy_events<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = whole)] n_toys: usize,
+        #[pyo3(from_py_with = whole)] seed: u64,
+        #[pyo3(from_py_with = whole)] first: u64,
+        hypothesis: Option<&str>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let from = Origin::of(&self.inner, Some(params), None, hypothesis)?;
+        toy_events(py, self, &from, n_toys, seed, first)
     }
 
     fn __repr__(&self) -> String {

@@ -8,12 +8,13 @@ use ns_inference::toys::{FitToysOptions, GeneratingPoint, STUDY_HYPOTHESIS, sour
 use numpy::PyArrayDyn;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
 use crate::analysis::{Common, result_class};
-use crate::arrays::{Rows, array};
+use crate::arrays::{Rows, array, bad};
 use crate::datasets::dataset;
 use crate::error::session_error;
+use crate::events::RESERVED;
 use crate::model::Model;
 use crate::options;
 use crate::whole::whole;
@@ -182,7 +183,7 @@ pub(crate) fn toy_data<'py>(
 ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
     if !model.inner.event_channels.is_empty() {
         let remedy =
-            "rows of counts hold no events; fit_toys and hypotest_toys draw and fit toys of this model";
+            "rows of counts hold no events; toy_events returns toys of this model, and fit_toys fits them";
         return Err(session_error(&SessionError::ForeignData { remedy }));
     }
     let (bins, aux) = (model.inner.n_bins(), model.inner.observed.aux.len());
@@ -217,4 +218,56 @@ pub(crate) fn toy_data<'py>(
         }
         py.check_signals()?;
     }
+}
+
+/// Generates toys `first` to `first + n_toys - 1` of a model with channels of events. Each is a dictionary that `data`
+/// of an analysis takes: the columns of each channel by its name, the main counts under `main` and the auxiliary data
+/// under `auxdata`, where there are any.
+///
+/// # Errors
+/// `ValueError` if no toys can be drawn from the origin, for data of a channel in bins, and for channels with these
+/// names.
+pub(crate) fn toy_events<'py>(
+    py: Python<'py>,
+    model: &Model,
+    from: &Origin,
+    n_toys: usize,
+    seed: u64,
+    first: u64,
+) -> PyResult<Bound<'py, PyList>> {
+    let channels = &model.inner.event_channels;
+    if channels.is_empty() {
+        return Err(bad("the model has no channels of events; toy_data returns toys of counts".to_owned()));
+    }
+    for channel in channels {
+        if channel.binning.is_some() || RESERVED.contains(&channel.name.as_str()) {
+            let reason =
+                if channel.binning.is_some() { "its data are a histogram" } else { "its name is reserved" };
+            return Err(bad(format!("toys of channel '{}' cannot be returned: {reason}", channel.name)));
+        }
+    }
+    let session = model.session(py, &Execution::default())?;
+    let source = released(py, || from.source(&model.inner, session.as_ref(), seed))?;
+    let source = source.map_err(|error| session_error(&error))?;
+    let toys = PyList::empty(py);
+    for index in (first..=u64::MAX).take(n_toys) {
+        let drawn = released(py, || source.draw_whole(index))?;
+        let drawn =
+            drawn.map_err(|_| bad(format!("toy {index} cannot be drawn: a density is not positive")))?;
+        let toy = PyDict::new(py);
+        for (channel, table) in channels.iter().zip(&drawn.events) {
+            let columns = PyDict::new(py);
+            for (axis, column) in channel.observables.iter().zip(&table.columns) {
+                columns.set_item(&axis.name, array(py, column.to_vec(), &[column.len()])?)?;
+            }
+            toy.set_item(&channel.name, columns)?;
+        }
+        for (name, numbers) in RESERVED.iter().zip([drawn.main, drawn.aux]).filter(|(_, n)| !n.is_empty()) {
+            let n = numbers.len();
+            toy.set_item(name, array(py, numbers, &[n])?)?;
+        }
+        toys.append(toy)?;
+        py.check_signals()?;
+    }
+    Ok(toys)
 }

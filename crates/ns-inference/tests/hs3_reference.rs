@@ -30,7 +30,12 @@ struct Point {
 struct Minimum {
     values: Numbers,
     twice_nll: f64,
+    /// From the inverse Hessian, also for weighted events.
     uncertainties: Numbers,
+    /// For weighted events, with squared weights in the Hessian.
+    uncertainties_sumw2: Option<Numbers>,
+    /// For weighted events, from the sandwich.
+    uncertainties_asymptotic: Option<Numbers>,
     /// Which tool computed the minimum, if it was not the oracle.
     made_by: Option<String>,
 }
@@ -115,13 +120,39 @@ fn values_and_gradients_are_those_of_the_oracle() {
     }
 }
 
+fn options(method: &str) -> FitOptions {
+    FitOptions::default().weighted_uncertainties(Some(method.parse().unwrap()))
+}
+
+#[test]
+fn uncertainties_of_weighted_events_are_those_of_the_oracle() {
+    let Some(cases) = cases() else { return };
+    let mut compared = 0;
+    for case in &cases {
+        let minimum = &case.oracle.minimum;
+        let methods =
+            [("sumw2", &minimum.uncertainties_sumw2), ("sandwich", &minimum.uncertainties_asymptotic)];
+        for (method, right) in methods {
+            let Some(right) = right else { continue };
+            let result =
+                fit(&case.model, case.session.as_ref(), &options(method), Control::default()).unwrap();
+            for (parameter, right) in right {
+                let found = result.uncertainty(parameter).unwrap();
+                let what = format!("{}, {method}: {parameter}", case.name);
+                assert!((found / right - 1.0).abs() <= 1e-7, "{what} has {found}, the oracle {right}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 10, "only {compared} uncertainties were compared");
+}
+
 #[test]
 fn minima_and_uncertainties_are_those_of_the_oracle() {
     let Some(cases) = cases() else { return };
     for case in &cases {
         let (name, minimum) = (&case.name, &case.oracle.minimum);
-        let result =
-            fit(&case.model, case.session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+        let result = fit(&case.model, case.session.as_ref(), &options("hesse"), Control::default()).unwrap();
         assert!(result.converged, "{name}: {}", result.termination_reason);
         let first = &case.oracle.points[0];
         let (start, _) = case.evaluate(&first.values);

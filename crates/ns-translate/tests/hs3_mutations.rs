@@ -13,12 +13,27 @@ use serde_json::{Value, json};
 fn fixtures() -> Vec<Value> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/hs3");
     let read = |name: &str| serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap();
-    let mut models: Vec<Value> = vec![read("mixed.hs3.json"), read("mixed_root.hs3.json")];
+    let names = ["mixed.hs3.json", "mixed_root.hs3.json", "template.hs3.json"];
+    let mut models: Vec<Value> = names.into_iter().map(read).collect();
     for model in &mut models {
         // Most changes would otherwise hit an event.
         model["data"][0]["entries"].as_array_mut().unwrap().truncate(4);
+        for template in model["distributions"].as_array_mut().unwrap() {
+            shorten(template);
+        }
     }
     models
+}
+
+/// Keeps four simulated events of a template.
+fn shorten(distribution: &mut Value) {
+    let responses = distribution.get("responses").and_then(Value::as_array).map_or(0, Vec::len);
+    let of_responses = (0..responses).flat_map(|i| ["up", "down"].map(|key| format!("/responses/{i}/{key}")));
+    for list in ["/entries".to_owned(), "/weights".to_owned()].into_iter().chain(of_responses) {
+        if let Some(Value::Array(items)) = distribution.pointer_mut(&list) {
+            items.truncate(4);
+        }
+    }
 }
 
 /// Returns the number of values in a tree.

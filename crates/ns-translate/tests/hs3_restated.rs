@@ -42,7 +42,7 @@ fn same_after_restating(path: &Path) {
 
 #[test]
 fn restated_files_have_the_same_models() {
-    for name in ["mixed", "mixed_root"] {
+    for name in ["mixed", "mixed_root", "template"] {
         same_after_restating(&fixtures().join(format!("hs3/{name}.hs3.json")));
     }
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
@@ -76,6 +76,10 @@ fn every_word_survives() {
         json!({"type": "polynomial_dist", "x": "x", "coefficients": ["1.0", "s"]}),
         json!({"type": "bernstein_poly_dist", "x": "x", "coefficients": [1, "s", 2]}),
         json!({"type": "uniform_dist", "x": ["x"]}),
+        json!({"type": "nextstat.template_dist", "x": "x", "estimator": {"type": "histogram", "edges": [1, 4, 9]},
+               "entries": [2, [5], 8], "weights": [1, 0.5, 2], "responses": [
+                   {"parameter": "m", "up": [1, 1, 2], "down": [1, 0.5, 1.5], "acts_on": ["shape"]},
+                   {"parameter": "s", "up": [2, 1, 2], "down": [1, 0.5, 1], "interpolation": "lin", "acts_on": ["yield"]}]}),
         json!({"type": "lognormal_dist", "x": "x", "mu": "m", "sigma": "s"}),
         json!({"type": "gamma_dist", "x": "x", "gamma": 2, "beta": "s", "mu": 0}),
         json!({"type": "generalized_normal_dist", "x": "x", "mean": "m", "alpha": "s", "beta": 2}),

@@ -713,6 +713,17 @@ class Model:
     ) -> Floats:
         """Generated data, one row per toy: main counts, followed by auxiliary data if `include_auxdata` is True."""
 
+    def toy_events(
+        self,
+        params: ArrayLike,
+        n_toys: int = 1,
+        seed: int = 0,
+        *,
+        first: int = 0,
+        hypothesis: Hypothesis | None = None,
+    ) -> list[dict[str, Any]]:
+        """Generated data of a model with channels of events, one dictionary per toy, which `fit(data=)` takes."""
+
 @final
 class Interval:
     """Values at which twice_nll is 1 above its minimum (crossings), and their distances from the best fit."""

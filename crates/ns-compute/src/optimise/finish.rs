@@ -242,7 +242,8 @@ fn uncertainties(
         if worker.scratch.jump[p].abs() < LEAST_JUMP {
             worker.side[p] = 0.0;
             let on_kink = plan.structure.kinked[p] && worker.active[p] && outcome.parameters[p] == 0.0;
-            if on_kink && plan.policy.nonlinearity.amount[p] > LEAST_DIFFERENCE {
+            let of_events = plan.events.kinks().binary_search(&p).is_ok();
+            if on_kink && (of_events || plan.policy.nonlinearity.amount[p] > LEAST_DIFFERENCE) {
                 two_sides.push(p);
             }
         }
