@@ -665,6 +665,99 @@ def hs3_mixed():
     }
 
 
+def hs3_template():
+    """A peak of simulated events whose weights follow two nuisance parameters, above a falling background."""
+    draw = random.Random(11)
+    simulated = [round(draw.gauss(125.0, 3.0), 2) for _ in range(60)]
+    weights = [round(draw.uniform(0.82, 1.18), 3) for _ in simulated]
+    scaled = lambda spread, tilt: [  # noqa: E731
+        round(w * (1.0 + tilt * (x - 125.0) / 10.0 + draw.uniform(-spread, spread)), 3)
+        for x, w in zip(simulated, weights, strict=True)
+    ]
+    observed = [round(draw.gauss(125.0, 3.0), 2) for _ in range(30)]
+    while len(observed) < 150:
+        x = round(110.0 + draw.expovariate(0.03), 2)
+        if x <= 140.0:
+            observed.append(x)
+    ranges = {"mu": (0, 10), "alpha_tag": (-5, 5), "alpha_pileup": (-5, 5), "slope": (0, 0.3), "n_background": (0, 1000)}
+    values = {"mu": 1, "alpha_tag": 0, "alpha_pileup": 0, "slope": 0.03, "n_background": 120}
+    constants = {"nom_alpha_tag": 0, "nom_alpha_pileup": 0}
+    response = lambda name, spread, tilt, inside: {  # noqa: E731
+        "parameter": name,
+        "up": scaled(spread, tilt),
+        "down": scaled(spread, -tilt),
+        "interpolation": {"type": "add", "in": inside, "out": "poly1"},
+        "acts_on": ["shape", "yield"],
+    }
+    constraint = lambda name: {  # noqa: E731
+        "name": f"{name}_constraint",
+        "type": "gaussian_dist",
+        "x": name,
+        "mean": f"nom_{name}",
+        "sigma": 1.0,
+    }
+    signal = {
+        "name": "signal",
+        "type": "nextstat.template_dist",
+        "x": ["m"],
+        "estimator": {"type": "histogram", "edges": [[110.0, 118.0, 122.0, 125.0, 128.0, 132.0, 140.0]]},
+        "entries": [[x] for x in simulated],
+        "weights": weights,
+        "responses": [response("alpha_tag", 0.05, 0.1, "poly6"), response("alpha_pileup", 0.1, 0.05, "poly1")],
+    }
+    mixture = {
+        "name": "SR",
+        "type": "mixture_dist",
+        "summands": ["signal", "background"],
+        "coefficients": ["n_signal", "n_background"],
+        "extended": True,
+    }
+    return {
+        "metadata": {"hs3_version": "0.2.9", "description": "simulated events with weights that follow nuisance parameters"},
+        "distributions": [
+            constraint("alpha_tag"),
+            constraint("alpha_pileup"),
+            signal,
+            {"name": "background", "type": "exponential_dist", "x": "m", "c": "slope"},
+            mixture,
+        ],
+        "functions": [{"name": "n_signal", "type": "generic_function", "expression": "30 * mu"}],
+        "data": [
+            {
+                "name": "data_SR",
+                "type": "unbinned",
+                "axes": [{"name": "m", "min": 110, "max": 140}],
+                "entries": [[x] for x in observed],
+            }
+        ],
+        "likelihoods": [
+            {
+                "name": "templates",
+                "distributions": ["SR"],
+                "data": ["data_SR"],
+                "aux_distributions": ["alpha_tag_constraint", "alpha_pileup_constraint"],
+            }
+        ],
+        "domains": [hs3_domain("default_domain", ranges)],
+        "parameter_points": [
+            {
+                "name": "default_values",
+                "parameters": [{"name": name, "value": value} for name, value in values.items()]
+                + [{"name": name, "value": value, "const": True} for name, value in constants.items()],
+            }
+        ],
+        "analyses": [
+            {
+                "name": "templates",
+                "likelihood": "templates",
+                "parameters_of_interest": ["mu"],
+                "domain": "default_domain",
+                "init": "default_values",
+            }
+        ],
+    }
+
+
 def hs3_mixed_root():
     """The same model in ROOT's words, with an analysis of Asimov data before that of the observed data."""
     model = hs3_mixed()
@@ -724,6 +817,7 @@ def fixtures():
         "strongly_bent.json": strongly_bent(),
         "hs3/mixed.hs3.json": hs3_mixed(),
         "hs3/mixed_root.hs3.json": hs3_mixed_root(),
+        "hs3/template.hs3.json": hs3_template(),
     }
 
 
@@ -763,8 +857,9 @@ def main():
     if args.check:
         stale = [name for name, text in wanted.items() if not (args.output / name).is_file() or (args.output / name).read_text() != text]
         present = (path.relative_to(args.output).as_posix() for path in args.output.rglob("*.json"))
-        # Those of Parquet files have a script of their own, make_event_fixtures.py, which needs packages.
-        foreign = sorted(name for name in present if name not in wanted and not name.startswith("events/"))
+        # Those of Parquet files and of flows have scripts of their own, which need packages: make_event_fixtures.py and
+        # make_flow_fixtures.py.
+        foreign = sorted(name for name in present if name not in wanted and not name.startswith(("events/", "flows/")))
         for name in stale:
             print(f"{name} is not what {pathlib.Path(__file__).name} writes", file=sys.stderr)
         for name in foreign:
