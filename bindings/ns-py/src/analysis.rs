@@ -175,8 +175,8 @@ impl Common<'_, '_> {
         options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
     }
 
-    /// Runs an analysis and returns its result as a [`Record`]. `work` describes the fits of the analysis: the
-    /// choice of the device `auto` depends on it. `parts` returns the result as text.
+    /// Runs an analysis and returns its result as a [`Record`]. `work` describes the fits of the analysis.
+    /// With `device="auto"` it decides whether they run on a GPU. `parts` returns the text and tables of the report.
     ///
     /// # Errors
     /// The errors of the analysis, and exceptions that a signal handler or the progress function raised.

@@ -227,8 +227,8 @@ impl Model {
         released(py, || self.kept(execution))?.map_err(|error| session_error(&error))
     }
 
-    /// Returns the session for `execution` like [`Self::session`], but also for the device `auto`, whose choice
-    /// depends on `work`, the description of the fits of the analysis.
+    /// Returns the session for `execution` like [`Self::session`], but also for `device="auto"`: then `work`,
+    /// the description of the fits of the analysis, decides whether they run on a GPU.
     ///
     /// # Errors
     /// As [`Self::session`].

@@ -110,7 +110,7 @@ pub(crate) fn run_keeping<T: Send>(
     let result = py.detach(|| {
         std::thread::scope(|scope| {
             let (sender, receiver) = channel();
-            let control = Control { observer: Some(&counter), cancel: Some(&stop) };
+            let control = Control { observer: Some(&counter), cancel: Some(&stop), task: None };
             let worker = scope.spawn(move || {
                 // `send` cannot fail, because the receiver exists until this thread has ended.
                 let _ = sender.send(work(control));

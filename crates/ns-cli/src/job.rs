@@ -60,7 +60,7 @@ impl Job {
         CliError: From<E>,
     {
         let bar = Bar::new(what, self.quiet);
-        let control = Control { observer: Some(&bar), cancel: Some(interrupt::listen()) };
+        let control = Control { observer: Some(&bar), cancel: Some(interrupt::listen()), task: None };
         let result = analysis(&self.model, self.session.as_ref(), control);
         bar.finish();
         let result = result.map_err(CliError::from);

@@ -81,7 +81,11 @@ fn run(session: &dyn Session, tasks: &[FitTask], wanted: OutcomeParts) -> Vec<Ta
 }
 
 fn fit(session: &dyn Session, fixed: Vec<(usize, f64)>, wanted: OutcomeParts) -> FitOutcome {
-    let task = FitTask { data: Data::observed(), fits: vec![FitRequest { fixed, ..FitRequest::default() }] };
+    let task = FitTask {
+        data: Data::observed(),
+        fits: vec![FitRequest { fixed, ..FitRequest::default() }],
+        cancel: None,
+    };
     run(session, &[task], wanted).remove(0).fits.remove(0).unwrap()
 }
 
@@ -129,7 +133,7 @@ fn fits(
         let mut task = || {
             let main = model.observed.main.iter().map(|n| n * (1.0 + 1e-3 * wiggle.next())).collect();
             let data = Observations::binned(main, model.observed.aux.clone()).into();
-            [FitTask { data, fits: vec![FitRequest::default()] }]
+            [FitTask { data, fits: vec![FitRequest::default()], cancel: None }]
         };
         assert_converged(device, &run(*session, &task(), wanted));
         group.bench_function(BenchmarkId::new("fit_with_covariance", device), |b| {
@@ -169,7 +173,7 @@ fn refits(
                         metric: Some(InverseHessian::Dense(Arc::clone(covariance))),
                         ..FitRequest::default()
                     };
-                    tasks.push(FitTask { data: Data::observed(), fits: vec![request] });
+                    tasks.push(FitTask { data: Data::observed(), fits: vec![request], cancel: None });
                 }
             }
             tasks
@@ -219,7 +223,7 @@ fn toys(
                 let source =
                     cpu.toy_source(&moved.collect::<Vec<_>>(), &Data::observed(), seed, hypothesis).unwrap();
                 let data = Data::from(Drawn { source, toys: 0..n_toys });
-                FitTask { data, fits: vec![first.clone(), second.clone()] }
+                FitTask { data, fits: vec![first.clone(), second.clone()], cancel: None }
             })
         };
         assert_converged(device, &run(*session, &tasks(), OutcomeParts::default()));

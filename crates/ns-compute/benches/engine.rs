@@ -65,7 +65,7 @@ fn moved_counts(model: &Model, wiggle: &mut Wiggle) -> Data {
 }
 
 fn fit(session: &CpuSession, data: Data, search: Search, wanted: OutcomeParts) -> FitOutcome {
-    let task = FitTask { data, fits: vec![FitRequest { search, ..FitRequest::default() }] };
+    let task = FitTask { data, fits: vec![FitRequest { search, ..FitRequest::default() }], cancel: None };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();
     outcomes.remove(0).fits.remove(0).unwrap()

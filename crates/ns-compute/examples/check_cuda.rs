@@ -180,11 +180,12 @@ fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search)
     let request = FitRequest { start: Start::At(point.into()), search, ..FitRequest::default() };
     let drawn = |toys| {
         let data = Data::from(Drawn { source: Arc::clone(&source), toys });
-        vec![FitTask { data, fits: vec![request.clone()] }]
+        vec![FitTask { data, fits: vec![request.clone()], cancel: None }]
     };
     let local = FitRequest { search: Search::Local, ..request.clone() };
     let given = |toys: std::ops::Range<u64>| -> Vec<FitTask> {
-        toys.map(|toy| FitTask { data: source.draw(toy).into(), fits: vec![local.clone()] }).collect()
+        toys.map(|toy| FitTask { data: source.draw(toy).into(), fits: vec![local.clone()], cancel: None })
+            .collect()
     };
     let few = n_toys.min(500);
     for (name, tasks, covariance) in [
@@ -232,7 +233,7 @@ fn covariances(cpu: &CpuSession, gpu: &dyn Session, n_toys: u64, search: Search)
 
 fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
     let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
-    let single = || vec![FitTask { data: Data::observed(), fits: vec![FitRequest::default()] }];
+    let single = || vec![FitTask { data: Data::observed(), fits: vec![FitRequest::default()], cancel: None }];
     let (mut here, _) = run(cpu, &single(), wanted);
     let (_, time_cpu) = run(cpu, &single(), wanted);
     run(gpu, &single(), wanted);
@@ -275,7 +276,7 @@ fn fits(cpu: &CpuSession, gpu: &dyn Session, model: &Model) {
                 metric: here.inverse_hessian(),
                 ..FitRequest::default()
             };
-            tasks.push(FitTask { data: Data::observed(), fits: vec![request] });
+            tasks.push(FitTask { data: Data::observed(), fits: vec![request], cancel: None });
         }
     }
     let (here, time_cpu) = run(cpu, &tasks, OutcomeParts::default());
@@ -306,6 +307,7 @@ fn toys(cpu: &CpuSession, gpu: &dyn Session, model: &Model, n_toys: u64, search:
     let task = |fixed: Vec<(usize, f64)>| FitTask {
         data: Data::observed(),
         fits: vec![FitRequest { fixed, ..FitRequest::default() }],
+        cancel: None,
     };
     let parent = run(cpu, &[task(Vec::new())], OutcomeParts::default()).0.remove(0).fits.remove(0).unwrap();
     let at_one =
@@ -326,6 +328,7 @@ fn toys(cpu: &CpuSession, gpu: &dyn Session, model: &Model, n_toys: u64, search:
         let tasks = vec![FitTask {
             data: Data::from(Drawn { source, toys: 0..n_toys }),
             fits: vec![free.clone(), conditional.clone()],
+            cancel: None,
         }];
         let (here, time_cpu) = run(cpu, &tasks, OutcomeParts::default());
         let (there, first) = run(gpu, &tasks, OutcomeParts::default());

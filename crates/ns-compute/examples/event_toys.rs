@@ -52,7 +52,7 @@ fn time(toys: u64, threads: usize) {
     let parent = FitRequest { start: start.clone(), search: Search::Local, ..FitRequest::default() };
     let wanted = OutcomeParts { inverse: true, ..OutcomeParts::default() };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
-    let task = FitTask { data: asimov, fits: vec![parent.clone()] };
+    let task = FitTask { data: asimov, fits: vec![parent.clone()], cancel: None };
     session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();
     let metric = outcomes[0].fits[0].as_ref().unwrap().inverse_hessian();
     let source = session.toy_source(&truth, &Data::observed(), 1, 2).unwrap();
@@ -80,7 +80,7 @@ fn time(toys: u64, threads: usize) {
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
         let began = Instant::now();
         let at_start = cpu_seconds(began);
-        let task = FitTask { data, fits: vec![request] };
+        let task = FitTask { data, fits: vec![request], cancel: None };
         session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();
         let wall = if threads == 1 { cpu_seconds(began) - at_start } else { began.elapsed().as_secs_f64() };
         let fits = || outcomes.iter().filter_map(|outcome| outcome.fits[0].as_ref().ok());
@@ -115,7 +115,7 @@ fn pulls(case: &Case, toys: u64, threads: usize) -> f64 {
     let wanted = OutcomeParts { uncertainties: true, ..OutcomeParts::default() };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     let began = Instant::now();
-    let task = FitTask { data, fits: vec![request] };
+    let task = FitTask { data, fits: vec![request], cancel: None };
     session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();
     let wall = began.elapsed().as_secs_f64();
     let mut worst: f64 = 0.0;

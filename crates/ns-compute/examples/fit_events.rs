@@ -190,7 +190,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let session = open(&model, &execution)?;
         println!("{count} events on {}: opened in {:.1} ms", session.device(), milliseconds(began));
         for _ in 0..2 {
-            let task = FitTask { data: Data::observed(), fits: vec![FitRequest::default()] };
+            let task = FitTask { data: Data::observed(), fits: vec![FitRequest::default()], cancel: None };
             let wanted = OutcomeParts { covariance: true, ..OutcomeParts::default() };
             let mut outcomes: Vec<TaskOutcome> = Vec::new();
             let began = Instant::now();

@@ -79,6 +79,7 @@ fn main() {
                         start: Start::At(begin.into()),
                         ..FitRequest::default()
                     }],
+                    cancel: None,
                 };
                 let mut sink: Vec<TaskOutcome> = Vec::new();
                 let start = Instant::now();

@@ -43,7 +43,7 @@ fn draw(axis: (f64, f64), of: &Density, count: usize, toy: u64) -> Vec<f64> {
 
 fn fit(model: &Model, threads: usize) -> Result<FitOutcome, FitFailure> {
     let session = CpuSession::open(model, &Execution { threads, ..Execution::default() }).unwrap();
-    let task = FitTask { data: Data::observed(), fits: vec![FitRequest::default()] };
+    let task = FitTask { data: Data::observed(), fits: vec![FitRequest::default()], cancel: None };
     let wanted = OutcomeParts { covariance: true, ..OutcomeParts::default() };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();
@@ -142,7 +142,7 @@ fn a_fit_of_many_events_ends_where_one_without_shortcuts_does() {
     let metric = outcome.inverse_hessian();
     let request = FitRequest { start, metric, ..FitRequest::default() };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
-    let task = FitTask { data: Data::observed(), fits: vec![request] };
+    let task = FitTask { data: Data::observed(), fits: vec![request], cancel: None };
     session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
     let again = outcomes.remove(0).fits.remove(0).unwrap();
     for ((a, b), sigma) in outcome.parameters.iter().zip(&again.parameters).zip(&outcome.uncertainties) {

@@ -69,7 +69,7 @@ fn fits_end_where_those_of_the_cpu_do() {
     for case in [gaussian_on_exponential(20_000.0), constrained()] {
         let here = CpuSession::open(&case.model, &Execution::default()).unwrap();
         let data = here.asimov(&case.truth(), &Data::observed()).unwrap();
-        let task = FitTask { data, fits: vec![FitRequest::default()] };
+        let task = FitTask { data, fits: vec![FitRequest::default()], cancel: None };
         let wanted = OutcomeParts { uncertainties: true, ..OutcomeParts::default() };
         let fit = |session: &dyn Session| {
             let mut outcomes: Vec<TaskOutcome> = Vec::new();

@@ -187,7 +187,7 @@ fn bins_and_events_share_parameters() {
     let session = open(&model);
     check_derivatives(&oracle, &session, &[1.1, 1.02, 2.1, 0.9]);
 
-    let task = FitTask { data: Data::observed(), fits: vec![FitRequest::default()] };
+    let task = FitTask { data: Data::observed(), fits: vec![FitRequest::default()], cancel: None };
     let wanted = OutcomeParts { covariance: true, ..OutcomeParts::default() };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();

@@ -35,7 +35,7 @@ fn fit(
     let request = FitRequest { start: Start::At(at.into()), search: Search::Local, ..FitRequest::default() };
     let data = Data::observed().with(Drawn { source: Arc::clone(source), toys });
     let mut outcomes = Vec::new();
-    let task = FitTask { data, fits: vec![request] };
+    let task = FitTask { data, fits: vec![request], cancel: None };
     session.fit_batch(&[task], UNCERTAINTIES, Control::default(), &mut outcomes).unwrap();
     outcomes
 }
@@ -259,7 +259,7 @@ fn a_toy_is_fitted_as_the_same_data_given() {
     let request =
         FitRequest { start: Start::At(truth.into()), search: Search::Local, ..FitRequest::default() };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
-    let task = FitTask { data: given.into(), fits: vec![request] };
+    let task = FitTask { data: given.into(), fits: vec![request], cancel: None };
     session.fit_batch(&[task], UNCERTAINTIES, Control::default(), &mut outcomes).unwrap();
     assert_eq!(drawn, outcomes);
 }

@@ -68,7 +68,7 @@ fn side_by_side(seed: u64, least: usize) -> Model {
 
 fn fit(session: &CpuSession, request: FitRequest, wanted: OutcomeParts) -> FitOutcome {
     let mut out = Vec::new();
-    let task = FitTask { data: Data::observed(), fits: vec![request] };
+    let task = FitTask { data: Data::observed(), fits: vec![request], cancel: None };
     session.fit_batch(&[task], wanted, Control::default(), &mut out).unwrap();
     out.remove(0).fits.remove(0).unwrap()
 }

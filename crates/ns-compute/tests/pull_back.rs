@@ -268,7 +268,7 @@ const ALL: EvaluationRequest =
     EvaluationRequest { nll: true, gradient: true, hessian: true, expected: true, samples: true };
 
 fn free_fit(session: &CpuSession, data: &Data) -> TaskOutcome {
-    let task = FitTask { data: data.clone(), fits: vec![FitRequest::default()] };
+    let task = FitTask { data: data.clone(), fits: vec![FitRequest::default()], cancel: None };
     let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();

@@ -44,7 +44,11 @@ impl Study {
         let session = CpuSession::open_at(&model, &Execution::default(), level).unwrap();
         let source = session.toy_source(&point, &Data::observed(), seed, 1).ok()?;
         let parent = FitRequest { start: Start::At(point.clone().into()), ..FitRequest::default() };
-        let task = FitTask { data: session.asimov(&point, &Data::observed()).unwrap(), fits: vec![parent] };
+        let task = FitTask {
+            data: session.asimov(&point, &Data::observed()).unwrap(),
+            fits: vec![parent],
+            cancel: None,
+        };
         let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
         let covariance = run(&session, task, wanted).remove(0).fits.remove(0).ok()?.covariance?;
         let free = FitRequest {
@@ -65,13 +69,18 @@ impl Study {
     /// Fits toys in SIMD lanes.
     fn lanes(&self, toys: Range<u64>) -> Vec<TaskOutcome> {
         let drawn = Drawn { source: Arc::clone(&self.source), toys };
-        run(&self.session, FitTask { data: drawn.into(), fits: self.fits.clone() }, OutcomeParts::default())
+        run(
+            &self.session,
+            FitTask { data: drawn.into(), fits: self.fits.clone(), cancel: None },
+            OutcomeParts::default(),
+        )
     }
 
     /// Fits one toy as given data, so that the scalar optimiser makes the fits.
     fn alone(&self, toy: u64) -> TaskOutcome {
         let data = self.source.draw(toy).into();
-        run(&self.session, FitTask { data, fits: self.fits.clone() }, OutcomeParts::default()).remove(0)
+        run(&self.session, FitTask { data, fits: self.fits.clone(), cancel: None }, OutcomeParts::default())
+            .remove(0)
     }
 
     /// Returns `-ln L` of a toy at `point` and its gradient, as the session evaluates them.

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::FitTask;
+
 /// Receiver of the progress of a batch of fits. It is called between fits, from any thread.
 pub trait Observer: Send + Sync {
     /// Receives the progress: `done` of `total` fits have finished.
@@ -16,13 +18,22 @@ pub struct Control<'a> {
     /// Flag that cancels the batch when it becomes true. It is checked between fits and between iterations.
     /// Finished fits are kept.
     pub cancel: Option<&'a AtomicBool>,
+    /// Flag that cancels one task of the batch ([`FitTask::cancel`](crate::FitTask::cancel)). Sessions set it for the
+    /// task that they work on.
+    pub task: Option<&'a AtomicBool>,
 }
 
-impl Control<'_> {
-    /// Returns whether the caller has asked to cancel.
+impl<'a> Control<'a> {
+    /// Returns the control of one task of the batch.
+    #[must_use]
+    pub fn of_task(self, task: &'a FitTask) -> Self {
+        Self { task: task.cancel.as_deref(), ..self }
+    }
+
+    /// Returns whether the caller has asked to cancel the batch, or the task that runs.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
+        [self.cancel, self.task].into_iter().flatten().any(|flag| flag.load(Ordering::Relaxed))
     }
 
     /// Passes the progress on to the observer, if there is one.

@@ -4,6 +4,7 @@
 //! the device, nor on whether the data are counts or events.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::{
     Control, Data, Device, DeviceCheck, InputTable, InverseHessian, LeftToCpu, Pulled, SessionError,
@@ -110,6 +111,9 @@ pub struct FitTask {
     pub data: Data,
     /// The minimisations, made in this order.
     pub fits: Vec<FitRequest>,
+    /// Flag that cancels this task when it becomes true; the other tasks of its batch go on. It is checked as
+    /// [`Control::cancel`] is. A GPU checks it where the CPU completes a fit.
+    pub cancel: Option<Arc<AtomicBool>>,
 }
 
 /// Which optional parts of an outcome to compute.

@@ -187,7 +187,11 @@ impl Refits<'_> {
                         ..request.clone()
                     })
                 });
-                again.push(FitTask { data: drawn.source.draw(*toy).into(), fits: fits.collect() });
+                again.push(FitTask {
+                    data: drawn.source.draw(*toy).into(),
+                    fits: fits.collect(),
+                    cancel: None,
+                });
             }
             first.push(task);
         }

@@ -71,7 +71,7 @@ impl<'a> Analysis<'a> {
         options: &FitOptions,
         control: Control<'a>,
     ) -> Result<Self, InferenceError> {
-        let FitTask { data, fits } = options.task(model, session)?;
+        let FitTask { data, fits, .. } = options.task(model, session)?;
         let base = fits.into_iter().next().unwrap_or_default();
         let weighted = has_weights(model, &data, &options.data);
         Ok(Self { model, session, data, base, weighted, control, metric: None, done: 0, total: 0 })
@@ -87,7 +87,8 @@ impl<'a> Analysis<'a> {
             .ok_or_else(|| InferenceError::NoPoi { analysis, measurement: self.model.measurement.clone() })
     }
 
-    /// Returns a warning if events have weights, for analyses that rely on the rise of the likelihood.
+    /// Returns a warning if events have weights other than 1. It is for analyses whose intervals, p-values or uncertainties
+    /// are right only for events without weights.
     pub(crate) fn about_weights(&self) -> Option<String> {
         self.weighted.then(|| NOT_COUNTED.to_owned())
     }
@@ -138,7 +139,7 @@ impl<'a> Analysis<'a> {
 
     /// Returns the caller's control without the observer, for fits whose number is not known in advance.
     pub(crate) fn silent(&self) -> Control<'a> {
-        Control { observer: None, cancel: self.control.cancel }
+        Control { observer: None, cancel: self.control.cancel, task: None }
     }
 
     /// Sets the number of fits that are still to come, which the progress display needs.
@@ -156,7 +157,7 @@ impl<'a> Analysis<'a> {
         request: FitRequest,
         wanted: OutcomeParts,
     ) -> Result<FitOutcome, InferenceError> {
-        self.fit_task(FitTask { data: data.clone(), fits: vec![request] }, wanted)
+        self.fit_task(FitTask { data: data.clone(), fits: vec![request], cancel: None }, wanted)
     }
 
     /// Makes the parent fit, i.e. the fit that later fits vary. It works as [`Self::fit`], but always on the CPU: a
@@ -214,7 +215,7 @@ impl<'a> Analysis<'a> {
         debug_assert!(tasks.iter().all(|task| task.data.count() == 1), "toys are streamed, not collected");
         self.total = self.total.max(self.done + count);
         let shifted = Shifted { inner: self.control.observer, done: self.done, total: self.total };
-        let control = Control { observer: Some(&shifted), cancel: self.control.cancel };
+        let control = Control { observer: Some(&shifted), cancel: self.control.cancel, task: None };
         let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());
         self.session.fit_batch(tasks, wanted, control, &mut outcomes)?;
         self.done += count;

@@ -92,7 +92,7 @@ pub fn goodness_of_fit_toys(
     control: Control<'_>,
 ) -> Result<GoodnessResult, InferenceError> {
     check_number(n_toys)?;
-    let silent = Control { observer: None, cancel: control.cancel };
+    let silent = Control { observer: None, cancel: control.cancel, task: None };
     let mut analysis = Analysis::new(model, of_single_fits(session), options, silent)?;
     let (mut result, point) = compare(&mut analysis)?;
     let Some(chi2) = result.chi2 else {

@@ -162,7 +162,7 @@ fn inexact_conditional_fits_restart_nothing() {
 fn an_interrupt_keeps_the_minimum_and_says_what_is_missing() {
     let model = model((0.0, 10.0));
     let session = Wells::new(&model, vec![well(2.0, 7.0)]);
-    let control = Control { observer: None, cancel: Some(&session.stop_after_first) };
+    let control = Control { observer: None, cancel: Some(&session.stop_after_first), task: None };
     let result = fit(&model, &session, &FitOptions::default().minos("mu"), control).unwrap();
     assert!(result.interrupted && result.converged);
     assert_eq!(result.value("mu"), Some(2.0));
@@ -251,7 +251,7 @@ fn a_batch_keeps_order_and_good_rows() {
     let data: Vec<Observations> =
         (0..4).map(|k| Observations::binned(vec![f64::from(k), 0.0], vec![0.0])).collect();
     let heard = Heard::default();
-    let control = Control { observer: Some(&heard), cancel: None };
+    let control = Control { observer: Some(&heard), cancel: None, task: None };
     let batch = fit_batch(&model, &session, data.clone(), &FitOptions::default(), control).unwrap();
     let mu: Vec<Option<f64>> = batch.fits.iter().map(|f| f.as_ref().ok().map(|f| f.parameters[0])).collect();
     assert_eq!(mu, [Some(2.0), Some(3.0), Some(4.0), None]);
@@ -261,7 +261,7 @@ fn a_batch_keeps_order_and_good_rows() {
     assert_eq!(heard.0.lock().unwrap().last(), Some(&(4, 4)));
 
     let stop = AtomicBool::new(true);
-    let control = Control { observer: None, cancel: Some(&stop) };
+    let control = Control { observer: None, cancel: Some(&stop), task: None };
     let stopped = fit_batch(&model, &session, data, &FitOptions::default(), control).unwrap();
     assert!(stopped.interrupted && stopped.fits.len() == 4);
     let alone = fit(&model, &session, &FitOptions::default(), control).unwrap_err();

@@ -20,7 +20,7 @@ fn ends_at(index: u64, interpolation: Interpolation, search: Search) -> f64 {
     let model = Workspace::from_value(nonlinear_models::workspace(index)).unwrap().model(&options).unwrap();
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let request = FitRequest { search, ..FitRequest::default() };
-    let task = FitTask { data: Data::observed(), fits: vec![request] };
+    let task = FitTask { data: Data::observed(), fits: vec![request], cancel: None };
     let mut outcomes = Vec::new();
     session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
     let fit = outcomes.remove(0).fits.remove(0).unwrap();

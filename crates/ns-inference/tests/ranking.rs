@@ -394,7 +394,7 @@ fn an_interrupt_at_half_keeps_that_half() {
     let options = RankingOptions::default().impacts([Impact::Refit, Impact::Global]).prefit(true);
     let whole = rank(&model, session.as_ref(), &options);
     let half = Half::default();
-    let control = Control { observer: Some(&half), cancel: Some(&half.stop) };
+    let control = Control { observer: Some(&half), cancel: Some(&half.stop), task: None };
     let cut = ranking(&model, session.as_ref(), &options, control).unwrap();
     assert!(cut.interrupted && cut.converged && !whole.interrupted);
     assert!(cut.warnings.iter().any(|w| w.starts_with("interrupted")), "{:?}", cut.warnings);

@@ -112,7 +112,7 @@ fn points_without_a_certificate_say_so() {
 fn an_interrupted_scan_keeps_what_is_finished() {
     let model = model((0.0, 10.0));
     let session = Wells::new(&model, vec![well(2.0, 7.0)]);
-    let control = Control { observer: None, cancel: Some(&session.stop_after_first) };
+    let control = Control { observer: None, cancel: Some(&session.stop_after_first), task: None };
     let result = scan(&model, &session, &over(1.0, 3.0, 5), control).unwrap();
     assert!(result.interrupted);
     assert_eq!(result.mu_hat, 2.0);
@@ -135,7 +135,7 @@ fn progress_ends_at_the_number_of_fits() {
     }
     let (model, heard) = (model((0.0, 10.0)), Heard::default());
     let session = Wells::new(&model, vec![well(2.0, 7.0)]);
-    let control = Control { observer: Some(&heard), cancel: None };
+    let control = Control { observer: Some(&heard), cancel: None, task: None };
     let result = scan(&model, &session, &over(1.0, 3.0, 9).intervals(false), control).unwrap();
     let heard = heard.0.into_inner().unwrap();
     assert!(heard.iter().all(|(_, total)| *total == 10), "{heard:?}");

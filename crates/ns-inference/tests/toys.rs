@@ -170,7 +170,7 @@ fn an_interrupted_run_hands_over_complete_rows_and_can_go_on() {
     let test = ToyTest::prepare(&model, session.as_ref(), 1.0, &options, Control::default()).unwrap();
     let flag = AtomicBool::new(false);
     let observer = StopAfter { fits: 1500, flag: &flag, last: AtomicUsize::new(0) };
-    let control = Control { observer: Some(&observer), cancel: Some(&flag) };
+    let control = Control { observer: Some(&observer), cancel: Some(&flag), task: None };
     let mut done: Vec<ToyRow> = Vec::new();
     let run = test.run(&test.ranges(), control, &mut done).unwrap();
     assert!(run.interrupted);
@@ -189,12 +189,12 @@ fn an_interrupted_run_hands_over_complete_rows_and_can_go_on() {
     // Toys that have finished are counted in the result.
     let flag = AtomicBool::new(false);
     let observer = StopAfter { fits: 1500, flag: &flag, last: AtomicUsize::new(0) };
-    let control = Control { observer: Some(&observer), cancel: Some(&flag) };
+    let control = Control { observer: Some(&observer), cancel: Some(&flag), task: None };
     let result = hypotest_toys(&model, session.as_ref(), 1.0, &options, control).unwrap();
     assert!(result.interrupted && result.n_toys.b > 0);
     assert!(result.warnings.iter().any(|w| w.starts_with("interrupted")));
     let flag = AtomicBool::new(true);
-    let control = Control { observer: None, cancel: Some(&flag) };
+    let control = Control { observer: None, cancel: Some(&flag), task: None };
     let nothing = hypotest_toys(&model, session.as_ref(), 1.0, &options, control);
     assert_eq!(nothing.err(), Some(InferenceError::Cancelled));
 }

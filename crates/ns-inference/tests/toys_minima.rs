@@ -64,7 +64,7 @@ fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u6
                     only_if: None,
                     ..request.clone()
                 });
-                let task = FitTask { data: data.clone(), fits: again.collect() };
+                let task = FitTask { data: data.clone(), fits: again.collect(), cancel: None };
                 let found = run(session.as_ref(), &[task]).remove(0);
                 let sound = |other: &&FitOutcome| other.converged() && other.empty_bins.is_empty();
                 let values = found.fits.iter().flatten().filter(sound).map(|other| other.nll);
@@ -146,8 +146,10 @@ fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_noth
                 ..task.fits[0].clone()
             };
             let saturated = session.saturated_nll(&data).unwrap().unwrap();
-            let fell =
-                run(session.as_ref(), &[FitTask { data, fits: vec![onwards] }]).remove(0).fits.remove(0);
+            let fell = run(session.as_ref(), &[FitTask { data, fits: vec![onwards], cancel: None }])
+                .remove(0)
+                .fits
+                .remove(0);
             let fell = fell.unwrap();
             assert!(fell.nll < saturated - 100.0, "toy {toy}: {} above {saturated}", fell.nll - saturated);
             let named = fell.empty_bins.iter().any(|&bin| {

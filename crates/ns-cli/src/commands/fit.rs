@@ -104,7 +104,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let options = options(args, &model, &plots)?;
     let Opened { session, reason } = open_session_for(&model, &args.execution.execution(), Work::Fit)?;
     let stop = interrupt::listen();
-    let control = Control { observer: None, cancel: Some(stop) };
+    let control = Control { observer: None, cancel: Some(stop), task: None };
     let mut result = fit(&model, session.as_ref(), &options, control)?;
 
     // An error here is returned only after the result is written.

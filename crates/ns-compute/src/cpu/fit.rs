@@ -8,6 +8,7 @@ use ns_core::{
 use super::{CpuSession, put, take};
 use crate::eval::Dataset;
 use crate::optimise::{Problem, Worker, fit};
+use crate::stop::Stop;
 use crate::task::{FitDomain, check_data, needed, start_of};
 
 /// Largest number of events per channel in the first of the preparatory fits of a channel with many events.
@@ -91,7 +92,7 @@ impl CpuSession {
             upper: domain.upper,
             fixed: domain.fixed,
             physical: drawn,
-            cancel: control.cancel,
+            stop: Stop::of(control),
         }
     }
 

@@ -14,6 +14,7 @@ use super::{CpuSession, put, take};
 use crate::eval::Dataset;
 use crate::lanes::{Further, Toy, ToyEnd, ToyFitter, WIDTH};
 use crate::optimise::{Worker, fit};
+use crate::stop::Stop;
 use crate::task::{FitDomain, needed, start_of};
 
 /// Largest number of toys in one unit: enough to keep all SIMD lanes busy, few enough to balance the threads.
@@ -288,7 +289,7 @@ impl CpuSession {
                 saturated: data.saturated_main + data.saturated_constraint,
             })
             .collect();
-        let mut ends = fitter.run(self.level, plan, &jobs, control.cancel).into_iter();
+        let mut ends = fitter.run(self.level, plan, &jobs, Stop::of(control)).into_iter();
         // An interrupted search may have missed a lower minimum.
         let cut_short = control.is_cancelled();
         for ((asked, data), outcome) in asked.iter().zip(data).zip(outcomes.iter_mut()) {

@@ -198,8 +198,8 @@ impl Launcher<'_> {
         }
     }
 
-    /// Starts the fits of `input`, then the computation of the gradients of `probes`. If `toys` is given, the
-    /// fits are those of the requests of `input` to each of these toys.
+    /// Starts the fits of `input`, then the computation of the gradients of `probes`. If `toys` is given, every
+    /// request of `input` is fitted to each of these toys; otherwise the items of `input` are fitted.
     pub(super) fn start(
         &self,
         slot: &mut Slot,

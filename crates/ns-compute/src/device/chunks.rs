@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn a_cancelled_batch_hands_on_what_was_begun() {
         let cancel = AtomicBool::new(false);
-        let control = Control { observer: None, cancel: Some(&cancel) };
+        let control = Control { observer: None, cancel: Some(&cancel), task: None };
         let queue = ChunkQueue::new([1000], 3, |_| ChunkSizes { fewest: 2, most: 2 }, control);
         let work = |pause: &u64, to: &mpsc::Sender<FinishedChunk>| steady(&queue, *pause, to);
         let mut got = Vec::new();

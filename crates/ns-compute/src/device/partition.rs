@@ -126,7 +126,7 @@ fn hand_over(
     let progress = control.observer.map(|observer| Progress { observer, place });
     let observer = progress.as_ref().map(|progress| progress as &dyn Observer);
     let mut shifted = Shifted { sink, by: place.index, delivered: 0 };
-    session.fit_batch(tasks, wanted, Control { observer, cancel: control.cancel }, &mut shifted)?;
+    session.fit_batch(tasks, wanted, Control { observer, ..control }, &mut shifted)?;
     Ok(shifted.delivered)
 }
 

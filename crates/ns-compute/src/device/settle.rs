@@ -20,6 +20,7 @@ use crate::eval::Dataset;
 use crate::lanes::{Toy, ToyFitter, suit_lanes};
 use crate::optimise::{Worker, fit};
 use crate::shared_constants::CONVERGED;
+use crate::stop::Stop;
 use crate::task::{FitDomain, needed, start_of};
 
 /// Result of one fit of a launch.
@@ -328,7 +329,7 @@ impl<'a> Settling<'a> {
                 saturated: data.saturated_main + data.saturated_constraint,
             })
             .collect();
-        let ends = fitter.run(cpu.level, &cpu.plan, &toys, self.control.cancel);
+        let ends = fitter.run(cpu.level, &cpu.plan, &toys, Stop::of(self.control));
         if self.control.is_cancelled() {
             return;
         }

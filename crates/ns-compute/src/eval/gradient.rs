@@ -97,11 +97,11 @@ fn binwise(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mu
     }
 }
 
-/// Adds the derivatives with respect to the parameters of histosys over `N` vectors of `L * LANES` bins each.
-/// Returns `N * L`, the number of groups of `LANES` bins done.
+/// Adds the derivatives with respect to the histosys parameters of one block to `scratch.unsummed`, for the next
+/// `N` SIMD vectors of `L * LANES` bins. Returns `N * L`, the number of groups of `LANES` bins done.
 ///
-/// The sum for a parameter is kept in separate SIMD lanes, which are added after the last block. Adding the
-/// lanes after each term would take longer than the term itself.
+/// `unsummed` has one sum per parameter and SIMD lane. `sum_up` adds the lanes once, after all blocks. Doing this
+/// after each term would take longer than the term itself.
 #[inline(always)]
 fn templates<V: Vector, const L: usize, const N: usize>(
     plan: &Plan,

@@ -53,9 +53,9 @@ pub(crate) struct EventStep {
     /// Where the components of the result go, counted as in [`Operand::Event`].
     pub(crate) to: usize,
     pub(crate) operands: [Operand; 3],
-    /// Variables by which the result has a first derivative.
+    /// Variables with respect to which the first derivative of the result may differ from zero.
     pub(crate) first: Vec<usize>,
-    /// Pairs of variables by which the result has a second derivative.
+    /// Pairs of variables with respect to which the second derivative of the result may differ from zero.
     pub(crate) second: Vec<(usize, usize)>,
 }
 

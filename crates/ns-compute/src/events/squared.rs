@@ -34,7 +34,8 @@ pub(crate) fn squared_weights(
 }
 
 impl EventScratch {
-    /// Counts all of the curvature of penalties as the part that is never negative.
+    /// Moves the part `bends` of the Hessian of each penalty to the part `squares`, so that all of it counts when the matrix is
+    /// assembled with `exactness` 0.
     pub(crate) fn penalties_are_certain(&mut self, plan: &EventPlan) {
         for term in self.terms.iter_mut().skip(plan.n_channels()) {
             for (square, bend) in term.squares.iter_mut().zip(&mut term.bends) {

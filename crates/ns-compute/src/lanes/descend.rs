@@ -7,8 +7,6 @@
 //! (`SearchPolicy::edm_tolerance`). The scalar optimiser takes over if a step cannot be accepted, there are
 //! too many iterations, or a product of normsys factors is near zero.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use super::WIDTH;
 use super::derivatives::Derivatives;
 use super::evaluate::evaluate;
@@ -23,6 +21,7 @@ use crate::shared_constants::{
     VALUE_ROUNDINGS,
 };
 use crate::simd::Level;
+use crate::stop::Stop;
 
 /// Replaces `FORESEEABLE` in fits that use the derivatives at each lane's point ([`Derivatives`]).
 const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
@@ -56,13 +55,13 @@ pub(super) struct FitKind<'a> {
     /// Width of the constraint of each parameter; `None` without a constraint.
     pub(super) width: &'a [Option<f64>],
     /// Flag that is set once the caller wants to stop. The ends of the descents are then not used.
-    pub(super) cancel: Option<&'a AtomicBool>,
+    pub(super) stop: Stop<'a>,
 }
 
 impl FitKind<'_> {
     /// Returns true once the caller has asked to stop.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
+        self.stop.asked()
     }
 }
 

@@ -19,6 +19,7 @@ use super::scratch::Scratch;
 use super::starts::CommonPoint;
 use crate::CpuSession;
 use crate::simd::Level;
+use crate::stop::Stop;
 
 mod derivatives;
 
@@ -174,7 +175,14 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
                 barrier,
             };
             let width = vec![None; plan.n_parameters()];
-            let kind = FitKind { plan, level, metric: &metric, bounds: &bounds, width: &width, cancel: None };
+            let kind = FitKind {
+                plan,
+                level,
+                metric: &metric,
+                bounds: &bounds,
+                width: &width,
+                stop: Stop::default(),
+            };
             let job = |main, aux, start| DescentJob { main, aux, start, beat: None };
             let good = job(&model.observed.main, aux, &start);
             let alone = descend(&kind, &[good], &mut DescentMemory::new(plan, &metric)).remove(0);
@@ -282,7 +290,8 @@ fn with_kind(model: &Model, look: impl Fn(&FitKind<'_>, &[f64], &mut DescentMemo
             barrier: vec![false; start.len()],
         };
         let width = vec![None, Some(1.0), Some(1.0)];
-        let kind = FitKind { plan, level, metric: &metric, bounds: &bounds, width: &width, cancel: None };
+        let kind =
+            FitKind { plan, level, metric: &metric, bounds: &bounds, width: &width, stop: Stop::default() };
         look(&kind, &start, &mut DescentMemory::new(plan, &metric));
     }
 }

@@ -1,7 +1,6 @@
 //! Fits of toys in SIMD lanes. For each request, inputs that all toys share are prepared once; then each call
 //! of `ToyFitter::run` fits some of the toys.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use ns_core::{Certificate, FitOutcome, FitStatus, Inactive, Reason};
@@ -17,6 +16,7 @@ use super::starts::{CommonPoint, Starts};
 use crate::eval::Scratch;
 use crate::plan::Plan;
 use crate::simd::Level;
+use crate::stop::Stop;
 
 /// The inputs that the fits of all toys share for one request, and the functions that run these fits.
 pub(crate) struct ToyFitter {
@@ -147,14 +147,14 @@ impl ToyFitter {
             }
             if !suit_lanes(plan) {
                 // The other starting points need descents in SIMD lanes, which do not support this model.
-                let starts = Starts::between_kinks(&fitter.kind(level, plan, None), &common);
+                let starts = Starts::between_kinks(&fitter.kind(level, plan, Stop::default()), &common);
                 fitter.starts = starts;
                 return Some(fitter);
             }
             let common = CommonPoint { point: &common, main: &expected, aux };
             let mut memory = DescentMemory::new(plan, &fitter.metric);
             let (nonlinear, directions) = (&fitter.nonlinear, &fitter.directions);
-            let kind = fitter.kind(level, plan, None);
+            let kind = fitter.kind(level, plan, Stop::default());
             let apart = further == Further::AndPoint;
             let starts = Starts::new(&kind, &common, nonlinear, directions, apart, &mut memory, scratch);
             fitter.starts = starts;
@@ -168,23 +168,17 @@ impl ToyFitter {
         !self.nonlinear.is_empty() || !self.directions.is_empty()
     }
 
-    fn kind<'a>(&'a self, level: Level, plan: &'a Plan, cancel: Option<&'a AtomicBool>) -> FitKind<'a> {
-        FitKind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width, cancel }
+    fn kind<'a>(&'a self, level: Level, plan: &'a Plan, stop: Stop<'a>) -> FitKind<'a> {
+        FitKind { plan, level, metric: &self.metric, bounds: &self.bounds, width: &self.width, stop }
     }
 
-    /// Fits all `toys` and returns the results in their order. Once `cancel` is set it returns at once, with
+    /// Fits all `toys` and returns the results in their order. Once `stop` is asked it returns at once, with
     /// results that must not be used.
-    pub(crate) fn run(
-        &self,
-        level: Level,
-        plan: &Plan,
-        toys: &[Toy<'_>],
-        cancel: Option<&AtomicBool>,
-    ) -> Vec<ToyEnd> {
+    pub(crate) fn run(&self, level: Level, plan: &Plan, toys: &[Toy<'_>], stop: Stop<'_>) -> Vec<ToyEnd> {
         // A poisoned lock only means that another thread panicked; every fit resets its lane.
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let mut memory = spare().pop().unwrap_or_else(|| DescentMemory::new(plan, &self.metric));
-        let kind = self.kind(level, plan, cancel);
+        let kind = self.kind(level, plan, stop);
         let jobs: Vec<DescentJob<'_>> = toys
             .iter()
             .map(|toy| DescentJob { main: toy.main, aux: toy.aux, start: toy.start, beat: None })

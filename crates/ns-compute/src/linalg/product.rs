@@ -37,7 +37,7 @@ pub(crate) fn product_until(
     sign: f64,
     stop: Stop<'_>,
 ) {
-    if stop.0.is_none() {
+    if stop.is_never() {
         return product(level, a, lda, b, ldb, c, ldc, shape, sign);
     }
     for first in (shape.rows.0..shape.rows.1).step_by(2 * TILE_ROWS) {
@@ -136,11 +136,11 @@ mod tests {
                 product(level, &a, ld, &a, ld, &mut whole, ld, shape, -1.0);
                 let a = (a.as_slice(), ld);
                 let go_on = std::sync::atomic::AtomicBool::new(false);
-                product_until(level, a, a, (&mut strips, ld), shape, -1.0, Stop(Some(&go_on)));
+                product_until(level, a, a, (&mut strips, ld), shape, -1.0, Stop::from(&go_on));
                 assert_eq!(whole, strips);
                 let stop = std::sync::atomic::AtomicBool::new(true);
                 let mut untouched = vec![1.0; n * ld + 32];
-                product_until(level, a, a, (&mut untouched, ld), shape, -1.0, Stop(Some(&stop)));
+                product_until(level, a, a, (&mut untouched, ld), shape, -1.0, Stop::from(&stop));
                 assert!(untouched.iter().all(|x| *x == 1.0));
             }
         }

@@ -17,7 +17,6 @@ use crate::curvature::{
     Curvature, Factored, FactoredInverse, Point, assemble_until, covariance, factor_until, solve, variances,
 };
 use crate::plan::EDM_TOLERANCE;
-use crate::stop::Stop;
 
 /// Largest number of parameters for which uncertainties come from the full covariance. Up to this number it
 /// takes no longer than the variances alone.
@@ -262,7 +261,7 @@ fn uncertainties(
         exactness: 1.0,
         damping: 0.0,
     };
-    let stop = Stop(problem.cancel);
+    let stop = problem.stop;
     assemble_until(level, plan, layout, point, &mut worker.scratch, curvature, stop);
     let factored = factor_until(level, layout, curvature, stop);
     let Factored::Positive { flat } = factored else {

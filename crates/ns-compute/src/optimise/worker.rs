@@ -1,7 +1,5 @@
 //! The working memory of one thread, and the definition of one minimisation problem.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use ns_core::EventColumns;
 
 use super::memory::Memory;
@@ -9,6 +7,7 @@ use crate::curvature::{Curvature, Point, assemble};
 use crate::eval::{Dataset, Likelihood, Scratch, forward, gradient, likelihood};
 use crate::plan::Plan;
 use crate::simd::Level;
+use crate::stop::Stop;
 
 /// Largest number of parameters for which the time of a factorisation is negligible compared with an
 /// evaluation of all events.
@@ -28,14 +27,14 @@ pub(crate) struct Problem<'a> {
     /// toys.
     pub(crate) physical: bool,
     /// Flag that is set once the caller wants to stop. The outcome is then not used.
-    pub(crate) cancel: Option<&'a AtomicBool>,
+    pub(crate) stop: Stop<'a>,
 }
 
 impl<'a> Problem<'a> {
     /// Returns a problem without bounds, for points that are only evaluated.
     pub(crate) fn without_box(plan: &'a Plan, level: Level, data: &'a Dataset) -> Self {
         let (lower, upper, fixed) = Default::default();
-        Self { plan, level, data, lower, upper, fixed, physical: false, cancel: None }
+        Self { plan, level, data, lower, upper, fixed, physical: false, stop: Stop::default() }
     }
 
     /// Returns whether the curvature at a point takes almost no time in addition to the value: the evaluation of
@@ -46,7 +45,7 @@ impl<'a> Problem<'a> {
 
     /// Returns true once the caller has asked to stop.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
+        self.stop.asked()
     }
 }
 

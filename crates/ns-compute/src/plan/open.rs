@@ -36,8 +36,7 @@ impl Source {
         }
     }
 
-    /// Returns the position of the first number in the array of the numbers of all inputs; `None` if the
-    /// numbers belong to the model.
+    /// Returns where the numbers of this input start among the numbers of all inputs; `None` if the source is the model.
     pub(crate) fn place(&self) -> Option<usize> {
         match self {
             Self::Input(at) => Some(*at),

@@ -104,7 +104,7 @@ pub(super) fn missed(session: &dyn Session, cpu: &dyn Session) -> Missed {
     let request =
         FitRequest { start: Start::At(point.into()), search: Search::Local, ..FitRequest::default() };
     let drawn = Drawn { source: Arc::clone(&source), toys: 0..TOYS };
-    let tasks = [FitTask { data: drawn.into(), fits: vec![request] }];
+    let tasks = [FitTask { data: drawn.into(), fits: vec![request], cancel: None }];
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
     assert_eq!(outcomes.len() as u64, TOYS);

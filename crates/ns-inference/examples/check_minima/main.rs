@@ -56,7 +56,7 @@ struct Row {
 
 fn fit(session: &dyn Session, start: Start, search: Search) -> Result<Option<FitOutcome>, Box<dyn Error>> {
     let request = FitRequest { start, search, ..FitRequest::default() };
-    let task = FitTask { data: Data::observed(), fits: vec![request] };
+    let task = FitTask { data: Data::observed(), fits: vec![request], cancel: None };
     let mut out: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut out)?;
     let fit = out.pop().and_then(|mut outcome| outcome.fits.pop());

@@ -154,7 +154,8 @@ fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Out
     for hypothesis in Hypothesis::BOTH {
         let Some(task) = test.task(hypothesis, 0..SINGLE) else { continue };
         let Seen::Drawn(drawn) = &task.data.seen else { continue };
-        let given = |toy| FitTask { data: drawn.source.draw(toy).into(), fits: task.fits.clone() };
+        let given =
+            |toy| FitTask { data: drawn.source.draw(toy).into(), fits: task.fits.clone(), cancel: None };
         fits(&format!("single.{hypothesis}"), session, &(0..SINGLE).map(given).collect::<Vec<_>>(), record)?;
         fits(&format!("lanes.{hypothesis}"), session, std::slice::from_ref(&task), record)?;
     }

@@ -102,7 +102,7 @@ impl ProfiledDifferentiableSession {
 
     /// Runs the fits of one task.
     pub(super) fn run(&self, data: &Data, fits: Vec<FitRequest>) -> Result<Vec<FitOutcome>, InferenceError> {
-        let task = FitTask { data: data.clone(), fits };
+        let task = FitTask { data: data.clone(), fits, cancel: None };
         let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(1);
         let wanted = OutcomeParts::default();
         self.inner.session().fit_batch(

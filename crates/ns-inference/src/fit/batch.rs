@@ -98,7 +98,7 @@ pub fn fit_batch_within(
     let tasks: Vec<FitTask> = datasets
         .into_iter()
         .zip(requests.iter().cycle())
-        .map(|(data, request)| FitTask { data: data.into(), fits: vec![request.clone()] })
+        .map(|(data, request)| FitTask { data: data.into(), fits: vec![request.clone()], cancel: None })
         .collect();
     // Uncertainties of weighted events need the whole matrix.
     let asked = options.uncertainties || options.covariance;

@@ -172,7 +172,7 @@ pub fn event_goodness_of_fit(
         EventStatistic::Chi2 => Judge::Chi2(Histograms::new(model, bins)?),
         EventStatistic::Ks => Judge::Ks(Distances::new(model)?),
     };
-    let silent = Control { observer: None, cancel: control.cancel };
+    let silent = Control { observer: None, cancel: control.cancel, task: None };
     let mut analysis = Analysis::new(model, of_single_fits(session), options, silent)?;
     let data = analysis.data.clone();
     let fit = analysis.fit(&data, analysis.base.clone(), OutcomeParts::default())?;

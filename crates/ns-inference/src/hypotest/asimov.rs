@@ -212,7 +212,7 @@ fn other_minima(
     for start in [analysis.base.start.clone(), Start::Init] {
         let fits = from_free.fits.iter();
         let fits = fits.map(|fit| FitRequest { start: start.clone(), metric: None, ..fit.clone() }).collect();
-        tasks.push(FitTask { data: observed.data.clone(), fits });
+        tasks.push(FitTask { data: observed.data.clone(), fits, cancel: None });
     }
     tasks.push(from_free);
     let fits = analysis.run(&tasks, OutcomeParts::default())?;
@@ -252,9 +252,9 @@ pub(super) fn undetermined(
         let Some(x) = moved.parameters.get_mut(index) else { continue };
         let step = 0.25 * (1.0 + x.abs());
         *x = if *x + step <= upper { *x + step } else { (*x - step).max(lower) };
-        let FitTask { data, fits } = observed.task_from(analysis, value, &moved);
+        let FitTask { data, fits, .. } = observed.task_from(analysis, value, &moved);
         let fits = fits.into_iter().map(|fit| FitRequest { metric: None, ..fit }).collect();
-        let task = FitTask { data, fits };
+        let task = FitTask { data, fits, cancel: None };
         let Some(Ok(other)) = analysis.run(std::slice::from_ref(&task), OutcomeParts::default())?.pop()
         else {
             continue;

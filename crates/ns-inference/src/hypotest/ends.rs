@@ -59,7 +59,7 @@ impl Profile {
         let requests = from_other_ends(analysis, self.parameter, &known.fit, &request);
         let tasks: Vec<FitTask> = requests
             .into_iter()
-            .map(|request| FitTask { data: self.data.clone(), fits: vec![request] })
+            .map(|request| FitTask { data: self.data.clone(), fits: vec![request], cancel: None })
             .collect();
         for fitted in &analysis.run(&tasks, OutcomeParts::default())? {
             self.learn(value, fitted, Effort::Follow);

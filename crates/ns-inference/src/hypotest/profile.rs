@@ -79,7 +79,7 @@ impl Profile {
             // This search is not limited to the neighbourhood of the free fit.
             request.metric = None;
         }
-        let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request] }];
+        let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request], cancel: None }];
         if searched {
             // The search of a single fit. A thorough search begins with the default search, so it never ends
             // higher.
@@ -87,7 +87,7 @@ impl Profile {
             let mut alone = FitRequest { search, ..analysis.base.clone() };
             alone.fixed.retain(|(i, _)| *i != self.parameter);
             alone.fixed.push((self.parameter, value));
-            tasks.push(FitTask { data: self.data.clone(), fits: vec![alone] });
+            tasks.push(FitTask { data: self.data.clone(), fits: vec![alone], cancel: None });
         }
         tasks
     }
@@ -97,7 +97,11 @@ impl Profile {
     pub(crate) fn task_from(&self, analysis: &Analysis<'_>, value: f64, neighbour: &FitOutcome) -> FitTask {
         let held = [(self.parameter, value)];
         let start = analysis.admit(&self.best, &held, neighbour.parameters.clone());
-        FitTask { data: self.data.clone(), fits: vec![self.request(analysis, value, start, Search::Local)] }
+        FitTask {
+            data: self.data.clone(),
+            fits: vec![self.request(analysis, value, start, Search::Local)],
+            cancel: None,
+        }
     }
 
     fn request(&self, analysis: &Analysis<'_>, value: f64, start: Vec<f64>, search: Search) -> FitRequest {

@@ -411,7 +411,7 @@ fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, Infer
         best = lower(best, analysis.fit(&data, request, WITH_INVERSE)?);
     }
     for request in from_other_ends(analysis, poi, &best, &base) {
-        let task = FitTask { data: data.clone(), fits: vec![request] };
+        let task = FitTask { data: data.clone(), fits: vec![request], cancel: None };
         for other in analysis.run(&[task], WITH_INVERSE)?.into_iter().flatten() {
             best = lower(best, other);
         }

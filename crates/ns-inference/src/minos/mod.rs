@@ -245,7 +245,7 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
         }
         fits.extend(near.into_iter().map(|point| conditional(parent, side, value, point, Search::Local)));
     }
-    FitTask { data: parent.analysis.data.clone(), fits }
+    FitTask { data: parent.analysis.data.clone(), fits, cancel: None }
 }
 
 /// Builds a conditional fit that starts at `start`, in which fixed parameters are set to their values and the
@@ -303,7 +303,7 @@ fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) 
         let start = parent.outcome.parameters.clone();
         let mut request = conditional(parent, side, value, start, parent.analysis.base.search);
         (request.start, request.metric) = (parent.analysis.base.start.clone(), None);
-        FitTask { data: data.clone(), fits: vec![request] }
+        FitTask { data: data.clone(), fits: vec![request], cancel: None }
     });
     let tasks: Vec<FitTask> = tasks.collect();
     let mut again: Vec<TaskOutcome> = Vec::with_capacity(tasks.len());

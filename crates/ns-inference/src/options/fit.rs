@@ -201,7 +201,11 @@ impl FitOptions {
     /// # Errors
     /// The errors of [`Self::request`] and [`Self::resolve_data`].
     pub(crate) fn task(&self, model: &Model, session: &dyn Session) -> Result<FitTask, InferenceError> {
-        Ok(FitTask { data: self.resolve_data(model, session)?, fits: vec![self.request(model)?] })
+        Ok(FitTask {
+            data: self.resolve_data(model, session)?,
+            fits: vec![self.request(model)?],
+            cancel: None,
+        })
     }
 }
 

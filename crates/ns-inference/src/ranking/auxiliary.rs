@@ -61,7 +61,7 @@ fn chunk(
                 metric: study.inverse(),
                 ..study.analysis.base.clone()
             };
-            tasks.push(FitTask { data: study.analysis.data.with(data), fits: vec![request] });
+            tasks.push(FitTask { data: study.analysis.data.with(data), fits: vec![request], cancel: None });
             jobs.push((k, side, moved.datum, moved.clipped));
         }
     }

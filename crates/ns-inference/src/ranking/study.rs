@@ -159,6 +159,7 @@ impl<'a> Study<'a> {
         }
         let from_scratch = |task: &FitTask| FitTask {
             data: task.data.clone(),
+            cancel: None,
             fits: task
                 .fits
                 .iter()
@@ -273,6 +274,6 @@ impl<'a> Study<'a> {
 
     /// Builds a task that makes one fit to given data.
     pub(super) fn task(&self, data: &Data, request: FitRequest) -> FitTask {
-        FitTask { data: data.clone(), fits: vec![request] }
+        FitTask { data: data.clone(), fits: vec![request], cancel: None }
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn crossings(
         let tasks: Vec<FitTask> = requests
             .into_iter()
             .flatten()
-            .map(|request| FitTask { data: analysis.data.clone(), fits: vec![request] })
+            .map(|request| FitTask { data: analysis.data.clone(), fits: vec![request], cancel: None })
             .collect();
         let mut fitted = analysis.run(&tasks, OutcomeParts::default())?.into_iter();
         if analysis.is_cancelled() {

@@ -180,7 +180,7 @@ impl Fits<'_> {
         let data = &analysis.data;
         let (targets, tasks): (Vec<usize>, Vec<FitTask>) = requests
             .into_iter()
-            .map(|(k, request)| (k, FitTask { data: data.clone(), fits: vec![request] }))
+            .map(|(k, request)| (k, FitTask { data: data.clone(), fits: vec![request], cancel: None }))
             .unzip();
         let mut changed = Vec::new();
         for (k, new) in targets.into_iter().zip(analysis.run(&tasks, OutcomeParts::default())?) {

@@ -32,7 +32,7 @@ impl<'a> ToyTest<'a> {
         control: Control<'_>,
     ) -> Result<Self, InferenceError> {
         check_number(options.n_toys)?;
-        let silent = Control { observer: None, cancel: control.cancel };
+        let silent = Control { observer: None, cancel: control.cancel, task: None };
         let analysis = Analysis::new(model, of_single_fits(session), &options.fit, silent)?;
         let (mut tester, tested) = begin(analysis, options.statistic, mu, "a toy-based test")?;
         let value = tested.value;
@@ -205,7 +205,7 @@ fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
     jobs: [(Data, FitRequest); N],
 ) -> Result<[Option<FitOutcome>; N], InferenceError> {
-    let tasks = jobs.map(|(data, request)| FitTask { data, fits: vec![request] });
+    let tasks = jobs.map(|(data, request)| FitTask { data, fits: vec![request], cancel: None });
     let mut fits = analysis.run(&tasks, WITH_INVERSE)?.into_iter();
     if analysis.is_cancelled() {
         return Err(InferenceError::Cancelled);

@@ -84,7 +84,7 @@ impl<'a, R: Row> PreparedToys<'a, R> {
     ) -> Result<Self, InferenceError> {
         let options = fit_options(model, R::origin(&header))?;
         check_number(R::origin(&header).n_toys)?;
-        let silent = Control { observer: None, cancel: control.cancel };
+        let silent = Control { observer: None, cancel: control.cancel, task: None };
         let mut analysis = Analysis::new(model, of_single_fits(session), &options, silent)?;
         let series = R::prepared(&mut analysis, session, &header)?.into();
         Ok(Self { model, session, plan: ToyPlan { header, series }, batch: None })
@@ -118,7 +118,7 @@ impl<R: Row> PreparedToys<'_, R> {
     #[must_use]
     pub fn task(&self, series: R::Series, range: Range<u64>) -> Option<FitTask> {
         let (toys, _) = self.of(series)?;
-        Some(FitTask { data: toys.drawn(range), fits: toys.fits.clone() })
+        Some(FitTask { data: toys.drawn(range), fits: toys.fits.clone(), cancel: None })
     }
 
     fn of(&self, series: R::Series) -> Option<&(Toys, R::Reader)> {

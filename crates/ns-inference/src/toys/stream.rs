@@ -172,20 +172,24 @@ fn run_batch<R: Reader>(
 ) -> Result<Vec<Vec<R::Row>>, InferenceError> {
     let Some(wanted) = pieces.first().map(|piece| piece.toys.wanted) else { return Ok(Vec::new()) };
     let drawn = |piece: &ToySequence<'_, R>, range: Range<u64>| piece.toys.drawn(range);
-    let whole = |piece| FitTask { data: drawn(piece, piece.range.clone()), fits: piece.toys.fits.clone() };
+    let whole = |piece| FitTask {
+        data: drawn(piece, piece.range.clone()),
+        fits: piece.toys.fits.clone(),
+        cancel: None,
+    };
     let tasks: Vec<FitTask> = pieces.iter().map(whole).collect();
     let mut read = Batch { model, pieces, rows: Vec::new(), again: Vec::new(), stopped: false };
-    let control = Control { observer: Some(steps), cancel: steps.control.cancel };
+    let control = Control { observer: Some(steps), cancel: steps.control.cancel, task: None };
     session.fit_batch(&tasks, wanted, control, &mut read)?;
 
     let Batch { mut rows, mut again, .. } = read;
-    let silent = Control { observer: None, cancel: steps.control.cancel };
+    let silent = Control { observer: None, cancel: steps.control.cancel, task: None };
     for round in 1..=MOST_ROUNDS {
         let tasks: Vec<FitTask> = again
             .iter()
             .map(|toy| {
                 let fits = toy.requests.iter().map(|(_, request)| request.clone()).collect();
-                FitTask { data: drawn(toy.piece, toy.index..toy.index + 1), fits }
+                FitTask { data: drawn(toy.piece, toy.index..toy.index + 1), fits, cancel: None }
             })
             .collect();
         if tasks.is_empty() {

@@ -11,7 +11,7 @@ use super::tolerances::{
 
 fn fit(session: &dyn Session, data: &Data, search: Search) -> FitOutcome {
     let request = FitRequest { search, ..FitRequest::default() };
-    let task = FitTask { data: data.clone(), fits: vec![request] };
+    let task = FitTask { data: data.clone(), fits: vec![request], cancel: None };
     let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
     let mut outcomes = Vec::new();
     session.fit_batch(&[task], wanted, Control::default(), &mut outcomes).unwrap();

@@ -75,7 +75,7 @@ impl<'a> Reference<'a> {
     /// Makes one fit; `None` if it fails.
     pub fn fit(&mut self, asimov: bool, request: FitRequest) -> Option<FitOutcome> {
         self.n_fits += 1;
-        let task = FitTask { data: self.data(asimov), fits: vec![request] };
+        let task = FitTask { data: self.data(asimov), fits: vec![request], cancel: None };
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
         self.session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes).ok()?;
         outcomes.pop()?.fits.pop()?.ok().filter(|fit| fit.nll.is_finite())

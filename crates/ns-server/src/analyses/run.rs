@@ -74,7 +74,7 @@ impl<'a> Run<'a> {
 
     /// Returns the observer and the flag that cancels the request.
     pub(crate) fn control(&self) -> Control<'a> {
-        Control { observer: Some(self.observer), cancel: Some(&self.account.cancel) }
+        Control { observer: Some(self.observer), cancel: Some(&self.account.cancel), task: None }
     }
 
     /// Claims the file for the toys of the request. Returns `None` if the server keeps no jobs.

@@ -27,7 +27,7 @@ pub(crate) struct RequestAccount {
     /// Name of the client. It decides the client's share of the threads.
     pub(crate) client: Arc<str>,
     /// Set to cancel the request.
-    pub(crate) cancel: AtomicBool,
+    pub(crate) cancel: Arc<AtomicBool>,
     /// Thread time used for the request, in microseconds.
     used: AtomicU64,
 }

@@ -111,7 +111,7 @@ impl<'a> Rest<'a> {
             let count = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
             let data = first.data.with(Drawn { source: source.clone(), toys: start..end.max(start) });
             let fits = count.saturating_mul(first.fits.len());
-            let tasks = vec![FitTask { data, fits: first.fits.clone() }];
+            let tasks = vec![FitTask { data, fits: first.fits.clone(), cancel: None }];
             return Some(Cut { tasks, outcomes: count, fits, expected: Some(TARGET) });
         }
         let given = self.tasks.iter().take_while(|task| !is_drawn(task)).count();

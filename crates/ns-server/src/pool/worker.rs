@@ -52,7 +52,7 @@ fn run(mut batch: Vec<Piece>) {
         }
     }
     for piece in batch {
-        let control = Control { observer: None, cancel: Some(&piece.account.cancel) };
+        let control = Control { observer: None, cancel: Some(&piece.account.cancel), task: None };
         let outcomes = fits(&piece, &piece.tasks, control);
         // The receiver is gone if its request has ended.
         let _ = piece.reply.send(Reply { number: piece.number, outcomes });
@@ -61,7 +61,13 @@ fn run(mut batch: Vec<Piece>) {
 
 /// Runs several short pieces as one batch and replies to each. Returns `None` if the batch fails.
 fn together(batch: &[Piece]) -> Option<()> {
-    let tasks: Vec<FitTask> = batch.iter().flat_map(|piece| piece.tasks.iter().cloned()).collect();
+    // A request that is cancelled meanwhile must not hold up the others: each task has the flag of its request.
+    let of_piece = |piece: &Piece| {
+        let cancel = Some(Arc::clone(&piece.account.cancel));
+        let task = move |task: &FitTask| FitTask { cancel: cancel.clone(), ..task.clone() };
+        piece.tasks.iter().map(task).collect::<Vec<FitTask>>()
+    };
+    let tasks: Vec<FitTask> = batch.iter().flat_map(of_piece).collect();
     let mut outcomes = fits(batch.first()?, &tasks, Control::default()).ok()?.into_iter();
     for piece in batch {
         let own = usize::try_from(piece.tasks.iter().map(|task| task.data.count()).sum::<u64>()).ok()?;

@@ -34,7 +34,10 @@ fn tasks() -> Vec<FitTask> {
     // The session that makes the source has no limit, because computing the expected yields needs memory too.
     let source = open(None, 1).unwrap().toy_source(&point, &Data::observed(), 7, 0).unwrap();
     let drawn = Drawn { source, toys: 0..300 };
-    vec![FitTask { data: drawn.into(), fits: fits.clone() }, FitTask { data: Data::observed(), fits }]
+    vec![
+        FitTask { data: drawn.into(), fits: fits.clone(), cancel: None },
+        FitTask { data: Data::observed(), fits, cancel: None },
+    ]
 }
 
 fn run(session: &CpuSession) -> Vec<String> {

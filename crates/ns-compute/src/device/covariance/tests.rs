@@ -192,8 +192,8 @@ fn covariances_of_fits_are_the_cpu_s() {
             *x += (i % 3) as f64;
         }
         let tasks = [
-            FitTask { data: Data::observed(), fits: vec![local(&[]), local(&[(0, 1.25)])] },
-            FitTask { data: observed.into(), fits: vec![local(&[]), FitRequest::default()] },
+            FitTask { data: Data::observed(), fits: vec![local(&[]), local(&[(0, 1.25)])], cancel: None },
+            FitTask { data: observed.into(), fits: vec![local(&[]), FitRequest::default()], cancel: None },
         ];
         let (here, there) = (run(&cpu, &tasks, ALL), run(&gpu, &tasks, ALL));
         for (k, (a, b)) in here.iter().zip(&there).flat_map(|(a, b)| a.fits.iter().zip(&b.fits)).enumerate() {
@@ -233,10 +233,10 @@ fn uncertainties_do_not_depend_on_the_batch_nor_on_what_else_is_wanted() {
     let fits = vec![near.clone(), FitRequest { start: Start::Earlier(0), fixed: vec![(0, 1.5)], ..near }];
     let toys = |toys| {
         let data = Data::from(Drawn { source: Arc::clone(&source), toys });
-        [FitTask { data, fits: fits.clone() }]
+        [FitTask { data, fits: fits.clone(), cancel: None }]
     };
     let given = |toys: std::ops::Range<u64>| -> Vec<FitTask> {
-        toys.map(|toy| FitTask { data: source.draw(toy).into(), fits: fits.clone() }).collect()
+        toys.map(|toy| FitTask { data: source.draw(toy).into(), fits: fits.clone(), cancel: None }).collect()
     };
     let drawn = run(&gpu, &toys(0..300), ALL);
     assert_eq!(text(&run(&gpu, &toys(17..60), ALL)), text(&drawn[17..60]));
@@ -318,5 +318,5 @@ fn what_the_device_cannot_confirm_is_left_to_the_cpu() {
 }
 
 fn task(request: FitRequest) -> FitTask {
-    FitTask { data: Data::observed(), fits: vec![request] }
+    FitTask { data: Data::observed(), fits: vec![request], cancel: None }
 }

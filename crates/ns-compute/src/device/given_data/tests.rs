@@ -38,7 +38,7 @@ fn kinked() -> impl Iterator<Item = (u64, Model, CpuSession, GpuSession)> {
 fn fits(session: &dyn Session, requests: &[FitRequest]) -> Vec<FitOutcome> {
     let tasks: Vec<FitTask> = requests
         .iter()
-        .map(|request| FitTask { data: Data::observed(), fits: vec![request.clone()] })
+        .map(|request| FitTask { data: Data::observed(), fits: vec![request.clone()], cancel: None })
         .collect();
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(&tasks, OutcomeParts::default(), Control::default(), &mut outcomes).unwrap();
@@ -103,7 +103,7 @@ fn a_search_between_kinks_stays_in_the_box_of_its_request() {
 }
 
 fn refused(session: &dyn Session, requests: Vec<FitRequest>) -> bool {
-    let task = FitTask { data: Data::observed(), fits: requests };
+    let task = FitTask { data: Data::observed(), fits: requests, cancel: None };
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     let result = session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes);
     result.is_err()

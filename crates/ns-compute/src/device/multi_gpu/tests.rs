@@ -54,13 +54,13 @@ impl Study {
 
     fn toys(&self, toys: std::ops::Range<u64>) -> FitTask {
         let drawn = Drawn { source: Arc::clone(&self.source), toys };
-        FitTask { data: drawn.into(), fits: self.fits.clone() }
+        FitTask { data: drawn.into(), fits: self.fits.clone(), cancel: None }
     }
 
     /// Returns `n` tasks with given data, which are drawn as toys.
     fn given(&self, n: u64) -> Vec<FitTask> {
         let data = |toy| -> Observations { self.source.draw(toy) };
-        (0..n).map(|toy| FitTask { data: data(toy).into(), fits: self.fits.clone() }).collect()
+        (0..n).map(|toy| FitTask { data: data(toy).into(), fits: self.fits.clone(), cancel: None }).collect()
     }
 }
 
@@ -129,7 +129,7 @@ fn batches_of_all_kinds_of_tasks_keep_their_order() {
     let study = Study::new();
     let mut tasks = study.given(5);
     tasks.insert(2, study.toys(10..31));
-    tasks.insert(4, FitTask { data: Data::observed(), fits: vec![FitRequest::default()] });
+    tasks.insert(4, FitTask { data: Data::observed(), fits: vec![FitRequest::default()], cancel: None });
     tasks[5].fits[0].released = vec![RELEASED];
     tasks[6].fits[0].search = Search::Standard;
     tasks.push(study.toys(0..9));
@@ -205,7 +205,7 @@ fn progress_counts_what_the_cpu_makes_in_the_middle_of_a_batch() {
     let one = host::open(&study.model, &execution()).unwrap();
     for session in [&one as &dyn Session, &study.multi_gpu(2, sizes(1, 4))] {
         let heard = Heard::default();
-        let control = Control { observer: Some(&heard), cancel: None };
+        let control = Control { observer: Some(&heard), cancel: None, task: None };
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
         session.fit_batch(&tasks, OutcomeParts::default(), control, &mut outcomes).unwrap();
         let heard = heard.0.into_inner().unwrap();
@@ -317,7 +317,7 @@ fn a_cancelled_batch_delivers_the_first_of_its_outcomes() {
             last: AtomicUsize::new(0),
             total: Mutex::default(),
         };
-        let control = Control { observer: Some(&stopper), cancel: Some(&stopper.cancel) };
+        let control = Control { observer: Some(&stopper), cancel: Some(&stopper.cancel), task: None };
         let mut out = InOrder::default();
         study
             .multi_gpu(n, sizes(4, 4))

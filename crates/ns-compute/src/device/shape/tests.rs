@@ -87,7 +87,7 @@ fn points_that_take_more_memory_than_there_is_go_in_portions() {
 fn blocks_are_no_more_than_there_is_memory_for() {
     let study = Study::new();
     let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..1200 };
-    let tasks = [FitTask { data: drawn.into(), fits: study.fits() }];
+    let tasks = [FitTask { data: drawn.into(), fits: study.fits(), cancel: None }];
     let placement =
         study.little.launcher(study.little.given_kind.as_ref().unwrap().size).unwrap().fit.placement;
     assert!(8 * placement.slab * 1000 > MEMORY, "the slabs of all blocks do not fit");
@@ -99,7 +99,7 @@ fn tasks_that_take_more_memory_than_there_is_go_in_portions() {
     let study = Study::new();
     let data = |toy| -> Observations { study.source.draw(toy) };
     let tasks: Vec<FitTask> =
-        (0..5000).map(|toy| FitTask { data: data(toy).into(), fits: study.fits() }).collect();
+        (0..5000).map(|toy| FitTask { data: data(toy).into(), fits: study.fits(), cancel: None }).collect();
     assert!(study.little.given_at_a_time(&tasks, OutcomeParts::default()) < 500);
     assert_eq!(study.much.given_at_a_time(&tasks, OutcomeParts::default()), 5000);
     assert_eq!(run(&study.much, &tasks), run(&study.little, &tasks));
@@ -115,7 +115,7 @@ fn a_memory_limit_is_kept_with_the_same_bits_or_refused() {
     let drawn = Drawn { source: Arc::clone(&study.source), toys: 0..600 };
     let tasks: Vec<FitTask> = std::iter::once(Data::from(drawn))
         .chain((0..500).map(|toy| study.source.draw(toy).into()))
-        .map(|data| FitTask { data, fits: study.fits() })
+        .map(|data| FitTask { data, fits: study.fits(), cancel: None })
         .collect();
     let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };
     let outcomes = |session: &GpuSession| {

@@ -49,7 +49,8 @@ impl Kernel {
         }
     }
 
-    /// Allocates the columns of the components.
+    /// Allocates the output of [`Self::run`] for one block of events: value, first and second derivatives of the density with
+    /// respect to its variables, `BLOCK` numbers each.
     pub(super) fn columns(&self) -> Vec<f64> {
         vec![0.0; components(self.variables()) * BLOCK]
     }

@@ -56,7 +56,8 @@ pub(super) struct Additive {
     /// Shift of the expected yields by each option, whitened (in units of the metric),
     /// `[parameter][option][bin]`.
     shift: Vec<f64>,
-    /// Elements of `shift` with the options of a parameter side by side, `[parameter][bin][lane]`.
+    /// `shift` transposed to `[parameter][bin][lane]`: lane `i` is option `i`, padded with zeros to `LANES`. Options with an
+    /// infinite cost stay 0.
     beside: Vec<f64>,
     /// Half the squared length of each option's shift plus the change of its constraint term,
     /// `[parameter][lane]`; infinite for options out of bounds.

@@ -80,7 +80,7 @@ pub fn upper_limit_toys(
     control: Control<'_>,
 ) -> Result<ToyLimitResult, InferenceError> {
     check_number(options.n_toys)?;
-    let silent = Control { observer: None, cancel: control.cancel };
+    let silent = Control { observer: None, cancel: control.cancel, task: None };
     let asymptotic = LimitOptions::default()
         .fit(options.fit.clone())
         .statistic(options.statistic)
@@ -167,7 +167,7 @@ impl Work<'_> {
         let mut summary = Summary::new(test.header()).expected_set(self.options.expected);
         let done = self.tested.len();
         let shifted = Shifted { control: self.control, done, expected: done.max(2) + 1 };
-        let control = Control { observer: Some(&shifted), cancel: self.control.cancel };
+        let control = Control { observer: Some(&shifted), cancel: self.control.cancel, task: None };
         let run = test.run(&test.ranges(), control, &mut summary)?;
         self.n_toys += run.n_rows;
         self.wall_s += run.wall_s;

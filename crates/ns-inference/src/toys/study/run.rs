@@ -38,7 +38,7 @@ impl<'a> FitToysTest<'a> {
         control: Control<'_>,
     ) -> Result<Self, InferenceError> {
         check_number(options.n_toys)?;
-        let silent = Control { observer: None, cancel: control.cancel };
+        let silent = Control { observer: None, cancel: control.cancel, task: None };
         let (fit, place) = match &options.expectation {
             None => (options.fit.clone(), &options.point),
             Some(given) => {

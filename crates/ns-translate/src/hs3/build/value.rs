@@ -10,7 +10,7 @@ use super::channel::Space;
 use super::{Builder, Trouble};
 
 impl Builder<'_, '_> {
-    /// Returns the value of an argument that may not depend on the observables of a channel.
+    /// Returns the value of an argument; `Trouble::Observables` if it depends on an observable of `space`.
     pub(super) fn value(&mut self, argument: &Arg, space: &Space) -> Result<Value, Trouble> {
         match &argument.value {
             Argument::Number(number) => Ok(Value::Number(*number)),

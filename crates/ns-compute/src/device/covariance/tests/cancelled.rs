@@ -47,7 +47,7 @@ fn stopped(at: Stop) -> (Vec<TaskOutcome>, Vec<TaskOutcome>) {
             (fitted.data)(i)
         };
         let watched = Fitted { domain: &domain, data: &data, ..*fitted };
-        let control = Control { observer: None, cancel: Some(&stop) };
+        let control = Control { observer: None, cancel: Some(&stop), task: None };
         gpu.add_uncertainties(gpu.covers(ALL).unwrap(), &mut outcomes, &watched, ALL, control).unwrap();
     });
     assert!(stop.into_inner(), "nobody was asked");
