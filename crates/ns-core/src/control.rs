@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::FitTask;
-
 /// Receiver of the progress of a batch of fits. It is called between fits, from any thread.
 pub trait Observer: Send + Sync {
     /// Receives the progress: `done` of `total` fits have finished.
@@ -23,13 +21,7 @@ pub struct Control<'a> {
     pub task: Option<&'a AtomicBool>,
 }
 
-impl<'a> Control<'a> {
-    /// Returns the control of one task of the batch.
-    #[must_use]
-    pub fn of_task(self, task: &'a FitTask) -> Self {
-        Self { task: task.cancel.as_deref(), ..self }
-    }
-
+impl Control<'_> {
     /// Returns whether the caller has asked to cancel the batch, or the task that runs.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {

@@ -116,6 +116,14 @@ pub struct FitTask {
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
+impl FitTask {
+    /// Returns the control of this task in a batch with the control `batch`.
+    #[must_use]
+    pub fn control<'a>(&'a self, batch: Control<'a>) -> Control<'a> {
+        Control { task: self.cancel.as_deref(), ..batch }
+    }
+}
+
 /// Which optional parts of an outcome to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutcomeParts {

@@ -220,7 +220,7 @@ impl Session for CpuSession {
         };
         let alone = tasks.len() == 1 && matches!(tasks[0].data.seen, Seen::Observed | Seen::Given(_));
         let run = |unit: &WorkUnit<'_>| {
-            let control = control.of_task(unit.task);
+            let control = unit.task.control(control);
             if control.is_cancelled() {
                 return unit.cancelled();
             }

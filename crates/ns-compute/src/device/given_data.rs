@@ -151,7 +151,7 @@ impl GpuSession {
                 saturated: &|_| Some(saturated),
                 data: &|_| Cow::Borrowed(data),
             };
-            let (own, control) = (&own, control.of_task(task));
+            let (own, control) = (&own, task.control(control));
             let settling =
                 Settling { cpu: &self.cpu, task, domains: &[], wanted, apart, control, fitters: &[], own };
             settling.tasks(results, 1, &sets, &mut |work| self.lend(work))
