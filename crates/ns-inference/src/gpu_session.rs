@@ -114,16 +114,14 @@ impl GpuFlowSession {
         self.device.device().to_string()
     }
 
-    /// Returns `-ln L` for log-densities of the host: those of one process after the other, a number per event.
+    /// Returns `-ln L` for log-densities in memory of the host: one row per process, with a number for each event.
     ///
     /// # Errors
     /// If a length does not fit, a parameter is not finite, or the device fails.
     pub fn nll(&self, log_probs: &[f64], parameters: &[f64]) -> Result<FlowNll, SessionError> {
         let n_events = log_probs.len() / self.options.processes.len().max(1);
-        let rates = self.rates(parameters)?;
-        // SAFETY: the log-densities are those of the host, and 0 is the default stream.
-        let sums = unsafe { self.device.nll(FlowData::Host(log_probs), n_events, &rates, 0) }?;
-        Ok(self.result(sums, &rates, parameters))
+        // SAFETY: the log-densities are in memory of the host, and 0 is the default stream.
+        unsafe { self.single(FlowData::Host(log_probs), n_events, parameters, 0) }
     }
 
     /// Returns `-ln L` for log-densities on the device in double precision, which a kernel on the stream `stream` reads in
@@ -142,10 +140,8 @@ impl GpuFlowSession {
         parameters: &[f64],
         stream: u64,
     ) -> Result<FlowNll, SessionError> {
-        let rates = self.rates(parameters)?;
-        // SAFETY: the caller guarantees both.
-        let sums = unsafe { self.device.nll(FlowData::Device(address), n_events, &rates, stream) }?;
-        Ok(self.result(sums, &rates, parameters))
+        // SAFETY: the caller guarantees address and stream.
+        unsafe { self.single(FlowData::Device(address), n_events, parameters, stream) }
     }
 
     /// As [`Self::nll_device`], for log-densities in single precision, such as the output of a network on the device. Sums are
@@ -163,15 +159,13 @@ impl GpuFlowSession {
         parameters: &[f64],
         stream: u64,
     ) -> Result<FlowNll, SessionError> {
-        let rates = self.rates(parameters)?;
-        // SAFETY: the caller guarantees both.
-        let sums = unsafe { self.device.nll(FlowData::DeviceF32(address), n_events, &rates, stream) }?;
-        Ok(self.result(sums, &rates, parameters))
+        // SAFETY: the caller guarantees address and stream.
+        unsafe { self.single(FlowData::DeviceF32(address), n_events, parameters, stream) }
     }
 
     /// Returns `-ln L` of several sets of events, such as toys, each with its own number of events and parameters
-    /// (`n_parameters` after `n_parameters`). Log-densities are those of one process for the events of all sets, then those
-    /// of the next process.
+    /// (one row of `n_parameters` per set). Log-densities have one row per process, with the events of all sets one after
+    /// another.
     ///
     /// # Errors
     /// As [`Self::nll`].
@@ -219,6 +213,23 @@ impl GpuFlowSession {
     ) -> Result<Vec<FlowNll>, SessionError> {
         // SAFETY: the caller guarantees both.
         unsafe { self.batch(FlowData::DeviceF32(address), counts, parameters, stream) }
+    }
+
+    /// Computes one set of events.
+    ///
+    /// # Safety
+    /// As [`Self::nll_device`].
+    unsafe fn single(
+        &self,
+        data: FlowData<'_>,
+        n_events: usize,
+        parameters: &[f64],
+        stream: u64,
+    ) -> Result<FlowNll, SessionError> {
+        let rates = self.rates(parameters)?;
+        // SAFETY: the caller guarantees address and stream.
+        let sums = unsafe { self.device.nll(data, n_events, &rates, stream) }?;
+        Ok(self.result(sums, &rates, parameters))
     }
 
     unsafe fn batch(

@@ -88,7 +88,7 @@ pub struct DeviceNll {
     work: Mutex<Work>,
     backend: Arc<dyn Backend>,
     _lists: Buffer,
-    _data: Buffer,
+    data: Buffer,
     launch: DifferentiateLaunch,
     placement: ArrayPlacement,
     kernel: Kernel,
@@ -150,7 +150,7 @@ impl DeviceNll {
             work: Mutex::new(Work { guest, blocks: 0, slab: None, copies: None }),
             backend,
             _lists: lists,
-            _data: data,
+            data,
             launch,
             placement,
             kernel,
@@ -249,8 +249,7 @@ impl DeviceNll {
         if !self.copies.is_empty() {
             copies.read_into(0, &mut last)?;
         } else {
-            self._data
-                .read_into(0, last.get_mut(..usize::from(self._data.bytes() > 0)).unwrap_or_default())?;
+            self.data.read_into(0, last.get_mut(..usize::from(self.data.bytes() > 0)).unwrap_or_default())?;
         }
         (work.blocks, work.slab, work.copies) = (blocks, Some(slab), Some(copies));
         Ok(())

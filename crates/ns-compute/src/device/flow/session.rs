@@ -18,7 +18,7 @@ const PLAIN_SUMS: usize = 2;
 /// Largest number of processes, whose sums a thread keeps.
 const MOST_PROCESSES: usize = 64;
 
-/// Where log-densities are: those of one process after the other, one number per event.
+/// Where log-densities are: one row per process, with a number for each event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FlowData<'a> {
     /// In memory of the host.
