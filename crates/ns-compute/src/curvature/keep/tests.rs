@@ -79,5 +79,10 @@ fn products_with_kept_factors_are_those_with_the_dense_inverse() {
             }
         }
     }
-    assert!(compared > 200 && with_border > 30, "{compared}, {with_border} with several components");
+    // Machines have different numbers of instruction sets.
+    let levels = Level::available().len();
+    assert!(
+        compared > 75 * levels && with_border > 25 * levels,
+        "{compared}, {with_border} with several components, {levels} instruction sets"
+    );
 }
