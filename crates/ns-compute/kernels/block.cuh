@@ -96,6 +96,17 @@ struct alignas(16) Pair {
     double a, b;
 };
 
+// A group of neighbouring threads that compute one row of a table together: a team, or with WIDE a warp. `number` is the
+// index of the group among all `count` groups of the thread block, `index` that of a thread in its group.
+template <bool WIDE>
+struct Group {
+    NS_DEVICE static int number() { return WIDE ? warp() : team(); }
+    NS_DEVICE static int count() { return WIDE ? warps() : teams(); }
+    NS_DEVICE static int index() { return WIDE ? lane() : member(); }
+    NS_DEVICE static int size() { return WIDE ? lanes() : members(); }
+    NS_DEVICE static double sum(double x) { return WIDE ? warp_sum(x) : team_sum(x); }
+};
+
 // Sums over the thread block. Every sum has one barrier, between writing and reading the partial sums of the
 // warps. Successive sums use two areas in turn. An area is written again only after the barrier of the sum in
 // between, and at that barrier all threads have read the area.

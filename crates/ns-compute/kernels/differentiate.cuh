@@ -162,7 +162,7 @@ NS_DEVICE void differentiate_block(const DifferentiateLaunch& launch, int block,
             }
             continue;
         }
-        Value value = evaluate<SHARED, false>(plan, codes_of(plan), state, state[TRIAL], sums);
+        Value value = evaluate<SHARED, false, true>(plan, codes_of(plan), state, state[TRIAL], sums);
         if (thread() == 0) {
             double nll = value.main + value.constraint + (launch.constant + seen[1]);
             launch.values[row] = nll;

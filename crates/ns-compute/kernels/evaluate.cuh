@@ -108,6 +108,9 @@ NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double*
     }
 }
 
+// Number of warps of a thread block from which on larger groups of threads compute a row of a table together.
+constexpr int MANY_WARPS = 16;
+
 // Average length of lists below which single threads instead of teams process one list each.
 constexpr int SHORT = 4;
 
@@ -186,26 +189,29 @@ NS_DEVICE void constraints(
 
 // Computes the derivatives of the Poisson terms by the additive part of each cell (stored in BINWISE), by the
 // logarithm of the factor SCALE of each block (TOTAL), by each scalar factor (OTHERS), and by each per-bin
-// factor (added to GRADIENT). Sets REACTION to the derivatives of the expected yields by per-bin factors.
-template <bool SHARED>
+// factor (added to GRADIENT). Sets REACTION to the derivatives of the expected yields by per-bin factors. With WIDE a
+// team instead of a thread computes a block.
+template <bool SHARED, bool WIDE>
 NS_DEVICE void pull_back(const Plan& plan, const State<SHARED>& state, const double* theta) {
     const double *additive = state[ADDITIVE], *scale = state[SCALE];
     const double *slopes = state[BIN_SLOPE], *norm = state[NORM];
     double *product = state[BINWISE], *total = state[TOTAL], *others = state[OTHERS];
     double *gradient = state[GRADIENT], *reaction = state[REACTION];
-    NS_EACH(block, plan.n_blocks) {
+    int own = WIDE ? member() : 0, size = WIDE ? members() : 1;
+    for (int block = WIDE ? team() : thread(); block < plan.n_blocks; block += WIDE ? teams() : threads()) {
         int4 ranges = plan.block[3 * block], lists = plan.block[3 * block + 1];
         int bin = plan.block[3 * block + 2].x - ranges.z;
         double sum = 0.0, scaled = scale[block];
 #pragma unroll 2
-        for (int cell = ranges.z; cell < ranges.w; cell++) {
+        for (int cell = ranges.z + own; cell < ranges.w; cell += size) {
             double slope = slopes[bin + cell] * product[cell];
             sum = fma(slope, additive[cell], sum);
             product[cell] = slope * scaled;
         }
-        total[block] = sum * scaled;
+        if (WIDE) sum = team_sum(sum);
+        if (own == 0) total[block] = sum * scaled;
 #pragma unroll 1
-        for (int k = lists.x; k < lists.y; k++) {
+        for (int k = lists.x + own; k < lists.y; k += size) {
             others[k] = factors(plan.factor_param, 0, lists.x, lists.y, k, k, theta, norm[block]) * sum;
         }
     }
@@ -255,16 +261,18 @@ NS_DEVICE double jump(const Plan& plan, Codes codes, const State<SHARED>& state,
 }
 
 // Adds the derivatives of the Poisson terms by scalar parameters (those of histosys, normsys, normfactor and
-// lumi) to GRADIENT. Sets JUMP for parameters at their kink.
-template <bool SHARED, bool KINKS>
+// lumi) to GRADIENT. Sets JUMP for parameters at their kink. With WIDE a warp instead of a team computes a parameter.
+template <bool SHARED, bool KINKS, bool WIDE>
 NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta) {
     const double *weight = state[BINWISE], *total = state[TOTAL], *ratio = state[RATIO];
     const double* others = state[OTHERS];
     double* gradient = state[GRADIENT];
-    NS_EACH_TEAM(i, plan.n_reacting) {
+    static_assert(!(WIDE && KINKS), "jumps at kinks are computed by teams");
+    using Own = Group<WIDE>;
+    for (int i = Own::number(); i < plan.n_reacting; i += Own::count()) {
         int4 ranges = plan.reacting[2 * i], rest = plan.reacting[2 * i + 1];
         double sum = 0.0, curve_sum = 0.0;
-        int h = ranges.x + member(), t = ranges.z + member(), f = rest.x + member();
+        int h = ranges.x + Own::index(), t = ranges.z + Own::index(), f = rest.x + Own::index();
         // Several entries of all three lists are read together, because most of the time is spent on waiting
         // for memory.
         for (bool more = true; more; more = t < ranges.w || f < rest.y) {
@@ -272,14 +280,14 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
             Pair shape[4];
 #pragma unroll
             for (int u = 0; u < 4; u++) {
-                int at = h + u * members();
+                int at = h + u * Own::size();
                 bool there = at < ranges.y;
                 w[u] = there ? weight[plan.hist_cell[at]] : 0.0;
                 shape[u] = there ? plan.hist_template[at] : Pair{0.0, 0.0};
             }
 #pragma unroll
             for (int u = 0; u < 3; u++) {
-                int at = t + u * members();
+                int at = t + u * Own::size();
                 bool there = at < ranges.w;
                 r[u] = there ? ratio[at] : 0.0;
                 s[u] = there ? total[plan.norm_block[at]] : 0.0;
@@ -292,16 +300,16 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
             }
 #pragma unroll
             for (int u = 0; u < 3; u++) sum = fma(r[u], s[u], sum);
-            h += 4 * members();
-            t += 3 * members();
-            f += members();
+            h += 4 * Own::size();
+            t += 3 * Own::size();
+            f += Own::size();
         }
-        for (; h < ranges.y; h += 4 * members()) {
+        for (; h < ranges.y; h += 4 * Own::size()) {
             double w[4];
             Pair shape[4];
 #pragma unroll
             for (int u = 0; u < 4; u++) {
-                int at = h + u * members();
+                int at = h + u * Own::size();
                 bool there = at < ranges.y;
                 w[u] = there ? weight[plan.hist_cell[at]] : 0.0;
                 shape[u] = there ? plan.hist_template[at] : Pair{0.0, 0.0};
@@ -317,14 +325,15 @@ NS_DEVICE void scalar_gradient(const Plan& plan, Codes codes, const State<SHARED
             double half = jump(plan, codes, state, curve_sum, ranges.z, ranges.w);
             if (member() == 0) state[JUMP][rest.z] = half;
         }
-        sum = team_sum(fma(curve_sum, first, sum));
-        if (member() == 0) gradient[rest.z] += sum;
+        sum = Own::sum(fma(curve_sum, first, sum));
+        if (Own::index() == 0) gradient[rest.z] += sum;
     }
 }
 
 // Evaluates `-ln L` and its gradient at `theta` (in any memory) for the data in MAIN and AUX. Fills GRADIENT,
-// LAMBDA, BIN_SLOPE, WEIGHT and REACTION; with KINKS also JUMP.
-template <bool SHARED, bool KINKS, int WARPS>
+// LAMBDA, BIN_SLOPE, WEIGHT and REACTION; with KINKS also JUMP. With WIDE, larger groups of threads
+// share the work if the thread block has many warps; sums then have another order.
+template <bool SHARED, bool KINKS, bool WIDE = false, int WARPS>
 NS_DEVICE Value evaluate(
     const Plan& plan, Codes codes, const State<SHARED>& state, const double* theta, SumsOf<WARPS>& sums
 ) {
@@ -339,9 +348,18 @@ NS_DEVICE Value evaluate(
     bins(plan, state, parts[0], parts[2]);
     constraints(plan, state, theta, parts[1], parts[2]);
     sums.all(parts);
-    pull_back(plan, state, theta);
+    bool wide = WIDE && warps() >= MANY_WARPS;
+    if (wide) {
+        pull_back<SHARED, WIDE>(plan, state, theta);
+    } else {
+        pull_back<SHARED, false>(plan, state, theta);
+    }
     barrier();
-    scalar_gradient<SHARED, KINKS>(plan, codes, state, theta);
+    if (wide) {
+        scalar_gradient<SHARED, KINKS, WIDE>(plan, codes, state, theta);
+    } else {
+        scalar_gradient<SHARED, KINKS, false>(plan, codes, state, theta);
+    }
     least = sums.least(least);
     return Value{parts[0], parts[1], parts[2], least};
 }
