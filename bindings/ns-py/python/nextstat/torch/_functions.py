@@ -102,6 +102,36 @@ class _OfRows(torch.autograd.Function):
         return _in_rows(_OfRows, info.batch_size, in_dims, arguments)
 
 
+class _OfPlainRows(torch.autograd.Function):
+    """As ``_OfRows``, with fewer operations: rows or a single row, without transforms such as vmap."""
+
+    @staticmethod
+    def forward(ctx: t.Any, yields: t.Any, compute: Compute, session: t.Any, name: str, size: tuple[int, ...]) -> t.Any:
+        value, jacobian, one_sided = compute(numbers(yields.view(-1, yields.shape[-1])))
+        warn_once(session, one_sided)
+        # One copy to the device for both.
+        made = tensor(np.concatenate([value.reshape(-1), jacobian.reshape(-1)]), yields)
+        ctx.name, ctx.n_values = name, value.size
+        ctx.save_for_backward(yields, made)
+        return made[: value.size].view(*yields.shape[:-1], *size)
+
+    @staticmethod
+    def backward(ctx: t.Any, flow: t.Any) -> t.Any:
+        yields, made = ctx.saved_tensors
+        n = yields.shape[-1]
+        if ctx.n_values == 1 and not torch.is_grad_enabled():
+            return (made[1:] * flow).view_as(yields), None, None, None, None
+        rows = yields.numel() // n
+        jacobian = made[ctx.n_values :].view(rows, -1, n)
+        flow = flow.reshape(rows, -1)
+        if torch.is_grad_enabled():
+            # The caller may differentiate the derivatives again, which is an error.
+            back = _Refuse.apply(flow, jacobian, yields.view(rows, n), ctx.name)
+        else:
+            back = (flow.unsqueeze(-1) * jacobian).sum(1)
+        return back.view_as(yields), None, None, None, None
+
+
 class _NllAlong(torch.autograd.Function):
     """Products of the Hessian of ``nll`` with a direction."""
 
@@ -291,6 +321,8 @@ def _profiled(
     session: ProfiledDifferentiableSession, yields: Tensors, name: str, size: tuple[int, ...], compute: Compute
 ) -> torch.Tensor:
     y = joined("yields", yields, session.nominal.shape[0])
+    if y.dim() <= 2 and y.numel() > 0 and y.is_contiguous() and not _transforming():
+        return _OfPlainRows.apply(y, compute, session, name, size)
     value = _OfRows.apply(y.reshape(-1, y.shape[-1]), compute, session, name)[0]
     return value.reshape((*y.shape[:-1], *size))
 
