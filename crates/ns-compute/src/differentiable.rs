@@ -76,6 +76,23 @@ impl DifferentiableAccelerator {
         Ok((nll.first().copied().unwrap_or(f64::NAN), made))
     }
 
+    /// Returns the gradient of `-ln L` at a point with respect to the parameters.
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn gradient(&self, data: &Data, point: &[f64]) -> Result<Vec<f64>, SessionError> {
+        let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
+        Ok(self.session.evaluate(data, point, request)?.gradient)
+    }
+
+    /// Returns the derivatives of `-ln L` at a point with respect to parameters, inputs, counts and auxiliary data.
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn slopes(&self, data: &Data, point: &[f64]) -> Result<Derivatives, SessionError> {
+        self.session.derivatives(data, point, None, Order::First, true)
+    }
+
     /// Returns the derivatives of the directional derivative of `-ln L`, with respect to parameters, inputs, counts
     /// and auxiliary data. The direction has a part `parameters` and, optionally, a part `yields` (the inputs). The
     /// result is the product of the full Hessian with the direction.

@@ -57,6 +57,31 @@ impl InverseHessian {
         }
     }
 
+    /// Writes the product of the inverse Hessian and `x` to `to`. Both have one number per parameter.
+    /// `memory` is working memory, whose content does not matter.
+    pub fn apply(&self, x: &[f64], to: &mut [f64], memory: &mut Vec<f64>) {
+        match self {
+            Self::Dense(matrix) => {
+                for (to, row) in to.iter_mut().zip(matrix.values.chunks(matrix.n.max(1))) {
+                    *to = row.iter().zip(x).map(|(c, x)| c * x).sum();
+                }
+            }
+            Self::Factored(factors) => factors.apply(x, to, memory),
+        }
+    }
+
+    /// Returns whether the fit moved a parameter and the likelihood determines it.
+    #[must_use]
+    pub fn has(&self, parameter: usize) -> bool {
+        match self {
+            Self::Dense(matrix) => {
+                let variance = matrix.values.get(parameter * (matrix.n + 1)).copied().unwrap_or(0.0);
+                variance > 0.0 && variance.is_finite()
+            }
+            Self::Factored(factors) => factors.has(parameter),
+        }
+    }
+
     /// Returns row `parameter` of the matrix; `None` if there is no such parameter. For a factored inverse,
     /// one system of equations is solved.
     #[must_use]

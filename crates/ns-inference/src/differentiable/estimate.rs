@@ -27,7 +27,7 @@ impl ProfiledDifferentiableSession {
     pub fn best_fit(&self, yields: &[f64]) -> Result<BestFit, InferenceError> {
         let data = self.inner.data(yields)?;
         let request = self.fit_options().request(&self.inner.model)?;
-        let fit = self.run(&data, vec![request])?.pop().ok_or(InferenceError::Cancelled)?;
+        let fit = self.run(&data, vec![request], OutcomeParts::default())?.pop().ok_or(InferenceError::Cancelled)?;
         let minimum = self.inner.minimum(&data, &fit, &[])?;
         let (converged, one_sided) = (fit.converged(), minimum.one_sided);
         Ok(BestFit { parameters: fit.parameters, converged, one_sided, minimum, yields: yields.to_vec() })

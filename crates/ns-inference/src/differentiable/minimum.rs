@@ -1,6 +1,6 @@
 //! The minimum of a fit as a function of the inputs and data.
 
-use ns_core::{Data, FitOutcome, Inactive, Pulled};
+use ns_core::{Data, FitOutcome, Inactive, InverseHessian, Pulled};
 
 use super::DifferentiableSession;
 use crate::InferenceError;
@@ -22,12 +22,24 @@ pub(super) struct Minimum {
 
 impl DifferentiableSession {
     /// Describes the minimum of a fit in which the parameters in `held` were fixed in addition to those that the
-    /// model fixes. A Newton step with the exact Hessian removes the remaining distance to the minimum.
+    /// model fixes. A Newton step removes the remaining distance to the minimum, with the exact Hessian.
     pub(super) fn minimum(
         &self,
         data: &Data,
         fit: &FitOutcome,
         held: &[usize],
+    ) -> Result<Minimum, InferenceError> {
+        self.minimum_near(data, fit, held, None)
+    }
+
+    /// As [`Self::minimum`]. If `metric`, the inverse Hessian of a similar fit, has the same parameters, the Newton step
+    /// uses it instead of the exact Hessian.
+    pub(super) fn minimum_near(
+        &self,
+        data: &Data,
+        fit: &FitOutcome,
+        held: &[usize],
+        metric: Option<&InverseHessian>,
     ) -> Result<Minimum, InferenceError> {
         let mut parameters = fit.parameters.clone();
         let mut free: Vec<bool> =
@@ -38,7 +50,7 @@ impl DifferentiableSession {
             }
         }
         let mut one_sided = false;
-        let gradient = self.accelerator.value(data, &parameters)?.1.parameters;
+        let gradient = self.accelerator.gradient(data, &parameters)?;
         for &(p, why) in &fit.inactive {
             let at_bound = matches!(why, Inactive::LowerBound | Inactive::UpperBound);
             one_sided |= !at_bound && why != Inactive::Flat;
@@ -58,7 +70,12 @@ impl DifferentiableSession {
                 one_sided |= g.abs() < LOOSE;
             }
         }
-        if let Some(step) = self.solve(data, &parameters, &free, &gradient)? {
+        let near = metric.and_then(|metric| conditional_product(metric, &gradient, &free, held));
+        let step = match near {
+            Some(step) => Some(step),
+            None => self.solve(data, &parameters, &free, &gradient)?,
+        };
+        if let Some(step) = step {
             for ((x, step), of) in parameters.iter_mut().zip(&step).zip(&self.model.parameters) {
                 let to = *x - step;
                 // A step that is not small belongs to a fit that did not converge, and is no refinement.
@@ -91,7 +108,7 @@ impl DifferentiableSession {
         minimum: &Minimum,
         parameter: usize,
     ) -> Result<(f64, Pulled), InferenceError> {
-        let (_, made) = self.accelerator.value(&minimum.data, &minimum.parameters)?;
+        let made = self.accelerator.slopes(&minimum.data, &minimum.parameters)?;
         Ok((made.parameters.get(parameter).copied().unwrap_or(0.0), made.pulled))
     }
 
@@ -113,4 +130,27 @@ impl DifferentiableSession {
         }
         Ok(Some(self.accelerator.along(data, parameters, &along, None)?.pulled))
     }
+}
+
+/// Returns the product of an inverse Hessian, conditional on at most one of its parameters in `held`, and a gradient.
+/// Returns `None` if its parameters are not those that are `free`, and the one in `held`.
+fn conditional_product(
+    inverse: &InverseHessian,
+    gradient: &[f64],
+    free: &[bool],
+    held: &[usize],
+) -> Option<Vec<f64>> {
+    let other = |p: usize| Some(&inverse.has(p)) != free.get(p) && !held.contains(&p);
+    if inverse.n_parameters() != free.len() || held.len() > 1 || (0..free.len()).any(other) {
+        return None;
+    }
+    let side: Vec<f64> = gradient.iter().zip(free).map(|(&g, &free)| if free { g } else { 0.0 }).collect();
+    let mut product = vec![0.0; free.len()];
+    inverse.apply(&side, &mut product, &mut Vec::new());
+    for &p in held.iter().filter(|&&p| inverse.has(p)) {
+        let row = inverse.row(p)?;
+        let factor = product.get(p)? / row.get(p)?;
+        product.iter_mut().zip(row.iter()).for_each(|(to, c)| *to -= factor * c);
+    }
+    product.iter().all(|x| x.is_finite()).then_some(product)
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{
-    Control, Data, Execution, FitFailure, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Pulled,
-    Search, Session, Start, TaskOutcome,
+    Control, Data, Execution, FitFailure, FitOutcome, FitRequest, FitTask, InverseHessian, Model, OutcomeParts,
+    Pulled, Search, Session, Start, TaskOutcome,
 };
 
 use super::{DifferentiableSession, Differentiated, Follow, add_pulled};
@@ -32,10 +32,26 @@ pub struct ProfiledOptions {
     pub search: Search,
 }
 
-/// The minima of the last fits for one tested value, from which the next fits start.
+/// Largest memory in bytes of the inverse Hessians that are kept for warm starts.
+const MOST_METRICS: usize = 256 << 20;
+
+/// Number of iterations of a fit with a kept inverse Hessian above which a new one is computed.
+const MANY_ITERATIONS: usize = 5;
+
+/// What the next fits for one tested value begin with.
 struct Warm {
+    /// Minima of the last fits.
     free: Arc<[f64]>,
     conditional: Arc<[f64]>,
+    /// Inverse Hessian of an earlier free fit; `None` if the next fits have to compute one.
+    metric: Option<InverseHessian>,
+}
+
+/// A free fit and a conditional fit, and the inverse Hessian with which they began.
+struct BothFits {
+    free: FitOutcome,
+    conditional: FitOutcome,
+    metric: Option<InverseHessian>,
 }
 
 /// Row of the batch, and the bits of the tested value as a double.
@@ -101,10 +117,14 @@ impl ProfiledDifferentiableSession {
     }
 
     /// Runs the fits of one task.
-    pub(super) fn run(&self, data: &Data, fits: Vec<FitRequest>) -> Result<Vec<FitOutcome>, InferenceError> {
+    pub(super) fn run(
+        &self,
+        data: &Data,
+        fits: Vec<FitRequest>,
+        wanted: OutcomeParts,
+    ) -> Result<Vec<FitOutcome>, InferenceError> {
         let task = FitTask { data: data.clone(), fits, cancel: None };
         let mut outcomes: Vec<TaskOutcome> = Vec::with_capacity(1);
-        let wanted = OutcomeParts::default();
         self.inner.session().fit_batch(
             std::slice::from_ref(&task),
             wanted,
@@ -142,7 +162,7 @@ impl ProfiledDifferentiableSession {
             return Err(InferenceError::NotFinite { what: "the tested value", name: name(), value: mu });
         }
         let data = self.inner.data(yields)?;
-        let (free, conditional) = self.both_fits(&data, (poi, mu), warm)?;
+        let BothFits { free, conditional, metric } = self.both_fits(&data, (poi, mu), warm)?;
         let best = free.parameters.get(poi).copied().unwrap_or(f64::NAN);
         let zero = match statistic {
             TestStatistic::Q0 => best <= mu,
@@ -154,8 +174,8 @@ impl ProfiledDifferentiableSession {
         if zero || value <= 0.0 {
             return Ok(Differentiated { value: 0.0, gradient: vec![0.0; yields.len()], one_sided });
         }
-        let free = self.inner.minimum(&data, &free, &[])?;
-        let conditional = self.inner.minimum(&data, &conditional, &[poi])?;
+        let free = self.inner.minimum_near(&data, &free, &[], metric.as_ref())?;
+        let conditional = self.inner.minimum_near(&data, &conditional, &[poi], metric.as_ref())?;
         let mut pulled = Pulled::default();
         add_pulled(&mut pulled, 2.0, &self.inner.direct(&conditional, poi)?.1);
         add_pulled(&mut pulled, -2.0, &self.inner.direct(&free, poi)?.1);
@@ -169,35 +189,49 @@ impl ProfiledDifferentiableSession {
         data: &Data,
         (poi, mu): (usize, f64),
         row: Option<usize>,
-    ) -> Result<(FitOutcome, FitOutcome), InferenceError> {
+    ) -> Result<BothFits, InferenceError> {
         let last = row.and_then(|row| {
             let kept = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
             let last = kept.get(&(row, mu.to_bits()));
-            last.map(|last| (Arc::clone(&last.free), Arc::clone(&last.conditional)))
+            last.map(|last| (Arc::clone(&last.free), Arc::clone(&last.conditional), last.metric.clone()))
         });
         let base = self.fit_options().request(&self.inner.model)?;
         let held = vec![(poi, mu)];
-        let requests = match last {
-            Some((free, conditional)) => vec![
-                FitRequest { start: Start::At(free), search: Search::Local, ..base.clone() },
-                FitRequest { start: Start::At(conditional), search: Search::Local, fixed: held, ..base },
-            ],
-            None => vec![base.clone(), FitRequest { start: Start::Earlier(0), fixed: held, ..base }],
+        let (requests, metric) = match last {
+            Some((free, conditional, metric)) => {
+                let from = |start| FitRequest {
+                    start: Start::At(start),
+                    search: Search::Local,
+                    metric: metric.clone(),
+                    ..base.clone()
+                };
+                (vec![from(free), FitRequest { fixed: held, ..from(conditional) }], metric)
+            }
+            None => {
+                let conditional = FitRequest { start: Start::Earlier(0), fixed: held, ..base.clone() };
+                (vec![base, conditional], None)
+            }
         };
-        let mut fits = self.run(data, requests)?.into_iter();
+        let inverse = metric.is_none() && row.is_some_and(|row| self.keeps_metric(row));
+        let wanted = OutcomeParts { inverse, ..OutcomeParts::default() };
+        let mut fits = self.run(data, requests, wanted)?.into_iter();
         let (Some(mut free), Some(conditional)) = (fits.next(), fits.next()) else {
             return Err(InferenceError::Cancelled);
         };
+        let mut next = metric.clone().or_else(|| free.inverse_hessian());
+        if metric.is_some() && free.n_iterations.max(conditional.n_iterations) > MANY_ITERATIONS {
+            next = None;
+        }
         // A conditional fit below the free fit shows that the free fit missed a minimum.
         let bounds = self.inner.model.parameters.get(poi).map(|p| p.bounds);
         if conditional.nll < free.nll && bounds.is_some_and(|(lower, upper)| lower <= mu && mu <= upper) {
             let start = Start::At(Arc::from(conditional.parameters.as_slice()));
             let base = self.fit_options().request(&self.inner.model)?;
             let again = FitRequest { start, search: Search::Local, ..base };
-            if let Some(lower) = self.run(data, vec![again])?.pop()
+            if let Some(lower) = self.run(data, vec![again], OutcomeParts::default())?.pop()
                 && lower.nll < free.nll
             {
-                free = lower;
+                (free, next) = (lower, None);
             }
         }
         if let Some(row) = row {
@@ -208,8 +242,15 @@ impl ProfiledDifferentiableSession {
             if kept.len() >= MOST_WARM {
                 kept.clear();
             }
-            kept.insert((row, mu.to_bits()), Warm { free, conditional });
+            kept.insert((row, mu.to_bits()), Warm { free, conditional, metric: next });
         }
-        Ok((free, conditional))
+        Ok(BothFits { free, conditional, metric })
+    }
+
+    /// Returns whether an inverse Hessian is kept for a row. The rule depends on the row alone, so that results do not
+    /// depend on the order in which threads compute rows.
+    fn keeps_metric(&self, row: usize) -> bool {
+        let n = self.inner.model.parameters.len();
+        row < MOST_METRICS / (8 * n * n).max(1)
     }
 }
