@@ -5,7 +5,8 @@
 For each workspace, with the nominal yields of the sample as inputs:
 
 * enqueued: one `nll` with derivatives by yields and parameters, many enqueued back to back;
-* graph pair: forward and backward through autograd beside those of an empty `autograd.Function`, both with waiting;
+* graph pair: forward and backward through autograd beside those of an empty `autograd.Function`, both with waiting, and
+  both 100 times one after another with waiting at the end;
 * batch: 1 024 histograms in one call beside 1 024 calls;
 * cpu: the same value and derivatives of one histogram on the CPU.
 
@@ -83,27 +84,30 @@ def measure_gpu(model, sample):
     back_to_back(100)
     print("  enqueued, each         ", microseconds(statistics.median(back_to_back(2000) for _ in range(5))))
 
-    def pair(function):
+    def pair(function, count):
         yields, params = y[0].clone().requires_grad_(), p[0].clone().requires_grad_()
 
         def work():
-            yields.grad = params.grad = None
-            function(yields, params).backward()
+            for _ in range(count):
+                yields.grad = params.grad = None
+                function(yields, params).backward()
             torch.cuda.synchronize()
 
         return work
 
-    # In turns, so that both have the same conditions.
-    pairs = [pair(lambda a, b: nt.nll(session, a, b)), pair(Empty.apply)]
-    times = [[], []]
-    for turn in range(1000):
-        for work, own in zip(pairs, times, strict=True):
-            start = time.perf_counter()
-            work()
-            if turn >= 100:
-                own.append(time.perf_counter() - start)
-    ours, empty = (statistics.median(own) for own in times)
-    print("  graph pair             ", microseconds(ours), " empty function", microseconds(empty))
+    for name, count, turns in [("graph pair, waited for  ", 1, 1000), ("graph pairs, enqueued   ", 100, 30)]:
+        # In turns, so that both have the same conditions.
+        pairs = [pair(lambda a, b: nt.nll(session, a, b), count), pair(Empty.apply, count)]
+        times = [[], []]
+        for turn in range(turns):
+            for work, own in zip(pairs, times, strict=True):
+                start = time.perf_counter()
+                work()
+                if turn >= turns // 10:
+                    own.append((time.perf_counter() - start) / count)
+        ours, empty = (statistics.median(own) for own in times)
+        print(f"  {name}", microseconds(ours), " empty function", microseconds(empty), end="")
+        print(f"  difference {1e6 * (ours - empty):.1f} us")
 
     def batch():
         enqueue(0, 1024)

@@ -1,5 +1,5 @@
 //! Compares the speed of a CUDA session and a CPU session: values and gradients at many points, fits with
-//! covariance, the refits of a ranking, toys. On the CPU, batches of fits use all threads, and evaluations at
+//! covariance, the refits of a ranking, a scan, derivatives by yields, toys. On the CPU, batches of fits use all threads, and evaluations at
 //! many points use one thread.
 //!
 //! Run `cargo bench -p ns-compute --features cuda --bench device -- --save-baseline NAME`. If the environment
@@ -26,11 +26,15 @@ use ns_core::{
     InverseHessian, Model, Observations, OutcomeParts, Search, Session, SessionError, Start, TaskOutcome,
 };
 
+#[path = "device/differentiable.rs"]
+mod differentiable;
 mod models;
 use models::Wiggle;
 
 /// Number of points of one evaluation.
 const N_POINTS: usize = 1000;
+/// Number of points of a scan.
+const N_SCAN: usize = 41;
 /// Number of toys for each of the two hypotheses.
 const N_TOYS: u64 = 1000;
 /// Number of toys for each of the two hypotheses, for a model whose toys are quick to fit.
@@ -189,6 +193,43 @@ fn refits(
     }
 }
 
+/// Measures the conditional fits of a scan: the POI at [`N_SCAN`] values around its best-fit value.
+fn scan(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    sessions: &Sessions<'_>,
+    poi: usize,
+    best: &FitOutcome,
+) {
+    let sigma = best.uncertainties[poi].unwrap();
+    for (device, session) in sessions {
+        let bounds = session.parameters().bounds[poi];
+        let mut wiggle = Wiggle::default();
+        let mut tasks = || -> Vec<FitTask> {
+            let shift = 1e-3 * wiggle.next();
+            let values = (0..N_SCAN).map(|i| {
+                let value = best.parameters[poi] + sigma * (4.0 * i as f64 / (N_SCAN - 1) as f64 - 2.0 + shift);
+                value.clamp(bounds.0, bounds.1)
+            });
+            let fit = |value| FitRequest {
+                start: Start::At(best.parameters.clone().into()),
+                fixed: vec![(poi, value)],
+                search: Search::Local,
+                ..FitRequest::default()
+            };
+            let task = |value| FitTask { data: Data::observed(), fits: vec![fit(value)], cancel: None };
+            values.map(task).collect()
+        };
+        assert_converged(device, &run(*session, &tasks(), OutcomeParts::default()));
+        group.bench_function(BenchmarkId::new("scan_41_points", device), |b| {
+            b.iter_batched(
+                &mut tasks,
+                |tasks| run(*session, &tasks, OutcomeParts::default()),
+                BatchSize::PerIteration,
+            );
+        });
+    }
+}
+
 /// Measures the toys of a test of `mu = 1` with the test statistic qtilde: a free fit of each toy, and a fit
 /// with `mu = 1` fixed if the best-fit `mu` is not above 1. There are `n_toys` toys with `mu = 0` and as many
 /// with `mu = 1`.
@@ -257,6 +298,8 @@ fn device(c: &mut Criterion) {
         values(&mut group, &sessions);
         fits(&mut group, &sessions, &model, wanted);
         refits(&mut group, &sessions, &model, &best);
+        scan(&mut group, &sessions, model.poi.unwrap(), &best);
+        differentiable::rows(&mut group, &model);
         toys(&mut group, &sessions, model.poi.unwrap(), &best, n_toys);
         group.finish();
         let check = cuda.check().unwrap();
