@@ -59,8 +59,7 @@ pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     found
 }
 
-/// Returns a warning for readers of a PNG or PDF with these texts if there is no font for some of the
-/// characters.
+/// Returns a warning if there is no font for some characters of these texts, for readers of a PNG or PDF.
 #[must_use]
 pub fn font_warning<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
     let missing = missing(texts);
