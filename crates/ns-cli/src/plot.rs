@@ -49,7 +49,7 @@ impl Plots {
     /// Opens the file that each flag names. `result` is the file of `--output`.
     ///
     /// # Errors
-    /// If two flags name the same file, an extension is no picture format, or a file cannot be created.
+    /// If two flags name the same file, an extension is not a picture format, or a file cannot be created.
     pub(crate) fn open<'a>(
         result: Option<&'a Path>,
         flags: impl IntoIterator<Item = (&'static str, Option<&'a Path>)>,
@@ -107,7 +107,7 @@ impl Plots {
                 other => other,
             });
             if let Err(error) = drawn.and_then(write) {
-                // The caller reports the last error; earlier ones are reported here.
+                // The caller reports the last error. Earlier errors are reported here.
                 if let Some(earlier) = failed.replace(error) {
                     complain("error", &earlier.to_string());
                 }
