@@ -1,7 +1,7 @@
 //! Parses the text of an expression by the precedence of its operators (Pratt's method).
 //!
-//! Operators from the lowest to the highest precedence: `? :`, `||`, `&&`, `== != === !==`, `< <= > >=`, `+ -`, `*
-//! /`, the signs `- + !`, and `^`. `^` and `? :` group from the right, all others from the left.
+//! Operators from the lowest to the highest precedence: `? :`, `||`, `&&`, `== != === !==`, `< <= > >=`, `+ -`,
+//! `* /`, the signs `- + !`, and `^`. `^` and `? :` group from the right, all others from the left.
 
 use std::collections::HashMap;
 use std::ops::Range;
