@@ -56,9 +56,8 @@ pub(crate) fn prune<'py>(
 
 /// Renames parts of a workspace, a path or a dictionary, and returns the renamed workspace as a dictionary.
 ///
-/// The arguments map old names to new ones, as in `pyhf.Workspace.rename`. Names in observations,
-/// parameter settings and parameters of interest change too. Warnings, `return_report` and errors are
-/// as for `prune`.
+/// The arguments map old names to new names, as in `pyhf.Workspace.rename`. Names in observations, parameter settings
+/// and parameters of interest change too. Warnings, `return_report` and errors are as for `prune`.
 #[pyfunction]
 #[pyo3(signature = (workspace, *, channels = None, samples = None, modifiers = None, measurements = None,
                     return_report = false))]

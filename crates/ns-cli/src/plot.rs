@@ -71,8 +71,8 @@ impl Plots {
         self.files.iter().any(|(known, _)| *known == flag)
     }
 
-    /// Returns a warning if the model's names have characters that no font of this machine contains. PNG and
-    /// PDF files show a replacement character for them. There is no warning if all pictures are SVG files.
+    /// Returns a warning if the model's names have characters that no font of this machine contains. PNG and PDF
+    /// files show a replacement character instead. There is no warning if all pictures are SVG files.
     pub(crate) fn font_warning(&self, model: &Model) -> Option<String> {
         if self.files.iter().all(|(_, target)| target.format == Format::Svg) {
             return None;

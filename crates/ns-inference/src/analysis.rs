@@ -124,9 +124,9 @@ impl<'a> Analysis<'a> {
         self.base.search != Search::Local && n_free <= most
     }
 
-    /// Returns the search effort of the conditional fits of a scan or a ranking. In models of up to medium
-    /// size ([`Self::is_middling`]) it is that of the free fit, because a descent from the minimum of a
-    /// neighbouring fit may end in a local minimum that is not the lowest. In larger models it is
+    /// Returns the search effort of the conditional fits of a scan or a ranking. In models of up to medium size
+    /// ([`Self::is_middling`]) the effort equals that of the free fit, because a descent from the minimum of a
+    /// neighbouring fit may end in a local minimum that is not the lowest. In larger models the effort is
     /// [`Self::nearby_search`].
     pub(crate) fn variation_search(&self) -> Search {
         if self.is_middling() { self.base.search } else { self.nearby_search() }

@@ -39,8 +39,7 @@ impl From<SessionError> for Stop {
 pub(crate) struct Lowest {
     /// Free fit that found the minimum.
     pub(crate) fit: FitOutcome,
-    /// How far below the minimum, in `twice_nll`, a conditional fit may end merely because of limited
-    /// precision.
+    /// How far below the minimum, in `twice_nll`, a conditional fit may end because of limited precision.
     pub(crate) tolerance: f64,
     restarts: usize,
 }

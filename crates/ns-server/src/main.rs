@@ -34,7 +34,7 @@ use crate::server::Server;
 /// Stack size in bytes of the threads that make analyses. It does not depend on `ulimit -s`.
 const STACK: usize = 16 << 20;
 
-/// Number of threads in addition to those for the requests in progress: for parsing bodies and searching for
+/// Number of threads in addition to the threads of the requests in progress. They parse bodies and search for
 /// devices.
 const SPARE_THREADS: usize = 64;
 

@@ -454,7 +454,7 @@ class ToyTest:
 
 @final
 class YieldsResult:
-    """Expected and observed events of every channel; None stands for a number that does not exist."""
+    """Expected and observed events of every channel. None stands for a number that does not exist."""
 
     @property
     def stage(self) -> Literal["prefit", "postfit", "given"]: ...
@@ -746,7 +746,7 @@ class Interval:
 
 @final
 class FitResult:
-    """The result of a fit; NaN stands for a number that does not exist."""
+    """The result of a fit. NaN stands for a number that does not exist."""
 
     @property
     def parameter_names(self) -> list[str]: ...
@@ -882,7 +882,7 @@ class ScanInterval:
 
 @final
 class ScanResult:
-    """A profile likelihood scan. In two parameters, arrays of points have one row per value of the second one."""
+    """A profile likelihood scan. In two parameters, arrays of points have one row per value of the second parameter."""
 
     @property
     def param(self) -> str: ...
@@ -947,7 +947,7 @@ class ScanResult:
 
 @final
 class RankingResult:
-    """Nuisance parameters in the order of their impact; NaN stands for a number that does not exist."""
+    """Nuisance parameters in the order of their impact. NaN stands for a number that does not exist."""
 
     @property
     def param(self) -> str: ...

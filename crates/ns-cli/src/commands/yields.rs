@@ -1,5 +1,5 @@
-//! `nextstat yields`: computes the expected yields of every channel and sample with their uncertainties, and
-//! shows the data beside them.
+//! `nextstat yields`: computes the expected yields of every channel and sample with their uncertainties, and shows
+//! them with the data.
 
 use std::path::Path;
 

@@ -221,9 +221,9 @@ fn value_at(parent: &Parent<'_>, side: &Open, distance: f64) -> f64 {
     (value + side.direction * distance).clamp(lower, upper)
 }
 
-/// Builds the conditional fits of the next step of a search. The first one starts at the predicted point. If
-/// the steps search for the global minimum, further fits start from the nearest earlier minima, so that the
-/// step cannot end in a higher valley.
+/// Builds the conditional fits of the next step of a search. The first fit starts at the predicted point. If the
+/// steps search for the global minimum, further fits start from the nearest earlier minima, so that the step cannot
+/// end in a higher valley.
 fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());

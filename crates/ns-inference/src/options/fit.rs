@@ -226,7 +226,7 @@ fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, Infer
     Ok(all.filter(|(_, (p, b))| p.bounds != **b).map(|(i, (_, b))| (i, *b)).collect())
 }
 
-/// Returns the initial parameters, with the free ones moved inside `bounds`; `None` if all are inside already.
+/// Returns the initial parameters, with free parameters moved inside `bounds`; `None` if all are already inside.
 fn inside(model: &Model, bounds: &[(usize, (f64, f64))]) -> Option<Vec<f64>> {
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     let mut moved = false;

@@ -144,7 +144,7 @@ impl Impacts {
         [Side::Up, Side::Down].into_iter().filter_map(|side| self.delta(side)).map(f64::abs).reduce(f64::max)
     }
 
-    /// Returns half the absolute difference of the two post-fit shifts; `None` if one is missing.
+    /// Returns half the absolute difference of the two post-fit shifts; `None` if one of them is missing.
     #[must_use]
     pub fn symmetric(&self) -> Option<f64> {
         Some((self.delta(Side::Up)? - self.delta(Side::Down)?).abs() / 2.0)
@@ -293,7 +293,7 @@ pub struct RankingResult {
     pub n_fits: usize,
     /// Number of variations whose fit failed or did not converge.
     pub n_failed: usize,
-    /// True if the caller stopped the work; shifts not computed by then have the reason `interrupted`.
+    /// True if the caller stopped the work. Shifts that were not computed have the reason `interrupted`.
     pub interrupted: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,

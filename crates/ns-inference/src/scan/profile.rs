@@ -280,9 +280,9 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns pairs `(to, from)` of neighbouring points. The fit at `to` is to be repeated from the minimum
-    /// at `from`; `None` stands for the best fit. The pairs come from all sets of three consecutive points
-    /// that do not lie on a smooth curve.
+    /// Returns pairs `(to, from)` of neighbouring points. The fit at `to` is to be repeated from the minimum at
+    /// `from`; `None` means the best fit. The pairs come from all sets of three consecutive points that do not lie on
+    /// a smooth curve.
     fn rough_pairs(&self, analysis: &Analysis<'_>, smooth: f64) -> Vec<(usize, Option<usize>)> {
         let (n1, n2) = self.grid.shape();
         let rows = (0..n2).map(|j| (j * n1, Along::First));

@@ -35,7 +35,7 @@ pub struct GoodnessToys {
     pub seed: u64,
     /// Toys per second of wall time.
     pub toys_per_s: Option<f64>,
-    /// True if the caller stopped the work; the toys done by then are counted.
+    /// True if the caller stopped the work; only finished toys are counted.
     #[serde(skip)]
     pub interrupted: bool,
 }

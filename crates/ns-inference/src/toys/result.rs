@@ -82,7 +82,7 @@ pub struct HypotestToysResult {
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// True if the caller stopped the work; the toys done by then are counted.
+    /// True if the caller stopped the work; only finished toys are counted.
     #[serde(skip)]
     pub interrupted: bool,
 }

@@ -131,9 +131,8 @@ impl<R: Row> PreparedToys<'_, R> {
         Self { batch, ..self }
     }
 
-    /// Runs toys and hands their rows to `sink` as they get ready, in the order of the ranges. The memory
-    /// does not depend on the number of toys. If the caller stops the work, the rows finished by then have
-    /// been handed over.
+    /// Runs toys and hands their rows to `sink` as they get ready, in the order of the ranges. The memory does not
+    /// depend on the number of toys. If the caller stops the work, all finished rows have been handed over.
     ///
     /// # Errors
     /// If the device fails or the sink returns an error.

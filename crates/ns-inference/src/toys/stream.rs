@@ -246,8 +246,8 @@ struct Pending<'a, R> {
 struct Batch<'a, R: Reader> {
     model: &'a Model,
     pieces: &'a [ToySequence<'a, R>],
-    /// Rows of the pieces started so far; the last piece may be incomplete. `None` stands for a toy with fits
-    /// to be repeated.
+    /// Rows of the pieces started so far; the last piece may be incomplete. `None` marks a toy with fits to be
+    /// repeated.
     rows: Vec<Vec<Option<R::Row>>>,
     again: Vec<Pending<'a, R>>,
     stopped: bool,

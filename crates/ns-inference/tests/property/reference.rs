@@ -36,7 +36,7 @@ type Key = (bool, Vec<(usize, u64)>);
 pub struct Reference<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
-    /// The Asimov set, if any. Its fits are stored apart from those to the observed data.
+    /// The Asimov set, if there is one. Its fits are stored separately from the fits to the observed data.
     asimov: Option<Data>,
     known: HashMap<Key, Option<Lowest>>,
     pub missed: Vec<Missed>,

@@ -151,7 +151,7 @@ fn channels(d: &mut Draw) -> Vec<Value> {
                     .collect();
                 samples.push(json!({"name": name, "data": data, "modifiers": []}));
             }
-            // Some channels get a bin without background, or with a negative one.
+            // Some channels get a bin with zero or negative background.
             let empty = d.uniform();
             if empty < 0.12 {
                 let bin = d.integer(0, bins - 1);

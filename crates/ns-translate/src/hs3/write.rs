@@ -118,7 +118,7 @@ fn range(parameter: &Parameter) -> Value {
 struct Written {
     distributions: Vec<Value>,
     functions: Vec<Value>,
-    /// Values of the constant parameters that stand for auxiliary data.
+    /// Values of the constant parameters that represent auxiliary data.
     nominal: Vec<Value>,
     /// Names of constraint terms by the index of their parameter.
     names: BTreeMap<usize, String>,

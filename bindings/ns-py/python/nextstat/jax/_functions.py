@@ -179,7 +179,7 @@ def cls(
     *,
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
 ) -> Array:
-    """Return CLs of ``mu``: the observed value, then those expected at -2, -1, 0, 1 and 2 standard deviations."""
+    """Return CLs of ``mu``: the observed value, then the values expected at -2, -1, 0, 1 and 2 standard deviations."""
     return _profiled(session, yields, (6,), lambda rows: session.cls(mu, rows, test_stat=test_stat))
 
 

@@ -337,7 +337,7 @@ def cls(
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
     check: bool = False,
 ) -> torch.Tensor:
-    """Return CLs of ``mu``: the observed value, then those expected at -2, -1, 0, 1 and 2 standard deviations."""
+    """Return CLs of ``mu``: the observed value, then the values expected at -2, -1, 0, 1 and 2 standard deviations."""
 
     def compute(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return session.cls(mu, rows, test_stat=test_stat, check=check)

@@ -1,4 +1,4 @@
-//! Saves a run while it is running, and continues an interrupted one.
+//! Saves a run while it is running, and continues an interrupted run.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl ToyDestination {
     /// Begins to save the run that `header` describes. If `resume` was set, continues an earlier run.
     ///
     /// # Errors
-    /// If an earlier run cannot be read or is a different one.
+    /// If an earlier run cannot be read or differs from this run.
     pub fn begin<R: StoredRow>(self, header: &R::Header) -> Result<Recording<R>, StoreError> {
         let mut recording = Recording {
             folder: self.folder,

@@ -36,8 +36,8 @@ impl<R: StoredRow> ToySet<R> {
     /// file are read.
     ///
     /// # Errors
-    /// If a file cannot be read, is damaged, or belongs to another run than the first one; if two files have
-    /// the same toys.
+    /// If a file cannot be read, is damaged, or belongs to another run than the first file; if two files have the
+    /// same toys.
     pub fn open(paths: &[PathBuf]) -> Result<Self, StoreError> {
         let mut set: Option<Self> = None;
         for path in paths {

@@ -137,7 +137,7 @@ impl Builder<'_, '_> {
 
     /// Builds an expression from operations. `last` is the index of the operation that gives its value.
     pub(super) fn tape(&mut self, mut ops: Vec<Op>, last: usize, path: &str) -> Result<Tape, Trouble> {
-        // The value of a tape is that of its last operation.
+        // The last operation of a tape gives its value.
         if last + 1 != ops.len()
             && let Some(op) = ops.get(last).copied()
         {

@@ -309,7 +309,7 @@ struct Named<T> {
     what: &'static str,
     name: fn(&T) -> &str,
     path: fn(&T) -> String,
-    /// Whether two items are equal, apart from their index in the file.
+    /// Whether two items are equal, except for their index in the file.
     same: fn(&T, &T) -> bool,
     /// Describes how two items with the same name differ, as the end of a sentence; may be empty.
     difference: fn(&T, &T) -> String,
@@ -373,7 +373,7 @@ fn merge_settings(measurement: &mut Measurement, other: &Measurement, log: &mut 
     }
 }
 
-/// Returns whether two settings are equal, apart from their index in the file.
+/// Returns whether two settings are equal, except for their index in the file.
 fn equal(a: &Setting, b: &Setting) -> bool {
     let b = Setting { at: a.at, ..b.clone() };
     *a == b
