@@ -223,8 +223,8 @@ impl Model {
 
     /// Generates toys at `params`. Each toy is a row of main counts, followed by the auxiliary data if
     /// `include_auxdata` is True. Row `i` is the toy with the number `first + i`. It depends only on the model,
-    /// `params`, `seed` and this number. `fit_toys` uses the same toys; with `hypothesis` "b" or "sb", a hypothesis
-    /// test does.
+    /// `params`, `seed` and this number. These are the toys of `fit_toys`, or with `hypothesis` "b" or "sb" the toys
+    /// of a hypothesis test.
     ///
     /// Instead of `params`, `expected` may give the expected data themselves: the expected main counts,
     /// optionally followed by the expected auxiliary data (by default the observed auxiliary data). The
@@ -248,7 +248,7 @@ impl Model {
 
     /// Generates toys of a model with channels of events at `params`. Each toy is a dictionary for `data` of `fit`:
     /// columns by channel, and `main` and `auxdata` if the model has counts and auxiliary data. Toy `i` has the
-    /// number `first + i`. `fit_toys` uses the same toys; with `hypothesis`, a hypothesis test does.
+    /// number `first + i`. These are the toys of `fit_toys`, or with `hypothesis` the toys of a hypothesis test.
     #[pyo3(signature = (params, n_toys = 1, seed = 0, *, first = 0, hypothesis = None))]
     fn toy_events<'py>(
         &self,

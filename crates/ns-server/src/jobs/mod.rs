@@ -334,7 +334,7 @@ fn toy_file(folder: &std::path::Path, id: &str) -> PathBuf {
 
 /// Removes the saved toys of a job that ended: the complete file and the folder of pieces.
 fn remove_toys(file: &std::path::Path) {
-    // It is no error if the file does not exist. If the file cannot be removed, it stays on the disk.
+    // Errors are ignored: the file may not exist, and a file that cannot be removed only takes space on the disk.
     let _ = std::fs::remove_file(file);
     let mut pieces = file.as_os_str().to_owned();
     pieces.push(".parts");

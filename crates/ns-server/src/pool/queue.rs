@@ -9,8 +9,9 @@ use ns_core::{FitTask, OutcomeParts, Session, SessionError, TaskOutcome};
 
 use super::{Pace, RequestAccount};
 
-/// Limits of the levels of requests. A request that has used less thread time than the first limit belongs to level
-/// 0. A request below the second limit belongs to level 1, and any other request to level 2. Lower levels go first.
+/// Limits of the levels of requests. A request that has used less thread time than the first limit belongs to
+/// level 0. A request below the second limit belongs to level 1, and any other request to level 2. Lower levels go
+/// first.
 const LEVELS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
 /// Half-life of the recorded thread time of a client, in seconds.

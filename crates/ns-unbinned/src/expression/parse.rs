@@ -17,7 +17,7 @@ pub const LONGEST: usize = 65_536;
 /// Largest number of levels of brackets, functions, signs and operators that group from the right.
 pub const NESTING: usize = 200;
 
-/// Precedence of a sign over the operators after its operand.
+/// Precedence of a sign. Its operand includes all operators of at least this precedence.
 const SIGN: u8 = 13;
 
 impl Expression {

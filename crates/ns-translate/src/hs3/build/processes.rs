@@ -204,7 +204,7 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("last fraction of {name}"), FunctionForm::Expression(tape)))
     }
 
-    /// Warns if all fractions are given and constant, but do not add up to 1.
+    /// Reports an error if all fractions are given and constant, but do not add up to 1.
     fn check_sum(&mut self, coefficients: &[Arg], path: &str) {
         let numbers: Option<Vec<f64>> = coefficients.iter().map(|c| self.constant(c)).collect();
         let Some(sum) = numbers.map(|numbers| numbers.iter().sum::<f64>()) else { return };
