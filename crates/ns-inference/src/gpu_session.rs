@@ -1,5 +1,5 @@
 //! `-ln L` of events whose log-densities a network has evaluated. The log-densities are in memory of the host or of a
-//! GPU. The results are `-ln L`, its gradient and its Hessian with respect to the parameters.
+//! GPU. The results include gradient and Hessian.
 //!
 //! The likelihood consists of `sum_k nu_k - sum_i w_i ln sum_k nu_k p_k(x_i)` and Gaussian constraint terms. The rate
 //! `nu_k` of process `k` is a constant, or a constant times a parameter.
@@ -10,7 +10,7 @@ use ns_core::SessionError;
 /// A process of a [`GpuFlowSession`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowProcess {
-    /// Expected number of events. If `parameter` is given, the expected number is `rate` times this parameter.
+    /// Expected number of events; with `parameter`, the expected number divided by this parameter.
     pub rate: f64,
     /// Index of the parameter that multiplies the rate.
     pub parameter: Option<usize>,
@@ -40,14 +40,14 @@ pub struct FlowSessionOptions {
     pub weights: Option<Vec<f64>>,
 }
 
-/// `-ln L` and its derivatives with respect to the parameters.
+/// `-ln L` with gradient and Hessian.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowNll {
     /// `-ln L`, with the constants of Gaussian constraints left out; infinite if an event has no density.
     pub nll: f64,
-    /// Derivatives with respect to the parameters.
+    /// Gradient with respect to the parameters.
     pub gradient: Vec<f64>,
-    /// Second derivatives with respect to the parameters, row by row.
+    /// Hessian with respect to the parameters, row by row.
     pub hessian: Vec<f64>,
     /// Index of the first event whose density is not positive or not finite.
     pub bad_event: Option<usize>,
