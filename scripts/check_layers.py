@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that the top-level modules of each crate do not depend on each other in circles.
+"""Checks that the top-level modules of each crate have no circular dependencies.
 
     scripts/check_layers.py             every crate in `crates` and `bindings`
     scripts/check_layers.py FOLDER...   the crates in these folders
 
-Reads paths that begin with `crate::` or `super::` in `src`. A name that `lib.rs` or `main.rs` re-exports counts as the
-module that it comes from. Tests, comments and `lib.rs` itself are left out. Exits with 1 and one shortest circle per group of
-modules that depend on each other.
+Reads paths that begin with `crate::` or `super::` in `src`. A name that `lib.rs` or `main.rs` re-exports counts as
+the module from which it comes. Tests, comments and `lib.rs` itself are left out. If modules depend on each other,
+exits with 1 and prints one shortest circle per group of such modules.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def code(path: pathlib.Path) -> str:
-    """The text of a file without comments, and without the tests at its end."""
+    """Returns the text of a file without comments, and without the tests at its end."""
     text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
     return re.split(r"#\[cfg\((?:all\()?test\b[^\n]*\n(?:#\[[^\n]*\n)*\s*(?:pub(?:\([^)]*\))? )?mod \w+ \{", text)[0]
 
 
 def names(tree: str) -> list[str]:
-    """First names of the paths in a text that followed `crate::`, such as `a::b` or `{a, b::{c, d}}`."""
+    """Returns the first names of the paths in a text after `crate::`, such as `a::b` or `{a, b::{c, d}}`."""
     if not tree.startswith("{"):
         return re.findall(r"\A\w+", tree)
     depth, part, parts = 0, "", []
@@ -43,7 +43,7 @@ def names(tree: str) -> list[str]:
 
 
 def exports(root: str) -> dict[str, str]:
-    """Names that the root of a crate re-exports, and the module that each name comes from."""
+    """Returns the names that the root of a crate re-exports, each with the module from which it comes."""
     found = {}
     for module, tree in re.findall(r"\bpub(?:\([^)]*\))? use (?:self::|crate::)?(\w+)::(\{[^;]*\}|[\w:]+)\s*;", root):
         for name in re.findall(r"\w+", tree):
@@ -52,7 +52,7 @@ def exports(root: str) -> dict[str, str]:
 
 
 def dependencies(source: pathlib.Path) -> dict[tuple[str, str], str]:
-    """Pairs of modules, of which the first depends on the second, and a file in which it does."""
+    """Returns pairs of modules of which the first depends on the second, each with a file of this dependency."""
     roots = [path for path in (source / "lib.rs", source / "main.rs") if path.exists()]
     root = "\n".join(code(path) for path in roots)
     modules = set(re.findall(r"^\s*(?:pub(?:\([^)]*\))? )?mod (\w+);", root, re.M))
@@ -62,7 +62,7 @@ def dependencies(source: pathlib.Path) -> dict[tuple[str, str], str]:
         parts = list(path.relative_to(source).with_suffix("").parts)
         if path in roots or parts[0] not in modules or "tests" in parts:
             continue
-        # This many `super::` in a row name the root of the crate. A folder's `mod.rs` counts as the folder.
+        # This number of `super::` in a row refers to the root of the crate. A folder's `mod.rs` counts as the folder.
         depth, text = len(parts) - (parts[-1] == "mod"), code(path)
         starts = [match.end() for match in re.finditer(r"\bcrate::", text)]
         starts += [match.end() for match in re.finditer(r"(?<![\w:])(?:super::){%d}(?!super)" % depth, text)]
@@ -75,7 +75,7 @@ def dependencies(source: pathlib.Path) -> dict[tuple[str, str], str]:
 
 
 def way(graph: dict[str, list[str]], start: str, end: str) -> list[str]:
-    """The shortest chain of dependencies from one module to another, both included; empty if there is none."""
+    """Returns the shortest chain of dependencies from one module to another, both included; empty if there is none."""
     before, queue = {start: start}, deque([start])
     while queue:
         at = queue.popleft()
@@ -92,7 +92,8 @@ def way(graph: dict[str, list[str]], start: str, end: str) -> list[str]:
 
 
 def circles(found: dict[tuple[str, str], str]) -> list[list[str]]:
-    """The shortest circle of dependencies through each module, except those that share a module with a shorter one."""
+    """Returns the shortest circle of dependencies through each module. A circle that shares a module with a shorter
+    circle is left out."""
     graph: dict[str, list[str]] = {}
     for module, target in sorted(found):
         graph.setdefault(module, []).append(target)

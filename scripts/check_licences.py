@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Checks licences and duplicate versions of all dependencies against deny.toml.
 
-Reads the same file as `cargo deny check licenses bans sources`, and needs nothing but
-cargo and Python: building cargo-deny from source takes longer than the rest of the checks.
-Prints every violation and exits with 1 if there is one.
+Reads the same file as `cargo deny check licenses bans sources`. It needs only cargo and Python, because building
+cargo-deny from source takes longer than all other checks. Prints every violation, and exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def satisfied(expression: str, allowed: set[str]) -> bool:
-    """Whether the allowed licences are enough for an SPDX expression."""
+    """Returns whether the allowed licences are sufficient for an SPDX expression."""
     tokens = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
     position = 0
 
@@ -64,7 +63,8 @@ def satisfied(expression: str, allowed: set[str]) -> bool:
 
 
 def reachable(metadata) -> set[str]:
-    """Packages that our crates are built with: all normal and build dependencies, and our development dependencies."""
+    """Returns the packages with which our crates are built: all normal and build dependencies, and our development
+    dependencies."""
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     found, queue = set(metadata["workspace_members"]), list(metadata["workspace_members"])
     ours = set(queue)

@@ -97,7 +97,7 @@ def case(name):
 
 
 def named(model, section, name):
-    """The part of a section with this name."""
+    """Returns the part of a section with this name."""
     return next(part for part in model[section] if part["name"] == name)
 
 
@@ -111,7 +111,7 @@ def modifier(model, kind):
 
 
 def change(name, section, part, key, value):
-    """A case that sets one key of a part."""
+    """Registers a case that sets one key of a part."""
 
     @case(name)
     def _(m):
@@ -119,7 +119,7 @@ def change(name, section, part, key, value):
 
 
 def remove(name, section, part, key):
-    """A case that removes one key of a part."""
+    """Registers a case that removes one key of a part."""
 
     @case(name)
     def _(m):
@@ -524,7 +524,7 @@ def _(m):
 
 
 def source(name, **keys):
-    """Events in a file of their own; `keys` are those of the source that differ from a right one."""
+    """Puts the events into a separate file. `keys` replace keys of a valid source."""
 
     @case(name)
     def _(m):

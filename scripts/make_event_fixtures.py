@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes the Parquet file and the model of docs/events.md to tests/fixtures/events. Needs NumPy and pyarrow.
 
-A falling spectrum of two-photon masses with a small peak, some events outside of the range of the fit, and a flag of
-the selection. The same numbers on every machine: the generator is seeded, and the file has no date.
+The events have a falling spectrum of two-photon masses with a small peak, and a flag of the selection. Some events
+are outside the fit range. The numbers are the same on every machine: the generator is seeded, and the file has no
+date.
 """
 
 import json

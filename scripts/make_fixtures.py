@@ -179,8 +179,8 @@ def several_measurements():
 
 
 def background_only():
-    """A background-only workspace as published with a patchset: its parameter of interest is
-    the signal strength, which only the patches add."""
+    """A background-only workspace as published with a patchset. Its parameter of interest is the signal strength,
+    which only the patches add."""
     return workspace(
         [
             channel(
@@ -242,7 +242,7 @@ def patchset(document):
 
 
 def empty_poi():
-    """A background-only workspace whose measurement has no parameter of interest at all."""
+    """A background-only workspace whose measurement has no parameter of interest."""
     document = background_only()
     document["measurements"][0]["config"]["poi"] = ""
     return document
@@ -621,7 +621,7 @@ HS3_VALUES = {"mu": 1, "eff": 0, "n_bkg": 250, "mass": 125, "slope": 0.03, "k_to
 
 
 def hs3_mixed():
-    """Events and counts with a common nuisance parameter, in the words of the HS3 text."""
+    """Events and counts with a common nuisance parameter, in the words of the HS3 standard."""
     counts = [{"name": "region", "edges": [0, 1, 3]}]
     mass = [{"name": "m", "min": 100, "max": 160}]
     samples = [
@@ -759,7 +759,7 @@ def hs3_template():
 
 
 def hs3_mixed_root():
-    """The same model in ROOT's words, with an analysis of Asimov data before that of the observed data."""
+    """The same model in ROOT's words. An analysis of Asimov data comes before the analysis of the observed data."""
     model = hs3_mixed()
     named = {part["name"]: part for key in ("distributions", "data") for part in model[key]}
     model["metadata"] = {"hs3_version": "0.2", "packages": [{"name": "ROOT", "version": "6.40.00"}]}
@@ -825,7 +825,7 @@ def fixtures():
 
 
 def dumps(value, indent=0, width=110):
-    """JSON text in which every value that fits on one line is on one line."""
+    """Returns JSON text in which every value that fits on one line is on one line."""
     flat = json.dumps(value)
     if len(flat) + indent <= width or not isinstance(value, (dict, list)):
         return flat
@@ -857,8 +857,8 @@ def main():
     if args.check:
         stale = [name for name, text in wanted.items() if not (args.output / name).is_file() or (args.output / name).read_text() != text]
         present = (path.relative_to(args.output).as_posix() for path in args.output.rglob("*.json"))
-        # Those of Parquet files and of flows have scripts of their own, which need packages: make_event_fixtures.py and
-        # make_flow_fixtures.py.
+        # Other scripts write the files of Parquet and of flows, because they need packages: make_event_fixtures.py
+        # and make_flow_fixtures.py.
         foreign = sorted(name for name in present if name not in wanted and not name.startswith(("events/", "flows/")))
         for name in stale:
             print(f"{name} is not what {pathlib.Path(__file__).name} writes", file=sys.stderr)

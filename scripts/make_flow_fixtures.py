@@ -3,7 +3,8 @@
 
     scripts/make_flow_fixtures.py [FOLDER]
 
-Needs NumPy, SciPy and onnx. The same bytes on every machine: graphs have no dates, and the generator is seeded.
+Needs NumPy, SciPy and onnx. The bytes are the same on every machine: graphs have no dates, and the generator is
+seeded.
 
 | flow | density | graphs |
 |---|---|---|
@@ -35,14 +36,14 @@ LOW, HIGH = 100.0, 160.0
 MEAN, WIDTH = 125.0, 2.0
 CENTRE = np.array([125.0, 1.5])
 LOWER = np.array([[2.0, 0.0], [0.6, 0.5]])
-# Knots of the spline from [0, 1] to [0, 1], and its slopes there: a falling spectrum with a shoulder.
+# Knots of the spline from [0, 1] to [0, 1], and the slopes at the knots. The spectrum falls and has a shoulder.
 X = np.array([0.0, 0.1, 0.22, 0.35, 0.5, 0.68, 1.0])
 Y = np.array([0.0, 0.22, 0.44, 0.62, 0.78, 0.9, 1.0])
 SLOPES = np.array([2.4, 2.0, 1.6, 1.2, 0.95, 0.5, 0.2])
 
 
 class Graph:
-    """A graph that is built operation by operation; numbers are constants of its type."""
+    """A graph that is built operation by operation. Numbers become constants of its type."""
 
     def __init__(self, kind):
         self.kind, self.nodes, self.constants = kind, [], {}
@@ -74,12 +75,12 @@ class Graph:
 
 
 def column(g, name, index):
-    """Column of an input, with shape [n]."""
+    """Returns the column of an input, with shape [n]."""
     return g("Gather", name, g.constant(index, np.int64), axis=1)
 
 
 def normal_log(g, z, log_scale):
-    """`-z^2/2 - ln sqrt(2 pi) - ln scale`."""
+    """Returns `-z^2/2 - ln sqrt(2 pi) - ln scale`."""
     half = g("Mul", g("Mul", z, z), -0.5)
     return g("Sub", half, 0.5 * math.log(2 * math.pi) + log_scale)
 
@@ -93,7 +94,7 @@ def peak(folder):
 
 
 def bins(g, x, knots):
-    """Index of the bin of each number."""
+    """Returns the index of the bin of each number."""
     inner = g("Unsqueeze", x, g.constant([1], np.int64))
     above = g("Cast", g("GreaterOrEqual", inner, knots[1:-1].reshape(1, -1)), to=TensorProto.INT64)
     return g("ReduceSum", above, g.constant([1], np.int64), keepdims=0)
@@ -103,7 +104,7 @@ def falling(folder):
     width, height = np.diff(X), np.diff(Y)
     ratio = height / width
     g = Graph(np.float32)
-    # 32 bits: subtract before dividing.
+    # With 32 bits, subtracting before dividing is more accurate.
     u = g("Mul", g("Sub", column(g, "x", 0), LOW), 1 / (HIGH - LOW))
     u = g("Clip", u, 0.0, 1.0)
     k = bins(g, u, X)
@@ -158,7 +159,7 @@ def shifted(folder):
     g = Graph(np.float64)
     z, stretch, _ = start(g)
     log = g("Sub", normal_log(g, z, math.log(WIDTH)), stretch)
-    # Shape [n, 1] is allowed too.
+    # The shape [n, 1] is also allowed.
     g.write(folder / "shifted.onnx", inputs, "log_prob", g("Unsqueeze", log, g.constant([1], np.int64)), 1)
     g = Graph(np.float64)
     z, _, inverse = start(g)
@@ -170,7 +171,7 @@ def shifted(folder):
 
 def broken(folder):
     g = Graph(np.float32)
-    # Not a number below 120.
+    # The log-density is not a number below 120.
     g.write(folder / "broken_nan.onnx", [("x", 1)], "log_prob", g("Log", g("Sub", column(g, "x", 0), 120.0)), None)
     g = Graph(np.float32)
     g.write(folder / "broken_shape.onnx", [("x", 1)], "log_prob", g("Concat", "x", "x", axis=1), 2)
@@ -179,7 +180,7 @@ def broken(folder):
 
 
 def manifest(folder, name, graph=None, support=((None, None),), features=("m",), **more):
-    """Writes a manifest. Of each graph the file is given, and further keys."""
+    """Writes a manifest. For each graph, the file and further keys are given."""
     def of(file, **keys):
         return {"file": file, "sha256": hashlib.sha256((folder / file).read_bytes()).hexdigest(), **keys}
 
@@ -208,7 +209,7 @@ def manifests(folder):
 
 
 def spline(u):
-    """The spline at a number of [0, 1], which may have an imaginary part."""
+    """Returns the spline at a number in [0, 1], which may have an imaginary part."""
     k = min(max(int(np.searchsorted(X, u.real, side="right")) - 1, 0), len(X) - 2)
     w, h = X[k + 1] - X[k], Y[k + 1] - Y[k]
     s, t = h / w, (u - X[k]) / w

@@ -1,4 +1,4 @@
-"""Times of nextstat.GpuFlowSession: log-densities of two processes on the GPU, read by pointer, beside those of the host.
+"""Times of nextstat.GpuFlowSession for log-densities of two processes, in memory of the GPU and of the host.
 
     python benches/derivatives/flow_session.py
 

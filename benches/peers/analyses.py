@@ -81,14 +81,14 @@ WORKERS = {
 
 
 def work(tool, path, repeat, ranking):
-    """Times every analysis of one tool; one JSON line each."""
+    """Times every analysis of one tool. Prints one JSON line for each analysis."""
     for what, analysis in WORKERS[tool](path):
         if what == "ranking" and tool != "ours" and not ranking:
             continue
         seconds = []
         try:
             if tool == "ours" or "jax" in tool:
-                analysis()  # compilation and first touch do not count
+                analysis()  # this first call is not timed: it compiles and allocates memory
             for _ in range(repeat):
                 began = time.perf_counter()
                 analysis()

@@ -35,7 +35,7 @@ ONE_THREAD = {
 
 
 class Worker:
-    """A tool in a process of its own."""
+    """A tool in its own process."""
 
     def __init__(self, tool: str, python: pathlib.Path):
         self.tool = tool
@@ -60,9 +60,9 @@ class Worker:
 
 
 def in_process(workers, what, repeat, calls=None):
-    """Seconds per tool and repetition, interleaved; minima of fits beside them."""
+    """Returns seconds per tool and repetition, interleaved, and the minima of fits."""
     seconds, minima = {w.tool: [] for w in workers}, {w.tool: [] for w in workers}
-    for worker in workers:  # one round that does not count: caches and branch predictors
+    for worker in workers:  # this round is not timed: it fills caches and branch predictors
         worker.ask(what=what, key=0, calls=min(calls or 1, 10))
     for key in range(1, repeat + 1):
         for worker in workers:
@@ -75,7 +75,7 @@ def in_process(workers, what, repeat, calls=None):
     return seconds, minima
 
 
-# What the analysis suite is measured by, and what each takes more repetitions of than the peer's patience.
+# The analyses of the suite, with their names in the table.
 ANALYSES = {
     "scan": "profile scan, 21 points",
     "hypotest": "hypothesis test",
@@ -86,8 +86,8 @@ ANALYSES = {
 
 
 def analysis(workers, what, repeat):
-    """Seconds per tool and repetition; the peer's slow analyses are repeated as rarely as `repeat` says, ours three
-    times as often around them."""
+    """Returns seconds per tool and repetition. The peer makes `repeat` repetitions and ours
+    three times as many, interleaved."""
     seconds = {w.tool: [] for w in workers}
     for worker in workers:
         if worker.tool == "ours":
@@ -102,7 +102,7 @@ def analysis(workers, what, repeat):
 
 
 def threads(worker, what, repeat):
-    """Median seconds of ours with one and with two threads, interleaved."""
+    """Returns median seconds of ours with one and with two threads, interleaved."""
     seconds = {1: [], 2: []}
     for key in range(repeat + 1):
         for n in seconds:
@@ -113,7 +113,7 @@ def threads(worker, what, repeat):
 
 
 def whole_process(commands, text, repeat):
-    """Wall time of `nextstat fit` from start to exit, a new file every time."""
+    """Returns the wall time of `nextstat fit` from start to exit. Every run has a new file."""
     seconds = {tool: [] for tool in commands}
     with tempfile.TemporaryDirectory() as folder:
         for key in range(repeat + 1):

@@ -1,4 +1,4 @@
-"""Five models of single events: their events, their HS3 files, and the same in RooFit."""
+"""Five models of single events: their events, their HS3 files, and the same models in RooFit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARAMETERS = {
     "argus": {"nsig": (8000.0, 0.0, 1e5), "nbkg": (42000.0, 0.0, 1e5), "mean": (5.278, 5.27, 5.285),
               "sigma": (0.003, 0.0005, 0.01), "c": (-15.0, -100.0, -1.0)},
 }
-#: Observables with their axes, per channel.
+#: Observables with their axes, for each channel.
 AXES = {
     "gauss_exp": {"all": {"x": (60.0, 120.0)}},
     "crystal_ball": {"all": {"x": (100.0, 160.0)}},
@@ -43,7 +43,7 @@ POWERS = (4.0, 5.0)
 
 
 def starts(case: str, n: int) -> dict[str, tuple[float, float, float]]:
-    """Start value and bounds of the parameters of a model with about `n` events."""
+    """Returns start values and bounds of the parameters of a model with about `n` events."""
     yields = {"nsig": (0.35 * n, 0.0, 2.0 * n), "nbkg": (0.65 * n, 0.0, 2.0 * n)}
     return {name: given or yields[name] for name, given in PARAMETERS[case].items()}
 
@@ -58,7 +58,7 @@ def _falling(rng, slope, low, high, n):
 
 
 def _from(rng, density, low, high, n):
-    """Numbers from a density by inverting its sum over a fine grid."""
+    """Draws numbers from a density by inverting its sum over a fine grid."""
     x = np.linspace(low, high, 200_001)
     y = density(x)
     total = np.concatenate([[0.0], np.cumsum(0.5 * (y[1:] + y[:-1]))])
@@ -72,7 +72,7 @@ def _crystal_ball(x, mean, sigma, left, n_left, right, n_right):
 
 
 def events(case: str, n: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """The columns of the events of a model, in random order. `n` counts for `gauss_exp` alone."""
+    """Returns the columns of the events of a model, in random order. Only `gauss_exp` uses `n`."""
     rng = np.random.default_rng([SEED, seed, n, list(PARAMETERS).index(case)])
     if case == "two_channels":
         parts = {"xa": (6000, 44000, 0.015), "xb": (8000, 42000, 0.03)}
@@ -102,7 +102,7 @@ def events(case: str, n: int, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def _distributions(case: str):
-    """The distributions, and of each channel the name of its own."""
+    """Returns the distributions, and for each channel the name of its distribution."""
     gauss = lambda name, x, mean, sigma: {"name": name, "type": "gaussian_dist", "x": x, "mean": mean, "sigma": sigma}  # noqa: E731
     falling = lambda name, x, c: {"name": name, "type": "exponential_dist", "x": x, "c": c}  # noqa: E731
     mixed = lambda name, summands, yields: {"name": name, "type": "mixture_dist", "summands": summands,  # noqa: E731
@@ -132,7 +132,8 @@ def _distributions(case: str):
 
 
 def write(case: str, n: int, folder: pathlib.Path, seed: int = 0) -> pathlib.Path:
-    """Writes the HS3 file of a model, and beside it Parquet files and an archive of NumPy with its events."""
+    """Writes the HS3 file of a model. Its events are written to Parquet files and to an archive of NumPy in the same
+    folder."""
     import pyarrow
     import pyarrow.parquet
 
@@ -174,7 +175,8 @@ def write(case: str, n: int, folder: pathlib.Path, seed: int = 0) -> pathlib.Pat
 
 
 def roofit(case: str, n: int, root, keep: list):
-    """The model in RooFit: density, parameters by name, observables, category of the channels or None, global observables."""
+    """Returns the model in RooFit: density, parameters by name, observables, category of the channels or None, global
+    observables."""
 
     def own(value):
         keep.append(value)

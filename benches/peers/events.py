@@ -32,7 +32,7 @@ CASES = ["gauss_exp:10000", "gauss_exp:1000000", "crystal_ball", "two_channels",
 
 
 def ours(path: str, point: str) -> dict:
-    """Fits a model; evaluates it at a point in a file too, if the file is there."""
+    """Fits a model. If a file with a point exists, also evaluates the model at this point."""
     import nextstat
 
     warm = nextstat.load_workspace(path)
@@ -89,7 +89,7 @@ def roofit(path: str, case: str, n: int, backend: str) -> dict:
         return time.process_time() - begin, status
 
     columns = dict(numpy.load(path))
-    # The first fit also loads libraries: one of a few events comes before.
+    # The first fit also loads libraries, so a fit of a few events is made before it.
     few = {name: numpy.ascontiguousarray(column[:500]) for name, column in columns.items()}
     density, _, measured, data = make(few)
     fit(density, measured, data)

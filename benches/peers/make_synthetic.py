@@ -19,7 +19,7 @@ import sys
 
 
 def gammas(n_channels: int, n_bins: int) -> dict:
-    """A counting experiment per bin, joined by the signal strength only."""
+    """Returns counting experiments, one per bin, which share only the signal strength."""
     channels, observations = [], []
     for c in range(n_channels):
         name = f"region{c:05d}"
@@ -42,7 +42,7 @@ def gammas(n_channels: int, n_bins: int) -> dict:
                 ],
             }
         )
-        # Above and below the expectation in turn, so that every gamma has to move.
+        # Observed counts are above and below the expectation in turn, so that every gamma has to move.
         shifts = [3.0, -2.0, 5.0, -4.0, 0.0]
         observations.append(
             {"name": name, "data": [round(y + shifts[(b + 3 * c) % 5]) for b, y in enumerate(background)]}
@@ -56,7 +56,7 @@ def gammas(n_channels: int, n_bins: int) -> dict:
 
 
 def systematics(n_systematics: int, n_channels: int, n_bins: int) -> dict:
-    """The model that `systematics` in crates/ns-compute/benches/models makes."""
+    """Returns the model that `systematics` in crates/ns-compute/benches/models makes."""
     golden, calls = 0.618_033_988_749_894_9, 0
 
     def wiggle() -> float:
@@ -97,7 +97,7 @@ def systematics(n_systematics: int, n_channels: int, n_bins: int) -> dict:
 
 
 def _renamed(workspace: dict, prefix: str):
-    """Channels, observations and settings with a prefix on every name that is not shared."""
+    """Returns channels, observations and settings with a prefix on every name that is not shared."""
     config = workspace["measurements"][0]["config"]
 
     def name_of(name, kind=None):
@@ -124,7 +124,7 @@ def _renamed(workspace: dict, prefix: str):
 
 
 def stack(copies: int, workspaces: list[dict]) -> dict:
-    """The workspaces side by side, each `copies` times."""
+    """Returns one workspace with `copies` copies of each workspace."""
     channels, observations, settings = [], [], {}
     for copy in range(copies):
         for position, workspace in enumerate(workspaces):

@@ -32,7 +32,7 @@ CASES = {
 def write(path, **options):
     random = np.random.default_rng(1)
     columns = {name: random.random(100_000) for name in NAMES}
-    # Rises from row to row, so that statistics tell row groups apart.
+    # The column rises from row to row, so that row groups have different statistics.
     columns["m"] += np.arange(100_000)
     pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=10_000, **options)
 

@@ -25,7 +25,8 @@ from compare import ONE_THREAD, ROOT, machine
 from make_synthetic import gammas, stack
 
 
-# Every analysis with its flags. MU is two uncertainties above the best fit. Toys are those of both hypotheses.
+# All analyses with their flags. MU is two uncertainties above the best fit. The number of toys is that of both
+# hypotheses.
 N_TOYS = 50
 ANALYSES = {
     "fit": ["fit"],
@@ -39,7 +40,7 @@ ANALYSES = {
 
 
 def peak(process: int) -> float:
-    """Largest resident MiB of a process so far; 0 once it has ended."""
+    """Returns the largest resident memory of a process so far, in MiB; 0 once the process has ended."""
     try:
         lines = pathlib.Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -49,7 +50,8 @@ def peak(process: int) -> float:
 
 
 def run(command: list[str], limit: float):
-    """Wall seconds, peak resident MiB, exit status and processor seconds of a command; `None` past the limit.
+    """Returns wall seconds, peak resident MiB, exit status and processor seconds of a command; `None` beyond the
+    limit.
 
     The peak is read while the command runs: the kernel's figure for an ended process
     includes the memory of this script.
@@ -72,14 +74,14 @@ def run(command: list[str], limit: float):
 
 
 def two_sigma(path: pathlib.Path) -> str:
-    """The parameter of interest two uncertainties above its best fit."""
+    """Returns the value of the parameter of interest two uncertainties above its best fit."""
     fit = json.loads(path.read_text(encoding="utf-8"))
     poi = fit["poi_index"]
     return str(fit["bestfit"][poi] + 2.0 * (fit["uncertainties"][poi] or 0.5))
 
 
 def table_of_analyses(models, arguments) -> None:
-    """Prints a row per model and analysis: processor time and memory, also in units of the fit's."""
+    """Prints a row per model and analysis: processor time and memory, also relative to the fit."""
     print("| model | parameters | bins | analysis | processor time | x fit | peak memory | x fit |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     for name, workspace in models:

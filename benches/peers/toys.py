@@ -32,7 +32,7 @@ from make_synthetic import gammas
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
 
-# Toys per hypothesis of the peer and of ours, and the ratio to reach.
+# Toys per hypothesis of the peer and of ours, and the required ratio.
 MODELS = {
     "tHu": (8, 1_500, 400),
     "tttt_prod": (14, 1_500, 300),
@@ -44,7 +44,7 @@ SMALL = ("simple_workspace", "all_modifiers")
 
 
 def process(command, path, n_toys, threads, seed):
-    """Wall seconds of one run, and its result; ends the script if the run fails."""
+    """Returns wall seconds and result of one run. Ends the script if the run fails."""
     arguments = [str(command), "hypotest-toys", "--input", str(path), "--mu", "1", "--n-toys", str(n_toys)]
     arguments += ["--threads", str(threads), "--seed", str(seed)]
     environment = {**os.environ, **ONE_THREAD} if threads == 1 else os.environ
@@ -60,7 +60,7 @@ def process(command, path, n_toys, threads, seed):
 
 
 class Pace:
-    """Repeated runs of one program, less what it takes without toys."""
+    """Returns the times of repeated runs of one program, minus the time without toys."""
 
     def __init__(self, command, path, n_toys, threads=1):
         self.command, self.path, self.n_toys, self.threads = command, path, n_toys, threads
@@ -80,7 +80,7 @@ class Pace:
 
 
 def against_peer(name, path, place, binary, repeat):
-    """A row of the first table."""
+    """Returns a row of the first table."""
     n_peer, n_ours, asked = MODELS[name]
     ours, peer = Pace(binary, path, n_ours), Pace(place / "peer" / "bin" / "nextstat", path, n_peer)
     for seed in range(1, repeat + 1):
@@ -91,11 +91,11 @@ def against_peer(name, path, place, binary, repeat):
 
 
 def over_threads(name, path, binary, repeat):
-    """A row of the second table."""
+    """Returns a row of the second table."""
     _, n_toys, _ = MODELS[name]
     one, two = Pace(binary, path, n_toys, 1), Pace(binary, path, n_toys, 2)
     for seed in range(1, repeat + 1):
-        # The same toys must come out, or the times compare nothing.
+        # Both runs must give the same toys. Otherwise their times cannot be compared.
         a, b = one.run(seed), two.run(seed)
         if (a["cls"], a["clsb"]) != (b["cls"], b["clsb"]):
             sys.exit(f"{name}: two threads give another result")
@@ -119,7 +119,7 @@ def pyhf_toys(path, n_toys, seed):
 
 
 def against_pyhf(name, place, binary, repeat, n_pyhf):
-    """A row of the third table."""
+    """Returns a row of the third table."""
     path = ROOT / "tests" / "fixtures" / f"{name}.json"
     ours, seconds = Pace(binary, path, 100_000), []
     for seed in range(1, repeat + 1):

@@ -1,8 +1,8 @@
-"""One tool in its own interpreter: reads requests as JSON lines, answers with times.
+"""Runs one tool in its own interpreter: reads requests as JSON lines, and answers with times.
 
-Run by compare.py as `python worker.py TOOL`; TOOL is ours, peer or pyhf. Only the work
-itself is inside the timed region: reading JSON requests, building perturbed inputs and
-moving numbers between processes are not. Every request carries new inputs.
+compare.py runs it as `python worker.py TOOL`, where TOOL is ours, peer or pyhf. Only the work itself is timed.
+Reading JSON requests, building perturbed inputs and moving numbers between processes are not timed. Every request has
+new inputs.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Ours:
         return model.nll(point)
 
     def gradient(self, model, point):
-        # The value as well: what an optimiser asks for.
+        # The value is computed too, because an optimiser needs it.
         return model.nll_and_grad(point)
 
     def fit(self, model):
         result = self.package.fit(model, threads=1)
-        # Touched inside the timed region, in case they are made on demand.
+        # These attributes are read in the timed region, because they may be computed on demand.
         return result, result.uncertainties, result.covariance
 
     def minimum(self, outcome):
@@ -60,7 +60,7 @@ class Ours:
     def analyse(self, what, model, threads):
         package = self.package
         if what == "scan":
-            # The peer finds no intervals.
+            # The peer does not find intervals.
             return package.profile_scan(model, SCAN, intervals=False, threads=threads).twice_delta_nll
         if what == "hypotest":
             return package.hypotest(1.0, model, threads=threads).cls
@@ -90,7 +90,7 @@ class Peer:
         return np.asarray(model.suggested_init())
 
     def points(self, array):
-        return list(array)  # measured: no slower than lists
+        return list(array)  # measured: not slower than lists
 
     def value(self, model, point):
         return model.nll(point)
@@ -112,7 +112,7 @@ class Peer:
         if what == "hypotest":
             return package.hypotest(1.0, model)
         if what == "limit":
-            # The observed limit alone; ours has the five expected ones too.
+            # The peer finds only the observed limit; ours also finds the five expected limits.
             return package.upper_limit(model)
         return package.ranking(model)
 
@@ -159,7 +159,7 @@ class Pyhf:
 
 
 def evaluate(tool, model, function, key, calls):
-    """Seconds per call over `calls` points, all different."""
+    """Returns seconds per call over `calls` different points."""
     init, rng = tool.init(model), np.random.default_rng(key)
     points = tool.points(init + 1e-3 * rng.uniform(-1, 1, (calls, len(init))))
     began = time.perf_counter()

@@ -7,7 +7,7 @@ import random
 
 
 def perturbed(text: str, key: int) -> str:
-    """The workspace with every count moved by up to a per mille: another fit, as hard."""
+    """Moves every count by up to a per mille: another fit that is equally difficult."""
     draw = random.Random(key)
     workspace = json.loads(text)
     for observation in workspace["observations"]:

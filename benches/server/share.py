@@ -77,7 +77,7 @@ def main() -> None:
         others = [models[(i + k) % len(models)] for k in (1, 2) if (i + k) % len(models) != i]
         for other in others:
             connection.send("POST", "/v1/fit", {"model": other, "device": "cpu"})
-        # As many toys as take the time asked for.
+        # The number of toys is chosen to take the requested time.
         n_toys = 50
         while (took := run_job(connection, model, n_toys, 99, args.device)) < 0.2 * args.seconds:
             n_toys = int(n_toys * min(10.0, 0.3 * args.seconds / max(took, 1e-3)))

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 pub(crate) struct Rows {
     /// The numbers, row after row.
     pub(crate) values: Vec<f64>,
-    /// Number of rows; `None` if the array had one dimension, that is a single row.
+    /// Number of rows; `None` if the array had one dimension, i.e. was a single row.
     pub(crate) batch: Option<usize>,
     /// Length of a row.
     pub(crate) width: usize,
@@ -70,7 +70,7 @@ pub(crate) fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<B
     let array = numpy
         .call_method1("ascontiguousarray", (object, "float64"))
         .map_err(|e| bad(format!("{what} must be numbers: {}", e.value(py))))?;
-    // `ascontiguousarray` turns a single number into a one-dimensional array, which would hide a mistake.
+    // `ascontiguousarray` turns a single number into a one-dimensional array. This would hide a mistake.
     if object.len().is_err() {
         return Err(bad(format!("{what} must be an array, not a single number")));
     }

@@ -55,7 +55,8 @@ macro_rules! released_on_drop {
         impl Drop for $kind {
             fn drop(&mut self) {
                 if let Some(release) = self.release {
-                    // SAFETY: a structure with a `release` is valid, and is released once: its producer clears it.
+                    // SAFETY: a structure with a `release` is valid. It is released only once, because its producer
+                    // clears `release`.
                     unsafe { release(self) };
                 }
             }
@@ -64,8 +65,8 @@ macro_rules! released_on_drop {
 }
 released_on_drop!(ArrowSchema, ArrowArray, ArrowArrayStream);
 
-/// Returns those of the named columns that an object has, as 64-bit floating-point numbers. `what` is the object's
-/// name in messages.
+/// Returns the columns of an object that have one of the given names, as 64-bit floating-point numbers. `what` is the
+/// object's name in messages.
 ///
 /// # Errors
 /// `TypeError` if the values of a column are not numbers, `ValueError` if a column has nulls or inexact integers,
@@ -80,8 +81,8 @@ pub(crate) fn columns(
         .cast::<PyCapsule>()
         .map_err(|_| PyTypeError::new_err(format!("{what} is no Arrow stream")))?;
     let place = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<ArrowArrayStream>().as_ptr();
-    // SAFETY: a capsule of this name holds a stream. It is moved out, as the interface asks consumers to do: the
-    // capsule is left with a stream that counts as released, so that nobody releases it twice.
+    // SAFETY: a capsule of this name holds a stream. The stream is moved out, as the interface requires. The capsule
+    // keeps a stream that is marked as released, so that the stream is released only once.
     let mut stream = unsafe {
         let taken = place.read();
         (*place).release = None;
@@ -120,7 +121,7 @@ pub(crate) fn columns(
             private_data: null_mut(),
         };
         let get_next = stream.get_next.ok_or_else(|| failed(what, "it has no data"))?;
-        // SAFETY: as above; the batch is an empty structure to be filled.
+        // SAFETY: the stream is valid until it is released, and the batch is an empty structure to be filled.
         let code = unsafe { get_next(&mut stream, &mut batch) };
         check(&mut stream, code, what)?;
         if batch.release.is_none() {
@@ -143,7 +144,7 @@ fn check(stream: &mut ArrowArrayStream, code: c_int, what: &str) -> PyResult<()>
         return Ok(());
     }
     let text = stream.get_last_error.map_or(null(), |get| {
-        // SAFETY: the stream is valid; the interface allows this call after a failed one.
+        // SAFETY: the stream is valid, and the interface allows this call after an error.
         unsafe { get(stream) }
     });
     // SAFETY: a text that is not null ends with a zero and lives until the next call on the stream.
@@ -228,7 +229,7 @@ unsafe fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
         return String::new();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees this.
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
 }
 
@@ -243,7 +244,7 @@ impl Column {
         if self.index >= usize::try_from(batch.n_children).unwrap_or(0) {
             return Err(failed(what, "a batch has fewer columns than its schema"));
         }
-        // SAFETY: a batch has `n_children` valid children, and the index is below.
+        // SAFETY: a batch has `n_children` valid children, and the index is smaller.
         let child = unsafe { &**batch.children.add(self.index) };
         let skipped = usize::try_from(batch.offset).unwrap_or(0);
         let start = usize::try_from(child.offset).unwrap_or(0) + skipped;
@@ -298,7 +299,7 @@ impl Column {
             Kind::F64 => numbers!(f64, |x| *x),
         }
         let new = self.values.get(before..).unwrap_or_default();
-        // Beyond 2^53 integers are rounded; the largest one that is exact is not told from those rounded to it.
+        // Above 2^53 integers are rounded. 2^53 itself is refused too, because 2^53 + 1 is rounded to it.
         if matches!(self.kind, Kind::I64 | Kind::U64)
             && let Some(row) = new.iter().position(|x| x.abs() >= 9_007_199_254_740_992.0)
         {

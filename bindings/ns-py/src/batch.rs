@@ -162,7 +162,7 @@ impl BatchResult {
             let column: Vec<f64> = column.filter(|(_, good)| **good).map(|(value, _)| *value).collect();
             let n = column.len() as f64;
             let mean = column.iter().sum::<f64>() / n;
-            // Fewer than two values have no standard deviation, so that nothing is shown, not 0.
+            // The standard deviation of fewer than two values does not exist, so no number is shown.
             let n_free = if column.len() > 1 { n - 1.0 } else { f64::NAN };
             let spread = (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n_free).sqrt();
             let show = |x: f64| if x.is_finite() { significant(x) } else { String::new() };

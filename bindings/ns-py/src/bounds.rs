@@ -9,15 +9,15 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::inference_error;
 
-/// Bounds (lower, upper) of all parameters: one list for each fit, or a single list for all fits. If there is
-/// no list, the model's bounds are used.
+/// Bounds (lower, upper) of all parameters: one list for each fit, or a single list for all fits. Without a list, the
+/// model's bounds are used.
 type Bounds = Vec<Vec<(f64, f64)>>;
 
 /// Reads `bounds`: an array of shape `(parameters, 2)` for all fits, an array of shape `(fits, parameters,
 /// 2)`, a dictionary from names to pairs for all fits, or a list with such a dictionary for each fit.
 ///
 /// # Errors
-/// `ValueError` for another shape or an unknown name, `TypeError` if a value of a dictionary is no pair of
+/// `ValueError` for another shape or an unknown name, `TypeError` if a value of a dictionary is not a pair of
 /// numbers.
 pub(crate) fn bounds(model: &Model, object: Option<&Bound<'_, PyAny>>) -> PyResult<Bounds> {
     let Some(object) = object else { return Ok(Vec::new()) };

@@ -69,7 +69,7 @@ pub(crate) fn has_metal() -> bool {
 /// Returns the execution settings for the arguments `device` and `threads`.
 ///
 /// # Errors
-/// `ValueError` for a text that names no device.
+/// `ValueError` for a text that is not the name of a device.
 pub(crate) fn execution(device: &str, threads: usize) -> PyResult<Execution> {
     let device: Device = device.parse().map_err(PyValueError::new_err)?;
     Ok(Execution { device, threads, ..Execution::default() })
@@ -96,7 +96,7 @@ impl Memory {
     }
 }
 
-/// An open session, and the reason why `auto` chose its device; no reason if the device was named.
+/// An open session, and the reason why `auto` chose its device. There is no reason if the device was named.
 pub(crate) struct Opened {
     pub(crate) session: Arc<dyn Session>,
     pub(crate) reason: Option<String>,

@@ -54,11 +54,10 @@ pub(crate) fn prune<'py>(
     edit(py, return_report, || read(&text)?.prune(&prune))
 }
 
-/// Renames parts of a workspace, a path or a dictionary, and returns it as a dictionary.
+/// Renames parts of a workspace, a path or a dictionary, and returns the renamed workspace as a dictionary.
 ///
-/// The arguments map old names to new ones, as in `pyhf.Workspace.rename`. Names in observations,
-/// parameter settings and parameters of interest change too. Warnings, `return_report` and errors are
-/// as for `prune`.
+/// The arguments map old names to new names, as in `pyhf.Workspace.rename`. Names in observations, parameter settings
+/// and parameters of interest change too. Warnings, `return_report` and errors are as for `prune`.
 #[pyfunction]
 #[pyo3(signature = (workspace, *, channels = None, samples = None, modifiers = None, measurements = None,
                     return_report = false))]
@@ -83,11 +82,10 @@ pub(crate) fn rename<'py>(
 
 /// Combines two workspaces, paths or dictionaries, and returns the result as a dictionary.
 ///
-/// `join` says what happens to channels, observations and measurements that both workspaces have under
-/// one name, as in `pyhf.Workspace.combine`: "none" forbids them, "outer" requires them to be equal,
-/// "left outer" and "right outer" take those of one side. `merge_channels` merges channels of the same
-/// name sample by sample. Modifiers of the same name are correlated in the result. Warnings,
-/// `return_report` and errors are as for `prune`.
+/// `join` says what happens to channels, observations and measurements that both workspaces have under one name, as
+/// in `pyhf.Workspace.combine`: "none" forbids them, "outer" requires them to be equal, "left outer" and "right
+/// outer" take them from one side. `merge_channels` merges channels of the same name sample by sample. Modifiers of
+/// the same name are correlated in the result. Warnings, `return_report` and errors are as for `prune`.
 #[pyfunction]
 #[pyo3(signature = (left, right, join = "none", merge_channels = false, *, return_report = false))]
 pub(crate) fn combine<'py>(
@@ -107,8 +105,8 @@ fn read(text: &Text) -> Result<Workspace, WorkspaceError> {
     Workspace::from_slice(&text.bytes()?)
 }
 
-/// Runs the edit `work` with the interpreter lock released. Without `return_report`, issues its warnings as
-/// Python warnings and returns the workspace as a dictionary. With it, returns this dictionary and the report.
+/// Runs the edit `work` with the interpreter lock released. Without `return_report`, issues its warnings as Python
+/// warnings and returns the workspace as a dictionary. With `return_report`, returns this dictionary and the report.
 fn edit<'py>(
     py: Python<'py>,
     return_report: bool,

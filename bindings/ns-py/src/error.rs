@@ -21,7 +21,7 @@ pyo3::create_exception!(nextstat, DeviceError, NextstatError, "The device asked 
 /// an `OSError`, as usual in Python.
 pub(crate) fn workspace_error(py: Python<'_>, error: &pyhf::WorkspaceError) -> PyErr {
     if let pyhf::WorkspaceError::Io { path, source } = error {
-        // With errno and file name, Python chooses the right subclass, such as FileNotFoundError.
+        // From errno and the file name, Python chooses the right subclass, such as FileNotFoundError.
         return match source.raw_os_error() {
             Some(code) => {
                 let words = source.to_string();

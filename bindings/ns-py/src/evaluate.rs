@@ -37,8 +37,8 @@ pub(crate) fn evaluate(
     };
     let session = model.session(py, &execution(device, 0)?)?;
     let evaluate = || session.evaluate(&data, &points.values, request);
-    // One point of a model of moderate size takes microseconds. Releasing the interpreter lock would add a
-    // large part of that.
+    // One point of a model of moderate size takes microseconds. Releasing the interpreter lock would take a
+    // considerable part of this time.
     let brief = matches!(session.device(), Device::Cpu)
         && points.values.len() <= BRIEF
         && !request.hessian
@@ -109,8 +109,8 @@ fn append(all: &mut Evaluation, more: Evaluation) {
     all.samples.extend(more.samples);
 }
 
-/// Returns the shape of an array of results. For one point it is `one`; for a batch, the number of rows
-/// followed by `one`.
+/// Returns the shape of an array of results. For a single point it is `one`. For a batch, the number of rows comes
+/// first.
 pub(crate) fn shape(batch: Option<usize>, one: &[usize]) -> Vec<usize> {
     batch.into_iter().chain(one.iter().copied()).collect()
 }

@@ -40,7 +40,7 @@ pub(crate) fn given(
                 let more: Vec<&str> = wanted.others.iter().map(String::as_str).collect();
                 columns(&table, &format!("the events of '{name}'"), &wanted.axes, &more)?
             }
-            // Reading the model says that there is no such data set.
+            // The reader of the model reports that there is no such data set.
             None => Vec::new(),
         };
         given.insert(name, GivenEvents { columns });
@@ -51,8 +51,9 @@ pub(crate) fn given(
 /// Keys for main counts and auxiliary data in a dictionary of events by channel.
 pub(crate) const RESERVED: [&str; 2] = ["main", "auxdata"];
 
-/// Returns data of a model from events of its channels; counts and auxiliary data are those under [`RESERVED`], or those
-/// observed, as are the events of other channels. Events outside of the fit ranges are left out.
+/// Returns data of a model from events of its channels. Counts and auxiliary data are taken from the keys
+/// [`RESERVED`]. Missing counts, auxiliary data and channels are taken from the observed data. Events outside the fit
+/// ranges are left out.
 ///
 /// # Errors
 /// `ValueError` for a channel that does not exist, a column that is missing, events outside of an axis, and events for
@@ -140,9 +141,9 @@ fn within(table: EventTable, boxes: &[Vec<(f64, f64)>]) -> EventTable {
     }
 }
 
-/// Returns those columns of a table that have one of the names in `axes` and `more`. The table is an object that
-/// supports Arrow, a mapping, or a structured or record array. It can also be a plain array, whose columns are
-/// then the axes in their order.
+/// Returns the columns of a table that have one of the names in `axes` and `more`. The table is an object that
+/// supports Arrow, a mapping, or a structured or record array. It can also be a plain array, whose columns are then
+/// the axes in their order.
 fn columns(
     table: &Bound<'_, PyAny>,
     what: &str,
@@ -181,7 +182,7 @@ fn fields(table: &Bound<'_, PyAny>) -> PyResult<Option<Vec<String>>> {
     let names = if table.hasattr("keys")? {
         table.call_method0("keys")?
     } else if table.hasattr("fields")? {
-        // Awkward arrays; empty for those without records.
+        // An awkward array has `fields`; the list is empty if the array has no records.
         table.getattr("fields")?
     } else if let Some(kind) = table.getattr_opt("dtype")? {
         match kind.getattr_opt("names")? {
@@ -268,8 +269,7 @@ pub(crate) fn read_parquet<'py>(
     Ok(dict)
 }
 
-/// Returns those columns of a table of events that have one of these names or the name `weights`, as NumPy
-/// arrays.
+/// Returns the columns of a table of events that have one of these names or the name `weights`, as NumPy arrays.
 #[pyfunction]
 pub(crate) fn _event_columns<'py>(
     py: Python<'py>,

@@ -12,12 +12,13 @@ use crate::differentiable::CudaArray;
 use crate::error::session_error;
 use crate::work::released;
 
-/// Value, gradient, Hessian, and the first event without a density.
+/// -ln L, gradient, Hessian, and the index of the first event without a density.
 type Result1<'py> = (f64, Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>, Option<usize>);
 
-/// Reduces log-densities of events, which a network has computed, to -ln L with its gradient and Hessian, on one NVIDIA GPU.
+/// Computes -ln L with its gradient and Hessian on one NVIDIA GPU, from log-densities of events that a network has
+/// computed.
 ///
-/// `rates` has a number or a pair `(factor, parameter)` for each process; `constraints` are tuples
+/// `rates` has a number or a pair `(factor, parameter)` for each process. `constraints` are tuples
 /// `(parameter, mean, sigma)`. Log-densities have a row per process and a column per event.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct GpuFlowSession {
@@ -78,8 +79,8 @@ impl GpuFlowSession {
         self.inner.device()
     }
 
-    /// Returns -ln L, its gradient and its Hessian by the parameters, and the index of the first event without a density (or
-    /// None), for log-densities of the host.
+    /// Returns -ln L, its gradient and its Hessian with respect to the parameters, and the index of the first event
+    /// without a density (or None), for log-densities in memory of the host.
     fn nll<'py>(
         &self,
         py: Python<'py>,
@@ -95,8 +96,8 @@ impl GpuFlowSession {
         self.written(py, made.map_err(|error| session_error(&error))?)
     }
 
-    /// Returns the same for log-densities on the GPU: an array with `__cuda_array_interface__`, float64 or float32, which is
-    /// read in place on the stream with the handle `stream`.
+    /// Returns the same results for log-densities on the GPU. They are an array with `__cuda_array_interface__`,
+    /// float64 or float32. A kernel on the stream with the handle `stream` reads the array without a copy.
     #[pyo3(signature = (log_probs, params, *, stream=0))]
     fn nll_device<'py>(
         &self,
@@ -119,7 +120,7 @@ impl GpuFlowSession {
         self.at_address(py, there.address, n_events, params, stream, is_single)
     }
 
-    /// Returns the same for float32 log-densities at an address on the GPU, such as the output of a network.
+    /// Returns the same results for float32 log-densities at an address on the GPU, such as the output of a network.
     #[pyo3(signature = (address, n_events, params, *, stream=0))]
     fn nll_device_ptr_f32<'py>(
         &self,
@@ -132,8 +133,8 @@ impl GpuFlowSession {
         self.at_address(py, address, n_events, params, stream, true)
     }
 
-    /// Returns a list of results for several sets of events, whose log-densities follow each other in the columns: set `i` has
-    /// `counts[i]` events and row `i` of `params`.
+    /// Returns a list of results for several sets of events. The log-densities of the sets follow each other in the
+    /// columns: set `i` has `counts[i]` events and row `i` of `params`.
     fn nll_batch<'py>(
         &self,
         py: Python<'py>,
@@ -164,8 +165,8 @@ impl GpuFlowSession {
     ) -> PyResult<Result1<'py>> {
         let params = Rows::of_width("params", params, self.n_parameters)?.values;
         let made = released(py, || {
-            // SAFETY: the array's interface or the caller says what is at the address; the session checks that the address is on
-            // its GPU, and the call waits for the end of the work.
+            // SAFETY: the interface of the array or the caller describes the memory at the address. The session
+            // checks that the address is on its GPU, and the call waits for the end of the computation.
             unsafe {
                 match is_single {
                     true => self.inner.nll_device_ptr_f32(address, n_events, &params, stream),

@@ -53,7 +53,7 @@ pub(crate) fn statistic(name: &str) -> PyResult<TestStatistic> {
 /// Reads the first argument of a hypothesis test, the tested value of the parameter of interest.
 ///
 /// # Errors
-/// `TypeError` if it is no number. If it is the model, the message gives the order of the arguments.
+/// `TypeError` if the object is not a number. If it is the model, the message gives the order of the arguments.
 pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
     object.extract().map_err(|error: PyErr| {
         let model = object.is_instance_of::<Model>() || object.is_instance_of::<PyDict>();
@@ -68,10 +68,9 @@ pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
 
 /// Tests the hypothesis that the parameter of interest is `mu`, with asymptotic distributions.
 ///
-/// `model` is a `Model`, or a path or dictionary for `load_workspace`. `test_stat` is "qtilde" (upper
-/// limits where the signal cannot be negative), "q" (upper limits) or "q0" (discovery; tests 0, and
-/// `clsb` is its p-value). `data`, `asimov`, `fixed`, `init` and `search` are those of `fit`; `progress` is True
-/// or a function of (done, total).
+/// `model` is a `Model`, or a path or dictionary for `load_workspace`. `test_stat` is "qtilde" (upper limits if the
+/// signal cannot be negative), "q" (upper limits) or "q0" (discovery; tests 0, and `clsb` is its p-value). `data`,
+/// `asimov`, `fixed`, `init` and `search` are those of `fit`; `progress` is True or a function of (done, total).
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, test_stat = "qtilde", device = "auto", data = None, asimov = None, fixed = None,
                     init = None, search = "standard", threads = 0, progress = None))]
@@ -134,11 +133,11 @@ pub(crate) fn significance(
     Ok(SignificanceResult(record))
 }
 
-/// Compares the best fit with the saturated model: finds `chi2`, `ndof` and `p_value`. With `toys=N` it also
-/// finds `p_value_toys`, the fraction of N toys whose `chi2` is at least as large. The toys are generated at
-/// the best fit with `seed`. `statistic` is "saturated", or for channels of events "chi2" (in `bins` bins of each
-/// observable) or "ks" (the distance of Kolmogorov and Smirnov), which give an `EventGoodnessResult`. The other
-/// arguments are those of `hypotest`.
+/// Compares the best fit with the saturated model: finds `chi2`, `ndof` and `p_value`. With `toys=N` it also finds
+/// `p_value_toys`, the fraction of N toys whose `chi2` is at least as large. The toys are generated at the best fit
+/// with `seed`. `statistic` is "saturated". For channels of events it may also be "chi2" (in `bins` bins of each
+/// observable) or "ks" (the distance of Kolmogorov and Smirnov); the result is then an `EventGoodnessResult`. The
+/// other arguments are those of `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, toys = None, seed = 0, device = "auto", data = None, asimov = None, fixed = None,
                     init = None, search = "standard", threads = 0, progress = None, statistic = "saturated",

@@ -35,8 +35,8 @@ result_class! {
             self.0.reduced(py, "LimitResult", self.1.pickled(py)?)
         }
 
-        /// Draws CLs with the expected bands and the limits, and saves the picture if `path` is given. If the
-        /// result has no scan, the limit is found again with a scan of `points` values.
+        /// Draws CLs with the expected bands and the limits, and saves the picture if `path` is given. If the result
+        /// has no scan, the limit is computed again with a scan of `points` values.
         #[pyo3(signature = (path = None, *, points = 41, log_y = false, title = None, subtitle = None))]
         fn plot(
             &self,
@@ -57,12 +57,12 @@ result_class! {
     }
 }
 
-/// The data for the picture of a limit. If the result has no scan, the model and the options to find the
-/// limit again with a scan.
+/// The data for the picture of a limit. If the result has no scan, these are the model and the options for a new
+/// computation with a scan.
 pub(crate) struct Drawn {
     /// The picture, if the result has a scan.
     limit: Option<Limit>,
-    /// The model, to find the limit again with a scan.
+    /// The model, for a new computation of the limit with a scan.
     question: Question,
     options: LimitOptions,
     execution: Execution,
@@ -104,8 +104,7 @@ impl Drawn {
         })
     }
 
-    /// Returns the picture. If the result has no scan, it finds the limit again with a scan of `points`
-    /// values.
+    /// Returns the picture. If the result has no scan, computes the limit again with a scan of `points` values.
     ///
     /// # Errors
     /// `ValueError` for a wrong number of points, and the errors of the analysis.
@@ -145,10 +144,10 @@ fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
 
 /// Finds the CLs upper limit on the parameter of interest, observed and expected.
 ///
-/// `cl` is the confidence level, by default 0.95; `alpha=0.05` means the same. `expected_only` finds only the
-/// expected limits, `observed_only` only the observed one. With `scan_values`, `result.scan` has CLs at these
-/// values. With `toys=N`, CLs is found from N toys of each hypothesis at every tested value, generated with
-/// `seed`, and the result is a `ToyLimitResult`. The other arguments have the same meaning as for `hypotest`.
+/// `cl` is the confidence level, by default 0.95; `alpha=0.05` means the same. `expected_only` leaves out the
+/// observed limit, `observed_only` the expected limits. With `scan_values`, `result.scan` has CLs at these values.
+/// With `toys=N`, CLs is found from N toys of each hypothesis at every tested value, generated with `seed`, and the
+/// result is a `ToyLimitResult`. The other arguments have the same meaning as for `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, cl = None, test_stat = "qtilde", expected_only = false, observed_only = false,
                     scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None,

@@ -19,19 +19,19 @@ use crate::work::released;
 
 /// Reads a pyhf workspace or an HS3 file and builds the model of one measurement or analysis.
 ///
-/// `source` is a path or a dictionary. A file may be compressed with gzip (`.json.gz`), or be a member of
-/// an archive, written as `"archive.tar.gz:path/in/archive.json"`. `measurement` is the name of a
-/// measurement, by default the first one; `analysis` is that of an analysis of an HS3 file, by default the
-/// only one that has no Asimov data. `patch` is a JSON Patch (a list of operations, or a path), a
-/// member of a patchset (`"patchset.json:name"`), or a list of these; `digest_check=False` applies a
-/// patchset that was made for another workspace. `interp_defaults` is "smooth" (normsys code4, histosys
-/// code4p, as in pyhf) or "piecewise" (code1, code0); `normsys_code` and `histosys_code` set one of the
-/// two codes. `poi` names a parameter of interest instead of the measurement's. `channels` names the
-/// channels to use, `mask` those to leave out; the model lacks parameters that only the omitted channels
-/// use. `memory` is the largest memory that fits of the model may use on the host and on each GPU: bytes,
-/// or text such as "500M" or "2G". `events` gives the events of data sets of an HS3 file, by name of the data
-/// set: a dictionary of columns, a NumPy array with a column per axis, or anything with columns that speaks
-/// Arrow (a DataFrame of pandas or polars, a table of pyarrow); a column `weights` has their weights.
+/// `source` is a path or a dictionary. A file may be compressed with gzip (`.json.gz`), or be a member of an archive,
+/// written as `"archive.tar.gz:path/in/archive.json"`. `measurement` is the name of a measurement, by default the
+/// first one. `analysis` is the name of an analysis of an HS3 file, by default the only analysis whose data are not
+/// Asimov data. `patch` is a JSON Patch (a list of operations, or a path), a member of a patchset
+/// (`"patchset.json:name"`), or a list of these; `digest_check=False` applies a patchset that was made for another
+/// workspace. `interp_defaults` is "smooth" (normsys code4, histosys code4p, as in pyhf) or "piecewise" (code1,
+/// code0); `normsys_code` and `histosys_code` set one of the two codes. `poi` names another parameter of interest
+/// than the measurement. `channels` names the channels to use, `mask` the channels to leave out; the model lacks
+/// parameters that only the omitted channels use. `memory` is the largest memory that fits of the model may use on
+/// the host and on each GPU: bytes, or text such as "500M" or "2G". `events` gives the events of data sets of an HS3
+/// file, by name of the data set: a dictionary of columns, a NumPy array with a column per axis, or an object with
+/// columns that supports Arrow (a DataFrame of pandas or polars, a table of pyarrow). A column `weights` has the
+/// weights of the events.
 ///
 /// Raises `WorkspaceError` with every problem, or `OSError` if a file cannot be read.
 #[pyfunction]
@@ -100,7 +100,7 @@ pub(crate) fn built(
     ready(py, model.map(|model| model.within(memory)))
 }
 
-/// Reads a file, or a member of an archive, and returns its bytes, unpacked if the file is compressed.
+/// Reads a file or a member of an archive, and returns its bytes. Compressed files are unpacked.
 #[pyfunction]
 pub(crate) fn _text(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyBytes>> {
     let text = released(py, || read_file(&path))?.map_err(|error| workspace_error(py, &error))?;
@@ -186,8 +186,8 @@ impl Text {
         }
     }
 
-    /// Returns the folder in which files of events are searched if a model names them: the folder of the
-    /// model's file. There is no such folder for a dictionary.
+    /// Returns the folder in which files of events are searched for if a model names such files. This is the folder
+    /// of the model's file. For a dictionary there is no folder.
     fn sources(&self) -> EventSources {
         match self {
             Self::Json(_) => EventSources::default(),
@@ -222,7 +222,7 @@ fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
     py.import("json")?.call_method("dumps", (data,), Some(&options))?.extract()
 }
 
-/// A patch that is not read yet: a path (with the name of a patch in a patchset), or operations as JSON text.
+/// A patch that has not been read: a path (with the name of a patch in a patchset), or operations as JSON text.
 pub(crate) enum PatchSource {
     Argument(PatchArgument),
     Operations(String),

@@ -96,8 +96,8 @@ impl Model {
         self.inner.poi.and_then(|i| self.inner.parameters.get(i)).map(|p| p.name.clone())
     }
 
-    /// Returns the data from which `pickle` restores the model: the workspace and its options. A restored
-    /// model is compiled again.
+    /// Returns the data from which `pickle` restores the model: the workspace and its options. A restored model is
+    /// compiled again.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         Ok((restorer(py, "_restored")?, self.origin.pickled(py)?.into_pyobject(py)?))
     }
@@ -222,9 +222,9 @@ impl Model {
     }
 
     /// Generates toys at `params`. Each toy is a row of main counts, followed by the auxiliary data if
-    /// `include_auxdata` is True. Row `i` is the toy with the number `first + i`; it depends only on the
-    /// model, `params`, `seed` and this number. They are the same toys as in `fit_toys`; with `hypothesis`
-    /// "b" or "sb" the same toys as in a hypothesis test.
+    /// `include_auxdata` is True. Row `i` is the toy with the number `first + i`. It depends only on the model,
+    /// `params`, `seed` and this number. These are the toys of `fit_toys`, or with `hypothesis` "b" or "sb" the toys
+    /// of a hypothesis test.
     ///
     /// Instead of `params`, `expected` may give the expected data themselves: the expected main counts,
     /// optionally followed by the expected auxiliary data (by default the observed auxiliary data). The
@@ -246,9 +246,9 @@ impl Model {
         toy_data(py, self, &from, n_toys, seed, first, include_auxdata)
     }
 
-    /// Generates toys of a model with channels of events at `params`. Each is a dictionary that `data` of `fit` takes:
-    /// columns by channel, and `main` and `auxdata` where the model has counts and auxiliary data. Toy `i` has the number
-    /// `first + i`; the toys are those of `fit_toys`, or with `hypothesis` those of a hypothesis test.
+    /// Generates toys of a model with channels of events at `params`. Each toy is a dictionary for `data` of `fit`:
+    /// columns by channel, and `main` and `auxdata` if the model has counts and auxiliary data. Toy `i` has the
+    /// number `first + i`. These are the toys of `fit_toys`, or with `hypothesis` the toys of a hypothesis test.
     #[pyo3(signature = (params, n_toys = 1, seed = 0, *, first = 0, hypothesis = None))]
     fn toy_events<'py>(
         &self,

@@ -30,8 +30,8 @@ pub(crate) struct Model {
     /// Digest of the likelihood. It is computed once, because hashing a large model takes a large part of the
     /// time of a fit.
     digest: OnceLock<String>,
-    /// The model compiled for the CPU. CPU sessions of any number of threads share it, and so do results that
-    /// make further computations, for example for their pictures.
+    /// The model compiled for the CPU. CPU sessions of any number of threads share it. Results that make further
+    /// computations, for example for their pictures, use it too.
     compiled: Arc<OnceLock<CpuSession>>,
     /// The open sessions, one per device and number of threads.
     sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
@@ -44,14 +44,15 @@ pub(crate) struct Model {
 pub(crate) struct Origin {
     workspace: ModelSource,
     options: ModelOptions,
-    /// Folder of the files that the model needs when it is built again: of its flows. `None` for other models.
+    /// Folder of the files of the model's flows, which are needed when the model is built again. `None` for other
+    /// models.
     folder: Option<PathBuf>,
-    /// The workspace as text, once it was pickled. All results of the model share this object, so that a pickle
-    /// of several of them contains it only once.
+    /// The text of the workspace after it was first pickled. All results of the model share this object, so that a
+    /// pickle of several results contains the text only once.
     text: OnceLock<Py<PyBytes>>,
 }
 
-/// What `pickle` stores of a model: the workspace as text, the measurement, the interpolation codes, the
+/// The data of a model that `pickle` stores: the workspace as text, the measurement, the interpolation codes, the
 /// parameter of interest, the warnings from reading the workspace, and the folder of its flows.
 pub(crate) type Pickled<'py> = (
     Bound<'py, PyBytes>,
@@ -66,12 +67,12 @@ pub(crate) type Pickled<'py> = (
 pub(crate) type PickledParts<'py> =
     (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>, Option<String>);
 
-/// A warning from reading the workspace (path, message, remedy). It is stored in pickles, because the workspace
-/// that is written there as text no longer contains the cause of the warning.
+/// A warning from reading the workspace (path, message, remedy). Pickles store it, because the text of the workspace
+/// in a pickle no longer contains the cause of the warning.
 pub(crate) type Note = (String, String, String);
 
 impl Origin {
-    /// `folder` is that of the workspace's file, if it was read from one.
+    /// Creates the origin of a model. `folder` is the folder of the workspace's file, if it was read from a file.
     pub(crate) fn new(workspace: ModelSource, options: ModelOptions, folder: Option<PathBuf>) -> Self {
         Self { workspace, options, folder, text: OnceLock::new() }
     }
@@ -98,7 +99,7 @@ impl Origin {
     /// Restores the workspace and options from the values of [`Self::pickled`].
     ///
     /// # Errors
-    /// If the text is no valid workspace, or a code is unknown.
+    /// If the text is not a valid workspace, or a code is unknown.
     pub(crate) fn restored(
         py: Python<'_>,
         text: &[u8],
@@ -130,7 +131,7 @@ impl Origin {
         let model = self.workspace.model(&self.options)?;
         let has_flows = model.event_channels.iter().any(|channel| !channel.log_densities().is_empty());
         let folder = self.folder.filter(|_| has_flows);
-        // Absolute, because a pickle may be restored elsewhere.
+        // The path is absolute, because a pickle may be restored in another folder.
         let folder = folder.map(|folder| folder.canonicalize().unwrap_or(folder));
         Ok(Model::new(model, Self { folder, ..self }))
     }
@@ -167,8 +168,8 @@ impl Question {
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })
     }
 
-    /// Opens a session for later computations of the result. On the CPU the session uses the model that is
-    /// compiled already.
+    /// Opens a session for later computations of the result. On the CPU the session uses the model that is already
+    /// compiled.
     ///
     /// # Errors
     /// As [`ns_inference::open_session`].
@@ -227,7 +228,7 @@ impl Model {
         released(py, || self.kept(execution))?.map_err(|error| session_error(&error))
     }
 
-    /// Returns the session for `execution` like [`Self::session`], but also for `device="auto"`: then `work`,
+    /// Returns the session for `execution` like [`Self::session`], but also for `device="auto"`. In this case `work`,
     /// the description of the fits of the analysis, decides whether they run on a GPU.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub(crate) fn written(value: &impl Serialize) -> PyResult<String> {
 /// Reads a value from the text of [`written`].
 ///
 /// # Errors
-/// If the text is that of another type or version.
+/// If the text has another type or version.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text)
         .map_err(|error| PyValueError::new_err(format!("this is no pickled result of this version: {error}")))

@@ -75,7 +75,7 @@ impl Picture {
 }
 
 impl Picture {
-    /// Gives a warning about characters that PNG and PDF cannot show on this machine, if there are any.
+    /// Issues a warning if there are characters that PNG and PDF cannot show on this machine.
     fn warn(&self, py: Python<'_>) -> PyResult<()> {
         let Some(text) = self.drawing.font_warning() else { return Ok(()) };
         let text = CString::new(text).unwrap_or_default();
@@ -89,7 +89,7 @@ pub(crate) fn _picture(text: &str) -> PyResult<Picture> {
     Ok(Picture { drawing: read(text)? })
 }
 
-/// Checks the extension of a path before any work is done for it.
+/// Checks the extension of a path before the analysis.
 ///
 /// # Errors
 /// `ValueError` if the extension is none of .svg, .png and .pdf.

@@ -12,7 +12,7 @@ use serde::ser::{self, Serialize};
 /// Converts a value to Python lists, dictionaries, strings and numbers.
 ///
 /// # Errors
-/// If a Python object cannot be created, or the value contains a tuple variant of an enum, as no result does.
+/// If a Python object cannot be created, or the value contains a tuple variant of an enum. No result contains one.
 pub(crate) fn plain<'py>(py: Python<'py>, value: &(impl Serialize + ?Sized)) -> PyResult<Bound<'py, PyAny>> {
     value.serialize(Plain(py)).map_err(|error| error.0)
 }
@@ -20,7 +20,7 @@ pub(crate) fn plain<'py>(py: Python<'py>, value: &(impl Serialize + ?Sized)) -> 
 /// Converts a structure to a Python dictionary.
 ///
 /// # Errors
-/// As [`plain`], and if the value is no structure or map.
+/// As [`plain`], and if the value is not a structure or map.
 pub(crate) fn dictionary<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyDict>> {
     Ok(plain(py, value)?.cast_into::<PyDict>()?)
 }

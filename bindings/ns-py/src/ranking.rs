@@ -103,8 +103,8 @@ result_class! {
             self.0.reduced(py, "RankingResult", crate::pickle::written(&self.1)?)
         }
 
-        /// Draws impacts, pulls and constraints of the `max_rows` parameters with the largest impacts (None: of
-        /// all parameters), and saves the picture if `path` is given.
+        /// Draws impacts, pulls and constraints of the `max_rows` parameters with the largest impacts (all parameters
+        /// for None), and saves the picture if `path` is given.
         #[pyo3(signature = (path = None, *, max_rows = Some(30), title = None, subtitle = None))]
         fn plot(
             &self,
@@ -153,7 +153,7 @@ impl RankingResult {
 /// `impact` is one or several definitions of the impact; the first one gives the order. "refit": the parameter is
 /// fixed one uncertainty away from its best fit and all others are refitted. "covariance": the impact from the
 /// covariance matrix, as if the likelihood were a parabola. "global": the auxiliary datum is moved by its width.
-/// `prefit=True` adds pre-fit impacts. `top` is the number of parameters to keep, those with the largest impacts.
+/// `prefit=True` adds pre-fit impacts. `top` is the number of parameters to keep, in the order of their impact.
 /// `groups` maps names to lists of parameter names or patterns (`*`, `?`).
 ///
 /// `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. `progress` is True for a line on

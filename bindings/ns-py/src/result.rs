@@ -100,7 +100,7 @@ impl FitResult {
         })
     }
 
-    /// Returns the index of a parameter by name; `KeyError` if the result lacks it.
+    /// Returns the index of a parameter by name. Raises `KeyError` if the result lacks the parameter.
     fn index(&self, name: &str) -> PyResult<usize> {
         self.inner.index(name).ok_or_else(|| PyKeyError::new_err(format!("no parameter '{name}'")))
     }
@@ -144,7 +144,7 @@ inner_methods! { FitResult {
     twice_nll: f64,
     /// Index of the parameter of interest, or None.
     poi_index: Option<usize>,
-    /// Whether the fit converged, that is whether `edm` is below its tolerance at the best fit.
+    /// Whether the fit converged, i.e. whether `edm` is below its tolerance at the best fit.
     converged: bool,
     /// Estimated distance to the minimum: by how much `nll` is expected to lie above its minimum.
     edm: Option<f64>,
@@ -154,8 +154,8 @@ inner_methods! { FitResult {
     at_bound: Vec<String>,
     /// Names of the parameters whose best fit is at the kink of a piecewise interpolation.
     at_kink: Vec<String>,
-    /// Names of the parameters along flat directions of the likelihood: the data do not determine these
-    /// parameters, or only in combination with others.
+    /// Names of the parameters along flat directions of the likelihood. The data do not determine these parameters,
+    /// or determine them only in combination with others.
     flat: Vec<String>,
     /// Names of the fixed parameters.
     fixed: Vec<String>,
@@ -177,26 +177,27 @@ inner_methods! { FitResult {
         self.uncertainties.clone_ref(py)
     }
 
-    /// Covariance matrix; None if not asked for. Rows of parameters that are fixed, at a bound or held by a
-    /// kink are 0, and the other elements hold at the values of these parameters. Rows of flat parameters are NaN.
+    /// Covariance matrix; None if not asked for. Rows of parameters that are fixed, at a bound or on a kink are 0,
+    /// and the other elements are valid while these parameters are held at their values. Rows of flat parameters are
+    /// NaN.
     #[getter]
     fn covariance(&self, py: Python<'_>) -> Option<Py<PyArrayDyn<f64>>> {
         self.covariance.as_ref().map(|c| c.clone_ref(py))
     }
 
-    /// MINOS intervals, by the name of the parameter, of the parameters that the argument `minos` named.
+    /// MINOS intervals of the parameters in the argument `minos`, by the name of the parameter.
     #[getter]
     fn minos<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         intervals(py, &self.inner.minos)
     }
 
-    /// Intervals of the parameters at a bound or at a kink, by the name of the parameter.
+    /// Intervals of the parameters at a bound or on a kink, by the name of the parameter.
     #[getter]
     fn crossings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         intervals(py, &self.inner.crossings)
     }
 
-    /// How the uncertainties were computed, if events have weights: "sandwich", "sumw2" or "hesse"; else None.
+    /// How the uncertainties were computed if events have weights: "sandwich", "sumw2" or "hesse"; otherwise None.
     #[getter]
     fn weighted_uncertainties(&self) -> Option<&'static str> {
         self.inner.weighted_uncertainties.map(ns_inference::WeightedUncertainties::name)

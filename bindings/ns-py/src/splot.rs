@@ -11,8 +11,8 @@ use crate::load;
 use crate::result::FitResult;
 use crate::work::released;
 
-/// Returns sPlot weights of the events of a channel: for each process an array with a weight per event, in the order
-/// of the events.
+/// Returns sPlot weights of the events of a channel: for each process an array with one weight per event, in the
+/// order of the events.
 ///
 /// A histogram of another observable, filled with the weights of a process, estimates the distribution of this
 /// process, if the other observable is independent of the observables in the fit. `result` is a fit of the model;

@@ -31,7 +31,7 @@ pub(crate) struct ToyTest {
     question: Question,
     session: Arc<dyn Session>,
     plan: ToyPlan,
-    /// The argument `device`, the device that was asked for.
+    /// The argument `device`, i.e. the requested device.
     device: String,
     threads: usize,
 }
@@ -122,7 +122,7 @@ impl ToyTest {
         ))
     }
 
-    /// Returns the data from which `pickle` and `copy` restore the test. Restoring it repeats no fit.
+    /// Returns the data from which `pickle` and `copy` restore the test. Restoring the test repeats no fit.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let arguments = (self.question.pickled(py)?, self.header()?, &self.device, self.threads);
         Ok((restorer(py, "_toy_test")?, arguments.into_pyobject(py)?))
@@ -217,10 +217,10 @@ pub(crate) fn _toy_test(
     toys_from_header(py, Bound::new(py, model)?.as_any(), header, device, threads)
 }
 
-/// Computes the result of a test from toys that `ToyTest.run` returned. `parts` are tuples `(hypothesis,
-/// index, statistic, mu_hat, status)` in any order; a sixth entry, the reasons, is ignored. A toy that occurs
-/// twice is an error; `warnings` says if toys are missing. From `wall_s`, the time of the run in seconds, the
-/// number of toys per second is computed.
+/// Computes the result of a test from toys that `ToyTest.run` returned. `parts` are tuples
+/// `(hypothesis, index, statistic, mu_hat, status)` in any order; a sixth entry, the reasons, is ignored. A toy
+/// that occurs twice is an error. If toys are missing, `warnings` says so. `wall_s` is the time of the run in seconds,
+/// from which the number of toys per second is computed.
 #[pyfunction]
 #[pyo3(signature = (header, parts, *, expected_set = false, wall_s = None))]
 pub(crate) fn toys_summarise(
@@ -280,7 +280,7 @@ pub(crate) fn toys_summarise(
     if got < wanted {
         result.warnings.push(format!("only {got} of {wanted} toys are here"));
     }
-    // The device stays empty, because the parts may have run on different devices.
+    // No device is given, because the parts may have run on different devices.
     let ran = RunInfo {
         interpolation: Some(header.origin.interpolation),
         model_digest: Some(header.origin.model_digest),

@@ -46,13 +46,13 @@ pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -
     Ok(options.start.map_or(GeneratingPoint::Init, GeneratingPoint::At))
 }
 
-/// Fits toys that are generated at `params`, and compares the fitted values with the generated ones: bias,
-/// pulls and coverage.
+/// Fits toys that are generated at `params`, and compares the fitted values with the generated values: bias, pulls
+/// and coverage.
 ///
-/// `params` is the point at which toys are generated: None or "bestfit" (the best fit of the data), "init",
-/// all values in order, or some by name. `parameters` names the parameters to study, by default all free
-/// ones. The other arguments have the same meaning as for `hypotest_toys`. `model.toy_data(params, n_toys,
-/// seed)` returns the toys.
+/// `params` is the point at which toys are generated: None or "bestfit" (the best fit of the data), "init", all
+/// values in order, or some values by name. `parameters` names the parameters to study, by default all free
+/// parameters. The other arguments have the same meaning as for `hypotest_toys`.
+/// `model.toy_data(params, n_toys, seed)` returns the toys.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, n_toys = 1000, seed = 0, *, parameters = None, shard = None, device = "auto",
                     data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0, progress = None))]
@@ -97,7 +97,7 @@ pub(crate) fn fit_toys(
 /// Approximate number of data values that are drawn between two checks for Ctrl-C.
 const PORTION: usize = 1 << 21;
 
-/// What toys are generated from.
+/// The source of generated toys.
 pub(crate) enum Origin {
     /// A parameter point, and the number of a hypothesis, which selects the random numbers.
     Point(Vec<f64>, u8),
@@ -220,13 +220,13 @@ pub(crate) fn toy_data<'py>(
     }
 }
 
-/// Generates toys `first` to `first + n_toys - 1` of a model with channels of events. Each is a dictionary that `data`
-/// of an analysis takes: the columns of each channel by its name, the main counts under `main` and the auxiliary data
-/// under `auxdata`, where there are any.
+/// Generates toys `first` to `first + n_toys - 1` of a model with channels of events. Each toy is a dictionary for
+/// the argument `data` of an analysis: the columns of each channel by its name, and if they exist the main counts
+/// under `main` and the auxiliary data under `auxdata`.
 ///
 /// # Errors
-/// `ValueError` if no toys can be drawn from the origin, for data of a channel in bins, and for channels with these
-/// names.
+/// `ValueError` if no toys can be drawn from the origin, for data of a binned channel, and for channels with the
+/// names `main` or `auxdata`.
 pub(crate) fn toy_events<'py>(
     py: Python<'py>,
     model: &Model,

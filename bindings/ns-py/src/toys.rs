@@ -22,8 +22,8 @@ result_class! {
 }
 
 result_class! {
-    /// The result of a toy-based upper limit. Attributes are the keys of `nextstat upper-limit --toys`'s
-    /// JSON; `points` has every value tested.
+    /// The result of a toy-based upper limit. Attributes are the keys of `nextstat upper-limit --toys`'s JSON.
+    /// `points` has all tested values.
     ToyLimitResult {
         param cl test_stat observed observed_error expected expected_error nsigma_order observed_asymptotic
         mu_hat n_evaluations n_toys seed search points toys_per_s converged warnings

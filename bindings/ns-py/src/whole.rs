@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 /// Reads a whole number that is not negative, such as a number of toys or a seed.
 ///
 /// # Errors
-/// `ValueError` if the number is negative or too large, `TypeError` if it is no whole number. PyO3 adds the
-/// name of the argument to the message.
+/// `ValueError` if the number is negative or too large, `TypeError` if it is not a whole number. PyO3 adds the name
+/// of the argument to the message.
 pub(crate) fn whole<'py, T>(object: &Bound<'py, PyAny>) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,

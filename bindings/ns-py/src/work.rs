@@ -1,5 +1,5 @@
-//! Runs long computations with the interpreter lock released. Meanwhile Ctrl-C stops the computation, and
-//! progress is shown.
+//! Runs long computations with the interpreter lock released. During the computation, Ctrl-C stops it and progress is
+//! shown.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -134,8 +134,8 @@ pub(crate) fn run_keeping<T: Send>(
 /// Largest number of parameters of models whose fits are run by [`run_short`], because they take milliseconds.
 pub(crate) const SHORT_FIT: usize = 400;
 
-/// Runs `work`, which takes a few milliseconds, on the calling thread with the interpreter lock released,
-/// because starting another thread would take as long as `work`. Ctrl-C takes effect only after `work`.
+/// Runs `work`, which takes a few milliseconds, on the calling thread with the interpreter lock released. Starting
+/// another thread would take as long as `work`. Ctrl-C takes effect only after `work`.
 ///
 /// # Errors
 /// `RuntimeError` if `work` panicked, which is a bug, or the exception that a signal handler raised.
@@ -150,12 +150,12 @@ pub(crate) fn run_short<T: Send>(py: Python<'_>, work: impl FnOnce(Control<'_>) 
 /// # Errors
 /// `RuntimeError` if `work` panicked.
 pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    // After a panic nothing that the closure borrows is used again.
+    // After a panic, no value that the closure borrows is used again.
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|_| without_result())
 }
 
-/// Panics in the kind of run that a test asks for: "thread" for [`run`], "short" for [`run_short`], any other
-/// text for [`released`].
+/// Panics in the run that a test names: "thread" for [`run`], "short" for [`run_short`], any other text for
+/// [`released`].
 #[cfg(debug_assertions)]
 #[pyfunction]
 pub(crate) fn _panic(py: Python<'_>, place: &str) -> PyResult<()> {

@@ -35,8 +35,8 @@ pub(crate) fn patch<'py>(
     dictionary(py, &written.map_err(|error| workspace_error(py, &error))?)
 }
 
-/// Sorts a workspace, a path or a dictionary, and returns it as a dictionary. Channels, samples, modifiers,
-/// measurements, parameter settings and observations are sorted by name, as by `pyhf.Workspace.sorted`.
+/// Sorts a workspace, a path or a dictionary, and returns the sorted workspace as a dictionary. Channels, samples,
+/// modifiers, measurements, parameter settings and observations are sorted by name, as by `pyhf.Workspace.sorted`.
 #[pyfunction]
 pub(crate) fn sort<'py>(py: Python<'py>, workspace: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let text = Text::of(workspace)?;
@@ -44,8 +44,8 @@ pub(crate) fn sort<'py>(py: Python<'py>, workspace: &Bound<'py, PyAny>) -> PyRes
     dictionary(py, &written.map_err(|error| workspace_error(py, &error))?)
 }
 
-/// Returns the digest of a workspace, a path or a dictionary, which is that of `pyhf.utils.digest`. A
-/// patchset identifies its workspace by this digest.
+/// Returns the digest of a workspace, a path or a dictionary. It equals the result of `pyhf.utils.digest`. A patchset
+/// identifies its workspace by this digest.
 ///
 /// `algorithm` is "md5", "sha224", "sha256", "sha384" or "sha512".
 #[pyfunction]

@@ -67,11 +67,11 @@ result_class! {
 /// the data.
 ///
 /// By default the model is fitted, and the events are predicted at the best fit with uncertainties from its
-/// covariance; `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. With
-/// `prefit=True` the events are predicted at the initial parameters with uncertainties from the widths of the
-/// constraints; free parameters without a constraint contribute nothing. `params` is another point: "bestfit",
-/// "init", a `FitResult`, whose covariance gives the uncertainties, all values in order, or some by name (the
-/// others at their initial values). For given values the uncertainties come from the widths of the constraints.
+/// covariance; `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. With `prefit=True`
+/// the events are predicted at the initial parameters with uncertainties from the widths of the constraints; free
+/// parameters without a constraint contribute nothing. `params` is another point: "bestfit", "init", a `FitResult`,
+/// whose covariance gives the uncertainties, all values in order, or some values by name. Parameters without a value
+/// have their initial values. For given values the uncertainties come from the widths of the constraints.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard",
                     threads = 0))]

@@ -102,7 +102,7 @@ pub(crate) struct ExecutionArgs {
     seed: u64,
 }
 
-/// Parses a number, such as 1.5 or 1e-3. Infinities, NaN and negative numbers pass: commands that forbid them
+/// Parses a number, such as 1.5 or 1e-3. Accepts infinities, NaN and negative numbers; commands that forbid them
 /// check for them.
 pub(crate) fn real(text: &str) -> Result<f64, String> {
     text.trim().parse().map_err(|_| "give a number, such as 1.5, -2 or 1e-3".to_owned())

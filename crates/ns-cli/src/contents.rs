@@ -9,7 +9,7 @@ use ns_translate::Contents;
 pub(crate) fn parts(contents: &Contents) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut add = |table: Table| parts.extend([Part::Text(String::new()), Part::Table(table)]);
-    // A model of events alone has neither channels with bins nor samples.
+    // A model with events only has neither channels with bins nor samples.
     let binned = contents.event_channels.is_empty();
     if let Some(rows) = contents.channels.as_ref().filter(|rows| binned || !rows.is_empty()) {
         let mut table = Table::new(&["channel", "bins", "observed", "nominal", "samples"], &[1, 2, 3]);

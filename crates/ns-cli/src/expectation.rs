@@ -12,7 +12,7 @@ use crate::load;
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum ExpectationFile {
-    /// The expected yield of every bin, followed by all auxiliary data or none, in the model's order.
+    /// The expected yield of every bin in the model's order, optionally followed by all auxiliary data.
     List(Vec<f64>),
     /// The result of `nextstat yields`.
     Yields { channels: Vec<ChannelTotal> },
@@ -24,12 +24,11 @@ struct ChannelTotal {
     total: Vec<f64>,
 }
 
-/// Reads expected yields and auxiliary data for `model`. If the file has no auxiliary data, those of the
-/// model's observed data are used.
+/// Reads expected yields and auxiliary data for `model`. If the file has no auxiliary data, the observed auxiliary
+/// data of the model are used.
 ///
 /// # Errors
-/// If the file cannot be read or has another form, or its channels or numbers of bins are not those of the
-/// model.
+/// If the file cannot be read or has another form, or its channels or numbers of bins differ from the model's.
 pub(crate) fn read(path: &Path, model: &Model) -> Result<Observations, CliError> {
     let usage = |why: String| CliError::Usage(format!("expectation {}: {why}", path.display()));
     let expected = "a list of numbers, one per bin, or the result of nextstat yields";

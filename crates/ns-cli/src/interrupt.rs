@@ -1,7 +1,7 @@
-//! Handles Ctrl-C, SIGTERM (from a batch system) and SIGHUP (from a closed terminal). The first signal while
-//! the analysis runs asks it to stop; the command then writes the part that is finished. A second signal, or
-//! a signal before the analysis, removes temporary files and ends the process at once, so that no half-written
-//! file remains. Signals that were ignored when the program started (`nohup`, `trap ''`) stay ignored.
+//! Handles Ctrl-C, SIGTERM (from a batch system) and SIGHUP (from a closed terminal). The first signal during the
+//! analysis asks the analysis to stop. The command then writes the part that is finished. A second signal, or a
+//! signal before the analysis, removes temporary files and ends the process at once, so that no half-written file
+//! remains. Signals that were ignored when the program started (`nohup`, `trap ''`) stay ignored.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +10,14 @@ use std::sync::{Mutex, PoisonError};
 /// Whether a signal has asked the running analysis to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Whether the analysis has started. From then on the program checks [`STOP`].
+/// Whether the analysis has started. After the start the program checks [`STOP`].
 static WORKING: AtomicBool = AtomicBool::new(false);
 
 /// Temporary files to remove when a signal ends the process. A complete temporary file is moved to its final
 /// path and leaves the list.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Marks the start of the analysis: from now on the first signal sets the returned flag instead of ending the
+/// Marks the start of the analysis. After this call the first signal sets the returned flag and does not end the
 /// process.
 pub(crate) fn listen() -> &'static AtomicBool {
     WORKING.store(true, Ordering::SeqCst);
@@ -25,7 +25,7 @@ pub(crate) fn listen() -> &'static AtomicBool {
     &STOP
 }
 
-/// Adds a temporary file to those that are removed when a signal ends the process.
+/// Adds a temporary file to the list of files that are removed when a signal ends the process.
 pub(crate) fn remove_at_end(path: PathBuf) {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).push(path);
     handle();
@@ -38,7 +38,7 @@ fn handle() {
     let set = ctrlc::set_handler(|| {
         if !WORKING.load(Ordering::SeqCst) || STOP.swap(true, Ordering::Relaxed) {
             for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-                // An error cannot be reported any more.
+                // There is no way to report an error here.
                 let _ = std::fs::remove_file(path);
             }
             std::process::exit(crate::error::Exit::Interrupted as i32);

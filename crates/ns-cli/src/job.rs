@@ -67,7 +67,7 @@ impl Job {
         if let Err(CliError::Inference(InferenceError::NoPoi { .. })) = &result
             && !self.quiet
         {
-            // The warnings say which parameter of interest the workspace names, and which one may be meant.
+            // The warnings name the parameter of interest in the workspace, and parameters that may be meant instead.
             for warning in &self.model.warnings {
                 complain("warning", warning);
             }

@@ -37,10 +37,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     if is_stdin(path) { read_from(std::io::stdin().lock(), &shown(path)) } else { read_file(path) }
 }
 
-/// Checks that at most one of the input and the patches is standard input.
+/// Checks that standard input is used at most once, for the input or for one patch.
 ///
 /// # Errors
-/// [`CliError::Usage`] if more than one of them is.
+/// [`CliError::Usage`] if it is used more than once.
 pub(crate) fn one_reader(input: &Path, patches: &[PatchArgument]) -> Result<(), CliError> {
     let patches = patches.iter().filter(|patch| patch.is_standard_input()).count();
     match (is_stdin(input), patches) {
@@ -58,7 +58,7 @@ pub(crate) fn one_reader(input: &Path, patches: &[PatchArgument]) -> Result<(), 
 /// Reads the patches that the flags name; `-` means standard input.
 ///
 /// # Errors
-/// If a patch cannot be read, or its text is no patch.
+/// If a patch cannot be read, or its text is not a patch.
 pub(crate) fn patches(arguments: &[PatchArgument]) -> Result<Vec<Patch>, WorkspaceError> {
     let load = |argument: &PatchArgument| {
         if argument.is_standard_input() { argument.parse(&read(&argument.file)?) } else { argument.load() }
@@ -82,8 +82,8 @@ pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError>
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
 }
 
-/// Returns the folder in which files of events are searched if a model names them: the folder of the model's
-/// file. There is no such folder for standard input.
+/// Returns the folder in which files of events are searched for if a model names such files. This is the folder of
+/// the model's file. For standard input there is no folder.
 fn events_of(input: &Path) -> EventSources {
     if is_stdin(input) { EventSources::default() } else { EventSources::beside(file_of(input)) }
 }

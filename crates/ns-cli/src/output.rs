@@ -16,8 +16,8 @@ use crate::interrupt::remove_at_end;
 use crate::streams::stdout_is_closed;
 use crate::table;
 
-/// Destination of the result of a command. It is opened before the work, so that a wrong path costs no
-/// computing time.
+/// Destination of the result of a command. It is opened before the analysis, so that a wrong path is reported at
+/// once.
 pub(crate) struct Output {
     target: Target,
     format: Format,
@@ -73,7 +73,7 @@ impl Output {
     /// standard error.
     ///
     /// # Errors
-    /// If the bytes cannot be written. A pipe whose reader has closed it is no error.
+    /// If the bytes cannot be written. A closed pipe is not an error.
     pub(crate) fn write_parts(
         self,
         result: &impl Serialize,
@@ -116,7 +116,7 @@ const STDOUT: &str = "standard output";
 /// Writes bytes to standard output.
 ///
 /// # Errors
-/// If the bytes cannot be written. A pipe whose reader has closed it is no error.
+/// If the bytes cannot be written. A closed pipe is not an error.
 fn print(bytes: &[u8]) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -145,7 +145,7 @@ impl PendingFile {
                 // If the path is a link, the link stays and its target is replaced.
                 let path = target(path);
                 if found.is_ok() {
-                    // Replacing a file does not need the permission to write it. That permission is checked here.
+                    // Replacing a file does not need permission to write the file. This permission is checked here.
                     File::options().append(true).open(&path).map_err(failed)?;
                 }
                 let mode = found.ok().map(|found| found.permissions());
@@ -204,8 +204,8 @@ fn target(path: &Path) -> PathBuf {
 /// Largest number of links that are followed one after another, as on Linux.
 const MOST_LINKS: usize = 40;
 
-/// Checks that no two flags name the same file, even if they spell its path differently: one output would
-/// overwrite the other, or an input. Standard streams, pipes and devices may be named twice.
+/// Checks that no two flags name the same file, even if they spell its path differently. Otherwise one output could
+/// overwrite another output or an input. Standard streams, pipes and devices may be named twice.
 ///
 /// # Errors
 /// [`CliError::Usage`] if two flags name the same file.
@@ -242,7 +242,7 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Returns `error`, which occurred when a temporary file was created in `folder`, without the name of that
+/// Returns `error`, which occurred when a temporary file was created in `folder`, without the name of the temporary
 /// file.
 fn without_name(error: &io::Error, folder: &Path) -> io::Error {
     if error.kind() == ErrorKind::NotFound && !folder.exists() {

@@ -49,7 +49,7 @@ impl Plots {
     /// Opens the file that each flag names. `result` is the file of `--output`.
     ///
     /// # Errors
-    /// If two flags name the same file, an extension is no picture format, or a file cannot be created.
+    /// If two flags name the same file, an extension is not a picture format, or a file cannot be created.
     pub(crate) fn open<'a>(
         result: Option<&'a Path>,
         flags: impl IntoIterator<Item = (&'static str, Option<&'a Path>)>,
@@ -71,8 +71,8 @@ impl Plots {
         self.files.iter().any(|(known, _)| *known == flag)
     }
 
-    /// Returns a warning if the model's names have characters that no font of this machine contains. PNG and
-    /// PDF files show a replacement character for them. There is no warning if all pictures are SVG files.
+    /// Returns a warning if the model's names have characters that no font of this machine contains. PNG and PDF
+    /// files show a replacement character instead. There is no warning if all pictures are SVG files.
     pub(crate) fn font_warning(&self, model: &Model) -> Option<String> {
         if self.files.iter().all(|(_, target)| target.format == Format::Svg) {
             return None;
@@ -107,7 +107,7 @@ impl Plots {
                 other => other,
             });
             if let Err(error) = drawn.and_then(write) {
-                // The caller reports the last error; earlier ones are reported here.
+                // The caller reports the last error. Earlier errors are reported here.
                 if let Some(earlier) = failed.replace(error) {
                     complain("error", &earlier.to_string());
                 }

@@ -14,15 +14,15 @@ use ns_core::Observer;
 pub(crate) struct Bar {
     bar: ProgressBar,
     visible: bool,
-    /// Makes the bar appear once, at the first report of a total that is not zero.
+    /// Shows the bar once, when a total other than zero is first reported.
     shown: Once,
     /// Largest number of finished fits reported so far. Threads may report smaller numbers later.
     done: AtomicU64,
 }
 
 impl Bar {
-    /// Creates a bar with the text `what` before it. It stays hidden if `quiet` is set or standard error is
-    /// no terminal.
+    /// Creates a bar with the text `what` before it. The bar stays hidden if `quiet` is set or standard error is not
+    /// a terminal.
     pub(crate) fn new(what: &'static str, quiet: bool) -> Self {
         let visible = !quiet && std::io::stderr().is_terminal();
         let bar = ProgressBar::hidden();

@@ -1,4 +1,4 @@
-//! Flags that select toys and name the file that they are saved in, and the run that writes this file.
+//! Flags that select toys and name the file of toys, and the run that writes this file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl SaveArgs {
         self.shard
     }
 
-    /// Returns the number of toys that the device gets at a time, if `--batch` is given.
+    /// Returns the number of toys in a batch for the device, if `--batch` is given.
     pub(crate) fn batch(&self) -> Option<u64> {
         self.batch
     }
@@ -63,8 +63,8 @@ impl SaveArgs {
         Ok(self.save.as_ref().map(|path| ToyDestination::claim(path, self.resume)).transpose()?)
     }
 
-    /// Runs the missing toys and hands all rows to `sink`, including the rows of an earlier run. If there is
-    /// a `place`, the toys are saved there.
+    /// Runs the missing toys and hands all rows to `sink`, including the rows of an earlier run. If `place` is given,
+    /// saves the toys there.
     ///
     /// # Errors
     /// As [`run_saved`].
@@ -91,7 +91,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Returns warnings that the result covers only part of the toys, because of an interrupt or a shard.
+    /// Returns warnings if the result covers only part of the toys, because of an interrupt or a shard.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.run.warnings(self.saved)
     }

@@ -38,14 +38,14 @@ pub(crate) fn read(path: &Path, model: &Model) -> Result<Vec<f64>, CliError> {
 /// covariance.
 ///
 /// # Errors
-/// As [`read`], and if the covariance has another size than the parameters.
+/// As [`read`], and if the size of the covariance differs from the number of parameters.
 pub(crate) fn read_with_covariance(
     path: &Path,
     model: &Model,
 ) -> Result<(Vec<f64>, Option<Covariance>), CliError> {
     let usage = |why: String| CliError::Usage(format!("start values {}: {why}", path.display()));
     if is_assignment(path) && !path.exists() {
-        // The user wrote NAME=V, as for `--fix`.
+        // The user wrote NAME=V, which is the form of `--fix`.
         let tip = "there is no such file; give a JSON file, such as one with {\"mu\": 1.0}";
         return Err(usage(tip.to_owned()));
     }
@@ -77,7 +77,7 @@ fn is_assignment(path: &Path) -> bool {
 /// Returns the point with the given values by name and the model's initial values for all other parameters.
 ///
 /// # Errors
-/// For a name that the model lacks, or one with two values.
+/// For a name that the model lacks, or a name with two values.
 pub(crate) fn by_name(named: Vec<(String, f64)>, model: &Model) -> Result<Vec<f64>, String> {
     for (i, (name, value)) in named.iter().enumerate() {
         let earlier = named.iter().take(i).find(|(known, _)| known == name);

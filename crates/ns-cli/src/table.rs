@@ -7,8 +7,8 @@ use comfy_table::{
 use ns_core::plain;
 use ns_inference::report::{self, Part};
 
-/// Largest number of characters of a line if standard output is no terminal. Wider tables that may be split
-/// are split into blocks of columns.
+/// Largest number of characters of a line if standard output is not a terminal. Wider tables are split into blocks of
+/// columns if this is allowed.
 const WIDTH: usize = 100;
 
 /// Smallest reported width of a terminal, in characters, to which tables are fitted. A smaller width counts as
@@ -31,8 +31,8 @@ pub(crate) fn render(parts: &[Part]) -> String {
     rendered.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a table as text. A table that may be split, but is too wide, becomes several blocks of columns, one
-/// below the other; each block repeats the first column.
+/// Returns a table as text. A table that is too wide becomes several blocks of columns if it may be split. The blocks
+/// are one below the other, and each block repeats the first column.
 pub(crate) fn text(table: &report::Table) -> String {
     if !table.splits || table.columns.len() < 2 {
         return arranged(laid_out(table));
@@ -95,16 +95,16 @@ fn width() -> usize {
     limit(&Table::new()).map_or(WIDTH, usize::from)
 }
 
-/// Returns whether the table fits into the terminal without line breaks in its cells; always true without a
-/// terminal.
+/// Returns whether the table fits into the terminal without line breaks in its cells. Without a terminal, always
+/// returns true.
 fn fits(table: &Table) -> bool {
     let columns = table.column_max_content_widths();
     let needed: usize = columns.iter().map(|width| usize::from(*width) + 3).sum();
     limit(table).is_none_or(|width| needed <= usize::from(width))
 }
 
-/// Returns the text of the table without spaces at the ends of lines. If the terminal is too narrow for the
-/// table, text is broken between words, and names in the first column only if the table is still too wide.
+/// Returns the text of the table without spaces at the ends of lines. If the terminal is too narrow for the table,
+/// text is broken between words. If the table is still too wide, names in the first column are broken too.
 fn arranged(mut table: Table) -> String {
     if let Some(width) = limit(&table) {
         arrange(&mut table, usize::from(width));
@@ -114,8 +114,8 @@ fn arranged(mut table: Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Sets the smallest widths of the columns of text. The first column becomes as wide as its longest name if the
-/// table then fits into `width`. Every other one becomes at least as wide as its longest word.
+/// Sets the smallest widths of the columns of text. The first column becomes as wide as its longest name if the table
+/// then fits into `width`. Every other column becomes at least as wide as its longest word.
 fn arrange(table: &mut Table, width: usize) {
     let contents = table.column_max_content_widths();
     // A cell has two spaces around it, and one space separates two cells.
@@ -138,7 +138,7 @@ fn arrange(table: &mut Table, width: usize) {
         if needed <= width {
             column.set_constraint(ColumnConstraint::ContentWidth);
         } else if needed - names + room > width {
-            // The table stays wider than the terminal, which breaks its lines. That is better than a column
+            // The table stays wider than the terminal, which breaks its lines. This is easier to read than a column
             // with one letter per line.
             let least = u16::try_from(room).unwrap_or(u16::MAX).saturating_add(column.padding_width());
             column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(least)));

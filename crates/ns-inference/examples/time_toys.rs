@@ -39,7 +39,7 @@ const DIFFERENT: f64 = 1e-8;
 /// Largest number of toys of each hypothesis that are run again on the CPU.
 const MOST_CHECKED: u64 = 20_000;
 
-/// How many rows there are, and how many of them are rows of converged toys.
+/// Number of rows, and number of rows of converged toys.
 #[derive(Default)]
 struct Counts {
     rows: u64,
@@ -76,7 +76,7 @@ fn open(name: &str, model: &Model) -> Result<Box<dyn Session>, Box<dyn Error>> {
     }
 }
 
-/// Formats the result of the check of a device against the CPU in a few words.
+/// Describes in a few words how a device agrees with the CPU.
 fn told(check: Option<DeviceCheck>) -> String {
     match check {
         None => "-".into(),

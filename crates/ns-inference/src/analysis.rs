@@ -27,13 +27,13 @@ const SMALL: usize = 48;
 /// effort as the free fit. Such a search takes a few milliseconds.
 const MIDDLING: usize = 120;
 
-/// Returns the session for fits that depend on each other: the CPU session of `session` if there is one. Results that
-/// are derived from these fits are then bit for bit the same, whatever device makes the other fits.
+/// Returns the session for fits that depend on each other: the CPU session of `session`, or `session` itself if it
+/// has none. Results derived from these fits are then bit for bit the same on every device.
 pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
     session.cpu().unwrap_or(session)
 }
 
-/// The parts of an outcome to compute if similar fits are predicted from it.
+/// Parts of an outcome that are computed if the start points of similar fits are predicted from this outcome.
 pub(crate) const WITH_INVERSE: OutcomeParts =
     OutcomeParts { uncertainties: true, covariance: false, inverse: true };
 
@@ -52,7 +52,7 @@ pub(crate) struct Analysis<'a> {
     /// Whether events have weights other than 1.
     weighted: bool,
     control: Control<'a>,
-    /// Inverse Hessian of the last fit that computed one; similar fits start with it.
+    /// Inverse Hessian of the last fit that computed an inverse Hessian. Similar fits start with this matrix.
     metric: Option<InverseHessian>,
     /// Number of fits finished so far.
     done: usize,
@@ -87,8 +87,8 @@ impl<'a> Analysis<'a> {
             .ok_or_else(|| InferenceError::NoPoi { analysis, measurement: self.model.measurement.clone() })
     }
 
-    /// Returns a warning if events have weights other than 1. It is for analyses whose intervals, p-values or uncertainties
-    /// are right only for events without weights.
+    /// Returns a warning if events have weights other than 1. Analyses show this warning if their intervals, p-values
+    /// or uncertainties are right only for events without weights.
     pub(crate) fn about_weights(&self) -> Option<String> {
         self.weighted.then(|| NOT_COUNTED.to_owned())
     }
@@ -124,9 +124,9 @@ impl<'a> Analysis<'a> {
         self.base.search != Search::Local && n_free <= most
     }
 
-    /// Returns the search effort of the conditional fits of a scan or a ranking. In models of up to medium
-    /// size ([`Self::is_middling`]) it is that of the free fit, because a descent from the minimum of a
-    /// neighbouring fit may end in a local minimum that is not the lowest. In larger models it is
+    /// Returns the search effort of the conditional fits of a scan or a ranking. In models of up to medium size
+    /// ([`Self::is_middling`]) the effort equals that of the free fit, because a descent from the minimum of a
+    /// neighbouring fit may end in a local minimum that is not the lowest. In larger models the effort is
     /// [`Self::nearby_search`].
     pub(crate) fn variation_search(&self) -> Search {
         if self.is_middling() { self.base.search } else { self.nearby_search() }
@@ -160,8 +160,8 @@ impl<'a> Analysis<'a> {
         self.fit_task(FitTask { data: data.clone(), fits: vec![request], cancel: None }, wanted)
     }
 
-    /// Makes the parent fit, i.e. the fit that later fits vary. It works as [`Self::fit`], but always on the CPU: a
-    /// single fit is faster there, and its values are then bit for bit the same whatever device makes the later fits.
+    /// Makes the parent fit, i.e. the fit that later fits vary. Works as [`Self::fit`], but always on the CPU. A
+    /// single fit is faster on the CPU, and the result is then bit for bit the same on every device.
     ///
     /// # Errors
     /// As [`Self::fit`].
@@ -276,8 +276,8 @@ impl<'a> Analysis<'a> {
 }
 
 /// Moves `point` along the inverse Hessian `C` by `C_:h C_hh^-1 (value - best)`, where `h` are the parameters in
-/// `held`. If more than two parameters are held, the shifts due to each of them are added and their correlations
-/// ignored, which is good enough for a start point.
+/// `held`. If more than two parameters are held, the shifts due to each parameter are added and their correlations
+/// ignored. This is accurate enough for a start point.
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     let Some(inverse) = parent.inverse_hessian() else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);

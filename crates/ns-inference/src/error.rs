@@ -29,7 +29,7 @@ pub enum InferenceError {
         /// Name of the measurement.
         measurement: String,
     },
-    /// The analysis varies the POI, which is fixed in the fit.
+    /// The analysis varies the POI, but the POI is fixed in the fit.
     #[error(
         "{analysis} varies the parameter of interest '{name}', which is fixed in this model or by this call; release it \
          (\"fixed\": false in the measurement's \"parameters\", or without fixing it here)"
@@ -40,7 +40,7 @@ pub enum InferenceError {
         /// Name of the POI.
         name: String,
     },
-    /// A statistic does not exist for the events of a model.
+    /// A statistic cannot be computed for the events of a model.
     #[error("the statistic {statistic} cannot be computed: {reason}")]
     NoEventStatistic {
         /// The statistic.

@@ -21,7 +21,7 @@ use crate::toys::goodness::{Saturated, binomial_error, check_number, count};
 use crate::{FitOptions, InferenceError};
 pub use events::{ChannelGoodness, EventGoodness, EventStatistic, event_goodness_of_fit};
 
-/// Number of bins of each observable for chi2 of events, unless another one is asked for.
+/// Default number of bins of each observable for chi2 of events.
 pub const DEFAULT_BINS: usize = 20;
 
 /// Why there is no chi2 for single events.
@@ -46,7 +46,7 @@ pub struct GoodnessResult {
     /// Binomial error of `p_value_toys`. If no toy has a value of at least `chi2`, it is the upper end of the
     /// Clopper-Pearson interval of one standard deviation.
     pub p_value_toys_error: Option<f64>,
-    /// Numbers of all toys and of those left out; `None` if no toys were asked for.
+    /// Numbers of all toys and of toys left out; `None` if no toys were asked for.
     pub toys: Option<GoodnessToys>,
     /// Number of bins in the test.
     pub n_bins: usize,

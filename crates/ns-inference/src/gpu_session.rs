@@ -1,8 +1,8 @@
-//! `-ln L` of events whose densities a network has evaluated: log-densities go in, from the host or from memory of a GPU,
-//! and value, gradient and Hessian by the parameters come out.
+//! `-ln L` of events whose log-densities a network has evaluated. The log-densities are in memory of the host or of a
+//! GPU. The results include gradient and Hessian.
 //!
-//! The likelihood is `sum_k nu_k - sum_i w_i ln sum_k nu_k p_k(x_i)` and Gaussian constraint terms. The rate `nu_k` of a
-//! process is a constant, or a constant times a parameter.
+//! The likelihood consists of `sum_k nu_k - sum_i w_i ln sum_k nu_k p_k(x_i)` and Gaussian constraint terms. The rate
+//! `nu_k` of process `k` is a constant, or a constant times a parameter.
 
 use ns_compute::device::{DeviceFlow, FlowData, FlowSums};
 use ns_core::SessionError;
@@ -10,24 +10,24 @@ use ns_core::SessionError;
 /// A process of a [`GpuFlowSession`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowProcess {
-    /// Expected number of events, or its factor.
+    /// Expected number of events; with `parameter`, the expected number divided by this parameter.
     pub rate: f64,
-    /// Index of the parameter that multiplies it.
+    /// Index of the parameter that multiplies the rate.
     pub parameter: Option<usize>,
 }
 
 /// A Gaussian constraint of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowConstraint {
-    /// Index of the parameter.
+    /// Index of the constrained parameter.
     pub parameter: usize,
-    /// Mean.
+    /// Mean of the Gaussian.
     pub mean: f64,
-    /// Width.
+    /// Standard deviation of the Gaussian.
     pub sigma: f64,
 }
 
-/// What a [`GpuFlowSession`] needs to know of a model.
+/// The parts of a model that a [`GpuFlowSession`] needs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowSessionOptions {
     /// Number of parameters.
@@ -36,24 +36,24 @@ pub struct FlowSessionOptions {
     pub processes: Vec<FlowProcess>,
     /// Constraints.
     pub constraints: Vec<FlowConstraint>,
-    /// Weights of the events; `None` if all are 1. Batches have none.
+    /// Weights of the events; `None` if all weights are 1. Events of a batch cannot have weights.
     pub weights: Option<Vec<f64>>,
 }
 
-/// Value and derivatives by the parameters.
+/// `-ln L` with gradient and Hessian.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowNll {
     /// `-ln L`, with the constants of Gaussian constraints left out; infinite if an event has no density.
     pub nll: f64,
-    /// Derivatives by the parameters.
+    /// Gradient with respect to the parameters.
     pub gradient: Vec<f64>,
-    /// Second derivatives by the parameters, row by row.
+    /// Hessian with respect to the parameters, row by row.
     pub hessian: Vec<f64>,
     /// Index of the first event whose density is not positive or not finite.
     pub bad_event: Option<usize>,
 }
 
-/// Reduces log-densities of events to `-ln L` on one GPU.
+/// Computes `-ln L` from log-densities of events on one GPU.
 pub struct GpuFlowSession {
     device: DeviceFlow,
     options: FlowSessionOptions,
@@ -63,7 +63,7 @@ impl GpuFlowSession {
     /// Opens a session on the CUDA device with this index.
     ///
     /// # Errors
-    /// If there is no such device; if an index is out of range or a number is not allowed.
+    /// If there is no such device, an index is out of range, or a number is not allowed.
     #[cfg(feature = "cuda")]
     pub fn open(index: usize, options: &FlowSessionOptions) -> Result<Self, SessionError> {
         Self::with(options, |n, weights: Option<&[f64]>| {
@@ -71,7 +71,8 @@ impl GpuFlowSession {
         })
     }
 
-    /// Opens a session on the kernels compiled for the CPU, for tests. Addresses are those of the process.
+    /// Opens a session on the kernels compiled for the CPU, for tests. Addresses are addresses in the memory of the
+    /// process.
     ///
     /// # Errors
     /// If an index is out of range or a number is not allowed.
@@ -114,7 +115,8 @@ impl GpuFlowSession {
         self.device.device().to_string()
     }
 
-    /// Returns `-ln L` for log-densities in memory of the host: one row per process, with a number for each event.
+    /// Returns `-ln L` for log-densities in memory of the host. `log_probs` has one row per process, with one number
+    /// per event.
     ///
     /// # Errors
     /// If a length does not fit, a parameter is not finite, or the device fails.
@@ -124,15 +126,15 @@ impl GpuFlowSession {
         unsafe { self.single(FlowData::Host(log_probs), n_events, parameters, 0) }
     }
 
-    /// Returns `-ln L` for log-densities on the device in double precision, which a kernel on the stream `stream` reads in
-    /// place. The call waits for the result.
+    /// Returns `-ln L` for log-densities in double precision on the device. A kernel on the stream `stream` reads
+    /// them without a copy. The call waits for the result.
     ///
     /// # Errors
-    /// As [`Self::nll`]; [`SessionError::NotOnDevice`] for an address elsewhere.
+    /// As [`Self::nll`]; also [`SessionError::NotOnDevice`] if `address` is not in memory of the device.
     ///
     /// # Safety
-    /// `address` must be that of an array on the device with a number for each process and event, and `stream` (0 for the
-    /// default one) a stream of the device in this process.
+    /// `address` must point to an array on the device with one number for each process and event. `stream` must be a
+    /// stream of the device in this process, or 0 for the default stream.
     pub unsafe fn nll_device(
         &self,
         address: u64,
@@ -144,8 +146,8 @@ impl GpuFlowSession {
         unsafe { self.single(FlowData::Device(address), n_events, parameters, stream) }
     }
 
-    /// As [`Self::nll_device`], for log-densities in single precision, such as the output of a network on the device. Sums are
-    /// in double precision.
+    /// As [`Self::nll_device`], for log-densities in single precision, such as the output of a network on the device.
+    /// Sums are computed in double precision.
     ///
     /// # Errors
     /// As [`Self::nll_device`].
@@ -163,9 +165,9 @@ impl GpuFlowSession {
         unsafe { self.single(FlowData::DeviceF32(address), n_events, parameters, stream) }
     }
 
-    /// Returns `-ln L` of several sets of events, such as toys, each with its own number of events and parameters
-    /// (one row of `n_parameters` per set). Log-densities have one row per process, with the events of all sets one after
-    /// another.
+    /// Returns `-ln L` of several sets of events, such as toys. `counts` has the number of events of each set, and
+    /// `parameters` one row of `n_parameters` per set. `log_probs` has one row per process; a row has the events of
+    /// all sets one after another.
     ///
     /// # Errors
     /// As [`Self::nll`].
@@ -175,7 +177,7 @@ impl GpuFlowSession {
         counts: &[usize],
         parameters: &[f64],
     ) -> Result<Vec<FlowNll>, SessionError> {
-        // SAFETY: the log-densities are those of the host, and 0 is the default stream.
+        // SAFETY: the log-densities are in memory of the host, and 0 is the default stream.
         unsafe { self.batch(FlowData::Host(log_probs), counts, parameters, 0) }
     }
 
@@ -193,7 +195,7 @@ impl GpuFlowSession {
         parameters: &[f64],
         stream: u64,
     ) -> Result<Vec<FlowNll>, SessionError> {
-        // SAFETY: the caller guarantees both.
+        // SAFETY: the caller guarantees address and stream.
         unsafe { self.batch(FlowData::Device(address), counts, parameters, stream) }
     }
 
@@ -211,11 +213,11 @@ impl GpuFlowSession {
         parameters: &[f64],
         stream: u64,
     ) -> Result<Vec<FlowNll>, SessionError> {
-        // SAFETY: the caller guarantees both.
+        // SAFETY: the caller guarantees address and stream.
         unsafe { self.batch(FlowData::DeviceF32(address), counts, parameters, stream) }
     }
 
-    /// Computes one set of events.
+    /// Computes `-ln L` of one set of events.
     ///
     /// # Safety
     /// As [`Self::nll_device`].
@@ -247,7 +249,7 @@ impl GpuFlowSession {
         let of_set = |set: usize| parameters.get(set * n..(set + 1) * n).unwrap_or_default();
         let rates: Vec<Vec<f64>> =
             (0..counts.len()).map(|set| self.rates(of_set(set))).collect::<Result<_, _>>()?;
-        // SAFETY: the caller guarantees both.
+        // SAFETY: the caller guarantees address and stream.
         let sums = unsafe { self.device.nll_batch(data, counts, &rates.concat(), stream) }?;
         let sets = sums.into_iter().zip(&rates).enumerate();
         Ok(sets.map(|(set, (sums, rates))| self.result(sums, rates, of_set(set))).collect())
@@ -267,7 +269,8 @@ impl GpuFlowSession {
         Ok(self.options.processes.iter().map(|process| process.rate * factor(process.parameter)).collect())
     }
 
-    /// Adds rates and constraint terms to the sums over events, and converts derivatives to those by the parameters.
+    /// Adds rates and constraint terms to the sums over events, and computes derivatives with respect to the
+    /// parameters.
     fn result(&self, sums: FlowSums, rates: &[f64], parameters: &[f64]) -> FlowNll {
         let n = self.options.n_parameters;
         let FlowSums { value, gradient: by_rates, curvature, bad } = sums;

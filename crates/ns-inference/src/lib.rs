@@ -1,5 +1,5 @@
-//! Statistical analyses of NextStat. They use [`ns_core::Session`] alone, so no analysis depends on the
-//! device that runs it.
+//! Statistical analyses of NextStat. They compute with [`ns_core::Session`] alone, so no analysis depends on the
+//! device.
 //!
 //! A fit in ten lines:
 //!

@@ -17,7 +17,8 @@ pub fn parameter_index(model: &Model, name: &str) -> Result<usize, InferenceErro
 /// Largest number of parameter names that a suggestion lists when no name is similar.
 const LISTED: usize = 6;
 
-/// Suggests the element names of a vector, the most similar parameter, or else the model's first parameters.
+/// Builds the hint for an unknown name: the element names if `name` is a vector, otherwise the most similar
+/// parameter, otherwise the model's first parameters.
 fn hint(model: &Model, name: &str) -> String {
     if let Some(set) = model.parameter_sets.iter().find(|set| set.name == name && !set.scalar) {
         return match set.range.len() {

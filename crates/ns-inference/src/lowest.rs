@@ -35,12 +35,11 @@ impl From<SessionError> for Stop {
     }
 }
 
-/// The lowest minimum found so far, and how often a search for a lower one was made.
+/// The lowest minimum found so far, and the number of searches for a lower minimum.
 pub(crate) struct Lowest {
     /// Free fit that found the minimum.
     pub(crate) fit: FitOutcome,
-    /// How far below the minimum, in `twice_nll`, a conditional fit may end merely because of limited
-    /// precision.
+    /// How far below the minimum, in `twice_nll`, a conditional fit may end because of limited precision.
     pub(crate) tolerance: f64,
     restarts: usize,
 }
@@ -55,9 +54,9 @@ impl Lowest {
         self.restarts < MOST_RESTARTS
     }
 
-    /// Takes `fit` as the new minimum if it is lower, and returns how much lower it is in `twice_nll`. Returns
-    /// `None` if it is not lower, or if `is_astray`, i.e. it lies in an unrelated region of the parameters.
-    /// `fit` started from a conditional fit that lies below the old minimum by `depth` in `twice_nll`.
+    /// Takes `fit` as the new minimum if `fit` is lower, and returns how much lower in `twice_nll`. Returns `None` if
+    /// `fit` is not lower, or if `is_astray`, i.e. `fit` lies in an unrelated region of the parameters. `fit` started
+    /// from a conditional fit that lies below the old minimum by `depth` in `twice_nll`.
     pub(crate) fn restart(&mut self, fit: FitOutcome, depth: f64, is_astray: bool) -> Option<f64> {
         self.restarts += 1;
         if fit.nll < self.fit.nll && !is_astray {

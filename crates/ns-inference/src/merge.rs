@@ -18,8 +18,8 @@ pub struct MergeOptions {
     /// Whether a result is allowed if toys of the run are missing. The warnings of the result then name the
     /// missing toys.
     pub allow_incomplete: bool,
-    /// Whether the values expected under the background hypothesis are computed too. This keeps every toy in
-    /// memory. Ignored for toys of a study.
+    /// Whether the values expected under the background hypothesis are computed too. They need every toy in memory.
+    /// Ignored for toys of a study.
     pub expected_set: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct MergedToys {
     /// Model, seed, settings and versions on which the numbers of the toys depend. The shard is set to the
     /// whole run.
     pub origin: ToyOrigin,
-    /// Whether the test has p-values, or at least one fit of the study ended well.
+    /// Whether the test has p-values, or at least one fit of the study converged.
     pub good: bool,
 }
 

@@ -1,6 +1,6 @@
 //! One step of a bracketed root search: Chandrupatla's method (Adv. Eng. Softw. 28 (1997) 145).
 
-/// Returns where to evaluate the function next, as a fraction of the way from `a` to `b`.
+/// Returns where to evaluate the function next, as a fraction of the distance from `a` to `b`.
 ///
 /// `a`, `b` and `third` are pairs of a position and the function's value there. The root lies between `a` and
 /// `b`; `third` is the end of the bracket that was replaced last. If the function's value at `third` is finite,

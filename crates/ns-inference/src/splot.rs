@@ -1,11 +1,12 @@
 //! sPlot weights: one weight per event and process.
 //!
-//! M. Pivk and F. R. Le Diberder, Nucl. Instrum. Meth. A 555 (2005) 356, physics/0402083: The weights are computed
-//! from the densities `f_k` of the processes and their fitted yields `N_k`, `w_n(x) = sum_j V_nj f_j(x) / sum_k N_k
-//! f_k(x)` and `(V^-1)_nj = sum_i f_n(x_i) f_j(x_i) / (sum_k N_k f_k(x_i))^2` (equations 12 and 13). A histogram of
-//! another observable, filled with the weights of a process, estimates the distribution of this process. The other
-//! observable must be independent of the observables in the fit. The weights are exact only if the yields are free
-//! and the shapes fixed; see [`SplotWeights::closure`].
+//! The weights are computed from the densities `f_k` of the processes and their fitted yields `N_k`:
+//! `w_n(x) = sum_j V_nj f_j(x) / sum_k N_k f_k(x)` and
+//! `(V^-1)_nj = sum_i f_n(x_i) f_j(x_i) / (sum_k N_k f_k(x_i))^2` (equations 12 and 13 of M. Pivk and
+//! F. R. Le Diberder, Nucl. Instrum. Meth. A 555 (2005) 356, physics/0402083). A histogram of another observable,
+//! filled with the weights of a process, estimates the distribution of this process. The other observable must be
+//! independent of the observables in the fit. The weights are exact only if the yields are free and the shapes fixed;
+//! see [`SplotWeights::closure`].
 
 use ns_compute::{EventShapes, Level};
 use ns_core::{Data, Model, SessionError};
@@ -70,7 +71,7 @@ pub fn splot(
     let shapes = EventShapes::new(model, Level::detect()).map_err(SessionError::from)?;
     let yields = shapes.rates(parameters, index);
     let columns: Vec<&[f64]> = table.columns.iter().map(|column| &column[..]).collect();
-    // Yields times densities; in these the inverse of V loses its factors N_n N_j.
+    // The columns are yields times densities. With these columns the inverse of V has no factors N_n N_j.
     let parts = shapes.densities(parameters, index, &columns);
     let k = parts.len();
     let part =

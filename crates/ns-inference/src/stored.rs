@@ -10,8 +10,8 @@ use crate::scan::{ScanInterval, ScanResult, SecondAxis};
 #[serde(from = "FitParts", into = "FitParts")]
 pub struct StoredFit(pub FitResult);
 
-/// Stored form of a fit. First comes the JSON for users; then follow the fields that this JSON leaves out: the
-/// number of evaluations, the pulls, and whether the fit was interrupted.
+/// Stored form of a fit: the JSON for users, then the fields that this JSON leaves out. These are the number of
+/// evaluations, the pulls, and whether the fit was interrupted.
 type FitParts = (FitResult, usize, Vec<Option<f64>>, bool);
 
 impl From<StoredFit> for FitParts {

@@ -84,8 +84,7 @@ fn every_missing_limit_has_a_reason_of_its_own() {
     hold("limit", &[12073, 15708]);
 }
 
-/// Models with 54 to 69 parameters whose Asimov set, or whose fits to that set, once belonged to a higher
-/// minimum.
+/// Models with 54 to 69 parameters whose Asimov set, or whose fits to that set, once belonged to a higher minimum.
 #[test]
 fn tests_of_models_with_dozens_of_parameters_rest_on_searched_fits() {
     let known = [
@@ -105,7 +104,7 @@ fn tests_of_models_with_dozens_of_parameters_rest_on_searched_fits() {
 
 #[test]
 fn variations_with_negative_expected_yields_do_not_move_a_ranking() {
-    // The scans of this model end with a negative expected yield, so its other checks do not count.
+    // In this model, fits of the scan end with a negative expected yield. Only its ranking is checked.
     hold_at(Depth::Part, "ranking", &[890]);
 }
 

@@ -91,12 +91,12 @@ fn compare(index: u64, model: &Model, session: &dyn Session) -> Result<Vec<Strin
             found.push(format!("scan at {mu}: {rise:?} and {other}"));
         }
     }
-    // A limit takes hundreds of fits of Asimov data, which have 44 100 nodes for two observables.
+    // A limit takes hundreds of fits of Asimov data. With two observables these data have 44 100 nodes.
     if index % 8 != 2 || model.event_channels.iter().any(|channel| channel.observables.len() > 1) {
         return Ok(found);
     }
     let limit = upper_limit(model, session, &LimitOptions::default(), silent).map_err(said)?;
-    // The observed limit and the median one.
+    // The observed limit and the median expected limit.
     let limits = [(0, limit.observed), (3, limit.expected.get(2).copied().flatten())];
     for (i, mu) in limits {
         let Some(mu) = mu else {

@@ -210,7 +210,7 @@ fn asimov_data_are_those_of_the_initial_parameters_with_the_poi_moved() {
     let model = model((0.0, 10.0));
     let session = Wells::new(&model, vec![well(0.0, 7.0)]);
     let options = FitOptions::default().data(FitData::Asimov { poi: Some(3.0) });
-    // The Asimov data of this session shift the centres of the wells by the parameters.
+    // The Asimov data of this session shift the centre of each well by the values of the parameters.
     let result = fit(&model, &session, &options, Control::default()).unwrap();
     assert_eq!(result.bestfit, [3.0, 0.3]);
 }

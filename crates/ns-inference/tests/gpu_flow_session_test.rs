@@ -1,11 +1,12 @@
-//! `GpuFlowSession` against sums on the host: on a GPU, or with `NEXTSTAT_CUDA_ON_HOST` on its kernels compiled for the CPU.
+//! Compares `GpuFlowSession` with sums on the host. It runs on a GPU or, with `NEXTSTAT_CUDA_ON_HOST`, on kernels
+//! compiled for the CPU.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use ns_core::SessionError;
 use ns_core::random::{Stream, open_uniform};
 use ns_inference::gpu_session::{FlowConstraint, FlowNll, FlowProcess, FlowSessionOptions, GpuFlowSession};
 
-/// Opens a session; `None`, with the reason, where there is no GPU.
+/// Opens a session. If there is no GPU, prints the reason and returns `None`.
 fn open(options: &FlowSessionOptions) -> Option<GpuFlowSession> {
     #[cfg(feature = "cuda-on-host")]
     if std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some() {
@@ -49,7 +50,7 @@ fn log_probs(n_events: usize) -> Vec<f64> {
     (0..4 * n_events).map(|i| -8.0 + 6.0 * uniform(i)).collect()
 }
 
-/// Computes the same on the host.
+/// Computes the same result on the host.
 fn expected(options: &FlowSessionOptions, log_probs: &[f64], parameters: &[f64]) -> FlowNll {
     let (k, n) = (options.processes.len(), options.n_parameters);
     let n_events = log_probs.len() / k;

@@ -20,7 +20,7 @@ use gpu::{
 use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
 
-/// Returns the largest number of toys of a test, from `NEXTSTAT_GPU_TEST_TOYS`. It is set to run the tests
+/// Returns the largest number of toys of a test, from `NEXTSTAT_GPU_TEST_TOYS`. This variable is set to run the tests
 /// under tools that slow down every test.
 fn most_toys() -> Option<u64> {
     std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok())

@@ -30,13 +30,13 @@ struct Point {
 struct Minimum {
     values: Numbers,
     twice_nll: f64,
-    /// From the inverse Hessian, also for weighted events.
+    /// Uncertainties from the inverse Hessian, also for weighted events.
     uncertainties: Numbers,
-    /// For weighted events, with squared weights in the Hessian.
+    /// Uncertainties for weighted events, with squared weights in the Hessian.
     uncertainties_sumw2: Option<Numbers>,
-    /// For weighted events, from the sandwich.
+    /// Uncertainties for weighted events, from the sandwich.
     uncertainties_asymptotic: Option<Numbers>,
-    /// Which tool computed the minimum, if it was not the oracle.
+    /// Name of the tool that computed the minimum; `None` for the oracle.
     made_by: Option<String>,
 }
 

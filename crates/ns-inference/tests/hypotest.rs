@@ -1,4 +1,4 @@
-//! Hypothesis tests, limits and significances with missing numbers, which are null with a reason.
+//! Hypothesis tests, limits and significances with missing numbers. Such numbers are null and have a reason.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model};

@@ -177,7 +177,7 @@ fn a_limit_does_not_end_where_the_fits_change_valleys() {
     }
 }
 
-/// The free and the conditional fit of a test reach minima as low as single fits with other start points.
+/// The free and the conditional fit of a test reach minima as low as single fits from other start points.
 #[test]
 fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
     for model in [two_valleys()] {

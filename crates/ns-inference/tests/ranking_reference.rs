@@ -23,8 +23,8 @@ fn model(path: PathBuf) -> Model {
     Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap()
 }
 
-/// Asserts that every post-fit impact equals that of an independent fit with the parameter fixed at the value
-/// that the definition of the impact gives.
+/// Asserts that every post-fit impact equals the impact from an independent fit, with the parameter fixed at the
+/// value that the definition of the impact gives.
 fn agrees_with_full_fits(name: &str) {
     let Some(folder) = workspaces() else { return };
     let model = model(folder.join(name));

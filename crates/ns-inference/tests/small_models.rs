@@ -72,7 +72,7 @@ fn conditional_fits_of_tests_end_in_the_lowest_minimum() {
     if let Some(opened) = read("repro_hypotest_6149.json", None) {
         let result = test(&opened, 2.977);
         close(result.twice_nll_conditional.unwrap(), 219.456_909, 1e-5);
-        // The free fit continues to lower values; `-2 ln L` at its minimum is from pyhf.
+        // The free fit reaches a lower value than it once did; `-2 ln L` at its minimum is from pyhf.
         close(result.twice_nll_free, 202.074_101, 1e-5);
         close(result.q_obs, 17.382_808, 1e-5);
     }

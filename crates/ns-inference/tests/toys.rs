@@ -95,8 +95,7 @@ fn a_header_taken_up_elsewhere_gives_the_same_rows_and_the_same_answer() {
     assert_eq!((merged.cls, merged.clsb, merged.clb), (whole.cls, whole.clsb, whole.clb));
     assert_eq!((merged.cls_error, &merged.expected_set), (whole.cls_error, &whole.expected_set));
     assert_eq!(merged.n_toys, whole.n_toys);
-    // The fits of the toys must also fix the parameters fixed in the options, so the result differs if these
-    // are free.
+    // Parameters fixed in the options are also fixed in the fits of the toys. The result differs if they are free.
     let free =
         hypotest_toys(&model, session.as_ref(), 1.0, &options.clone().fit(FitOptions::default()), control);
     assert_ne!(free.unwrap().expected_set, whole.expected_set);
@@ -280,7 +279,7 @@ fn rows_of_a_study_have_the_same_bits_however_they_are_run() {
 }
 
 /// Compares fits of toys with thorough, standard and local search (a single descent). A more thorough search never
-/// ends at a higher minimum. In a strongly nonlinear model each search finds minima that the less thorough one
+/// ends at a higher minimum. In a strongly nonlinear model each search finds minima that the less thorough search
 /// misses.
 #[test]
 fn the_search_of_toys_is_the_one_asked_for() {

@@ -39,7 +39,7 @@ fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc
     moved.collect()
 }
 
-/// Fits these toys, then repeats the fits from other start points, which must not lead lower. At least
+/// Fits these toys, then repeats the fits from other start points, which must not lead to lower minima. At least
 /// `common` of the repeated fits must lead to the same minimum; otherwise the test would prove little.
 fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u64]); 2], common: usize) {
     let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
@@ -107,9 +107,9 @@ fn toys_of_a_published_model_with_many_asymmetric_effects() {
     end_in_their_lowest_minimum(path, 1, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 18);
 }
 
-/// The conditional fit of these toys ends below the free fit. If the POI is then set free, the descent from
-/// the conditional minimum leads to negative expected yields in a bin without counts, and continues without
-/// end. At some of the conditional minima that bin still has a positive expected yield.
+/// The conditional fit of these toys ends below the free fit. If the POI is then set free, the descent from the
+/// conditional minimum leads to negative expected yields in a bin without counts, and continues without end. At some
+/// of the conditional minima this bin still has a positive expected yield.
 #[test]
 fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_nothing() {
     let Some(path) = published() else { return };

@@ -1,11 +1,11 @@
-//! Measures a running server to which many clients send fits of one model, and compares it with the same fits made by
-//! the library.
+//! Measures a running server. Many clients send fits of one model to the server. The same fits are then made by the
+//! library, for comparison.
 //!
 //! `cargo run --release -p ns-server --example load -- 127.0.0.1:8765 WORKSPACE.json [CLIENTS [SECONDS [BACKGROUND]]]`
 //!
-//! `BACKGROUND` is another workspace: while the clients fit, a job of toys of it runs on the server. Prints the rate of
-//! fits and the quantiles of the times of requests. Neither the server nor the library computes a covariance matrix,
-//! because writing its numbers as text would take most of the time.
+//! `BACKGROUND` is another workspace: while the clients fit, a job with toys of this workspace runs on the server.
+//! Prints the rate of fits and the quantiles of the times of requests. Neither the server nor the library computes a
+//! covariance matrix, because writing its numbers as text would take most of the time.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::io::{Read, Write};
@@ -32,7 +32,7 @@ impl Connection {
         Self { stream, host: host.to_owned(), text: Vec::new() }
     }
 
-    /// Sends a request and returns the body of its answer, which must have a length.
+    /// Sends a request and returns the body of the response. The response must have a content length.
     fn send(&mut self, method: &str, path: &str, body: &str) -> Vec<u8> {
         let (host, length) = (&self.host, body.len());
         let head = "content-type: application/json";
@@ -57,7 +57,7 @@ impl Connection {
     }
 }
 
-/// Keeps a model on the server, and returns the digests that name it as JSON.
+/// Sends a model to the server, which keeps it. Returns the digests of the model as JSON.
 fn keep(connection: &mut Connection, workspace: &str) -> Value {
     let body = format!("{{\"model\": {{\"workspace\": {workspace}}}}}");
     let kept: Value = serde_json::from_slice(&connection.send("POST", "/v1/models", &body)).unwrap();
@@ -115,7 +115,7 @@ fn main() {
         status["progress"]["done"].as_f64()
     };
     if job.is_some() {
-        // The first toys, which come after the first fits, show that the job runs.
+        // The first toys come after the first fits. They show that the job runs.
         while progress(&mut connection) == Some(0.0) {}
     }
     let before = (progress(&mut connection), Instant::now());

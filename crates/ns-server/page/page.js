@@ -1,5 +1,5 @@
 "use strict";
-// The page for analyses: a workspace is sent once, and every picture and number comes from the server.
+// The page for analyses. A workspace is sent once. The server computes all pictures and numbers.
 
 const by = (id) => document.getElementById(id);
 const state = { model: null, name: "", results: new Map(), tab: "summary", generation: 0 };
@@ -16,7 +16,7 @@ function headers(further = {}) {
   return token ? { ...further, Authorization: `Bearer ${token}` } : further;
 }
 
-// Sends a request. An answer that is not good becomes an error with the server's words.
+// Sends a request. A response with an error status becomes an error with the server's message.
 async function send(path, options = {}) {
   const answer = await fetch(path, { ...options, headers: headers(options.headers) });
   if (answer.ok) return answer;
@@ -33,7 +33,7 @@ async function send(path, options = {}) {
 const post = (path, body) =>
   send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
-// Waits for the answer, also if the request became a job, whose progress `show` gets.
+// Waits for the answer. If the request became a job, `show` gets its progress.
 async function answered(path, body, show) {
   const answer = await post(path, { ...body, wait_s: 1 });
   if (answer.status !== 202) return answer;
@@ -81,7 +81,7 @@ function download(name, blob) {
   return make("a", { textContent: name, href: URL.createObjectURL(blob), download: name });
 }
 
-// The tabs: the path of the analysis, its body, and what is shown beside its picture.
+// The tabs: the path of the analysis, the body of its request, and the numbers that are shown with its picture.
 const tabs = {
   summary: { title: "Summary", path: "/v1/inspect", show: contents },
   fit: { title: "Fit", path: "/v1/fit", plot: true, show: fitted, label: "Pulls and constraints" },
@@ -176,7 +176,7 @@ async function open(key) {
   }
 }
 
-// Sends the workspace once; later requests name it by its digests.
+// Sends the workspace once. Later requests refer to it by its digests.
 async function load(workspace, measurement) {
   quiet();
   state.generation += 1;

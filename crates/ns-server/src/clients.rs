@@ -1,4 +1,4 @@
-//! Clients, i.e. senders of requests: the owner of a token, or anyone on this machine.
+//! Clients, i.e. senders of requests: owners of tokens, or without tokens all users of this machine.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

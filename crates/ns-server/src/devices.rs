@@ -20,7 +20,7 @@ impl Devices {
     /// # Errors
     /// If the system cannot start the threads.
     pub(crate) fn start(execution: Execution) -> std::io::Result<Self> {
-        // Asked once: the system reads files to tell the number of cores.
+        // The number of threads is determined once, because the system reads files to find the number of cores.
         let threads = execution.resolved_threads();
         let execution = Execution { threads, ..execution };
         let cpu = Arc::new(Pool::start(threads, true)?);

@@ -34,7 +34,7 @@ use crate::server::Server;
 /// Stack size in bytes of the threads that make analyses. It does not depend on `ulimit -s`.
 const STACK: usize = 16 << 20;
 
-/// Number of threads in addition to those for the requests in progress: for parsing bodies and searching for
+/// Number of threads in addition to the threads of the requests in progress. They parse bodies and search for
 /// devices.
 const SPARE_THREADS: usize = 64;
 
@@ -63,7 +63,8 @@ enum StartError {
 fn main() -> ExitCode {
     let args = Args::parse();
     tracing_subscriber::fmt().json().with_writer(std::io::stderr).with_target(false).init();
-    // A panic is caught at the request; the log has its place alone, because its words may have data.
+    // A panic is caught in the code of the request. The log contains only its location, because its message may
+    // contain data.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map_or_else(String::new, ToString::to_string);
         tracing::error!(place, "panicked");
@@ -121,7 +122,7 @@ fn start(args: &Args) -> Result<(), StartError> {
         .await;
         Ok(())
     })
-    // The runtime waits until the analyses that `stop` has cancelled have saved their toys.
+    // The runtime waits until the cancelled analyses have saved their toys.
 }
 
 /// Waits for Ctrl-C, or for SIGTERM from a service manager.

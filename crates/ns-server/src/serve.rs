@@ -49,7 +49,7 @@ pub(crate) async fn serve(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Too many open files, for example: other connections have to end first.
+                // There may be too many open files, for example. Other connections have to end first.
                 tracing::warn!(%error, "a connection cannot be accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -59,7 +59,7 @@ pub(crate) async fn serve(
             refuse(&stream);
             continue;
         };
-        // Small answers must not wait for more to send.
+        // Small responses are sent at once, without waiting for further data.
         let _ = stream.set_nodelay(true);
         let app = app.clone();
         let service = service_fn(move |mut request: Request<Incoming>| {
@@ -72,7 +72,7 @@ pub(crate) async fn serve(
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
-            // An error is a connection that the client broke or left idle.
+            // An error means that the client closed the connection or left it idle.
             let _ = connection.await;
             drop(permit);
         });

@@ -19,8 +19,8 @@ use parquet::schema::parser::parse_message_type;
 
 const NAMES: [&str; 4] = ["m", "pt", "eta", "w"];
 
-/// Writes the file. The column `m` increases from row to row, so that each row group has another range of values
-/// in its statistics. The other columns are random.
+/// Writes the file. The column `m` increases from row to row, so the statistics of each row group have a different
+/// range. The other columns are random.
 fn write(path: &Path) {
     let columns: String = NAMES.iter().map(|name| format!("required double {name};")).collect();
     let schema = Arc::new(parse_message_type(&format!("message events {{ {columns} }}")).unwrap());

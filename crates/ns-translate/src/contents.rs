@@ -1,4 +1,4 @@
-//! The contents of a workspace or an HS3 model: channels, samples, parameters and modifiers of its model, and its problems.
+//! The contents of a workspace or an HS3 model: channels, samples, parameters, modifiers and problems.
 
 use std::collections::BTreeMap;
 
@@ -87,8 +87,8 @@ pub struct SampleRow {
     pub n_modifiers: usize,
 }
 
-/// A parameter in the result. `width` is the width of its constraint; null if the parameter has none.
-/// `modifiers` are the types of the modifiers that use the parameter.
+/// A parameter in the result. `width` is the width of its constraint; null if there is no constraint. `modifiers` are
+/// the types of the modifiers that use the parameter.
 #[derive(Debug, Serialize)]
 pub struct ParameterRow {
     /// Name.
@@ -143,11 +143,11 @@ impl Contents {
     }
 
     /// Returns the contents and problems of a workspace, and its model. `read` is the result of reading the
-    /// workspace. There is no model if the workspace has errors.
+    /// workspace. If the workspace has errors, there is no model.
     ///
     /// # Errors
-    /// An error of reading that is not about the contents of the workspace, such as a missing file, and the
-    /// errors of [`ModelSource::model`].
+    /// Errors of reading that do not concern the contents of the workspace, such as a missing file, and the errors of
+    /// [`ModelSource::model`].
     pub fn validate(
         read: Result<ModelSource, WorkspaceError>,
         options: &ModelOptions,
@@ -316,7 +316,7 @@ fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// The name, in lists of modifiers, of effects on the weights of simulated events.
+/// The name of effects on the weights of simulated events in lists of modifiers.
 const WEIGHTS: &str = "weightsys";
 
 /// Returns the effects on the weights of simulated events in all processes.

@@ -51,7 +51,7 @@ impl ModelSource {
         if !sources.given.is_empty() && !is_hs3(text) {
             return Err(WorkspaceError::EventsForWorkspace);
         }
-        // Most files are workspaces that follow the schema; only the others are looked at twice.
+        // Most files are workspaces that follow the schema. Only other files are read a second time.
         if patches.is_empty()
             && let Some(workspace) = Workspace::quick(text)
         {

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compares models of random workspaces with pyhf 0.7.6, good and broken ones.
+"""Compares models of random workspaces, valid and broken, with pyhf 0.7.6.
 
     cargo build -p ns-translate --example describe_models
     python tests/compare_with_pyhf.py PATH/TO/describe_models [N] [SEED]
 
-needs pyhf. For each workspace: parameter names, order, start values, bounds, fixed flags,
-constraint widths, auxiliary data, observed data, parameter of interest, and the expected
-data at points where every interpolation is exact (alpha in -1, 0, 1). What pyhf rejects must
-be rejected, or have one meaning only and a warning that says so; where only we reject, the reason must be one of
-those we mean to add.
+Needs pyhf. For each workspace, the following is compared: parameter names, order, start values, bounds, fixed flags,
+constraint widths, auxiliary data, observed data, parameter of interest, and the expected data at points where every
+interpolation is exact (alpha in -1, 0, 1). A workspace that pyhf rejects must be rejected, or must have only one
+meaning and give a warning. If only our reader rejects a workspace, the reason must be one of the intended additional
+reasons.
 """
 
 import copy
@@ -25,7 +25,7 @@ import pyhf
 warnings.filterwarnings("ignore")
 logging.disable(logging.CRITICAL)
 
-# Reasons that pyhf does not know or finds out only when the model is used.
+# Reasons that pyhf does not have, or finds only when the model is used.
 STRICTER = (
     "is already taken by", "already has the", "must be positive", "cannot be negative", "There is no channel",
     "is above the upper bound", "in all, but channel", "unknown key", "has no default", "has no observation",
@@ -33,7 +33,7 @@ STRICTER = (
 )
 
 
-# Warnings of what pyhf refuses although it has one meaning only.
+# Warnings about workspaces that pyhf refuses although they have only one meaning.
 LENIENT = (
     "which can only be null", "is read as a list of one", "is read as version", "is no part of the format",
     "once; pyhf refuses it", "One setting is used; pyhf refuses two",
@@ -41,7 +41,7 @@ LENIENT = (
 
 
 def leniently(model):
-    """True if our model has a warning of that kind."""
+    """Returns whether our model has a warning of this kind."""
     return any(words in warning for words in LENIENT for warning in model.get("warnings", []))
 
 
@@ -147,7 +147,7 @@ def places(value, path=()):
 
 
 def mutate(rng, document):
-    """One small random change; most break the workspace."""
+    """Makes one small random change. Most changes break the workspace."""
     document = copy.deepcopy(document)
     path = rng.choice([p for p in places(document) if p])
     parent = document
@@ -175,7 +175,7 @@ def mutate(rng, document):
 
 
 def in_pyhf(document):
-    """pyhf's models by measurement, or why it has none."""
+    """Returns pyhf's models by measurement, or the reason why pyhf has no model."""
     try:
         ws = pyhf.Workspace(document)
     except Exception as error:  # noqa: BLE001 - pyhf raises bare errors of many kinds
@@ -198,7 +198,7 @@ def in_pyhf(document):
 
 
 def expected(ours, values):
-    """Expected main data at values where every alpha is -1, 0 or 1."""
+    """Returns the expected main data at values where every alpha is -1, 0 or 1."""
     out = []
     for channel in ours["channels"]:
         total = np.zeros(channel["n_bins"])
@@ -240,7 +240,7 @@ def compare(rng, ours, model, data):
     assert [p["constraint"] != "none" for p in parameters] == order, "constrained"
     assert [{"gaussian": "normal"}.get(p["constraint"], p["constraint"]) for p in constrained] == kinds, "constraint"
     np.testing.assert_allclose([p["width"] for p in constrained], widths, rtol=4e-16)
-    # By type, not by name: a normsys may be called lumi.
+    # Modifiers are compared by type and not by name, because a normsys may be called lumi.
     modifiers = [m for c in ours["channels"] for s in c["samples"] for m in s["modifiers"]]
     alphas = {m["first"] for m in modifiers if m["type"] in ("histosys", "normsys")}
     for _ in range(3):

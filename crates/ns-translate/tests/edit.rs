@@ -411,7 +411,7 @@ fn join_outer_refuses_what_differs() {
     ] {
         assert!(message.contains(part), "{part} is not in {message}");
     }
-    // With a left or right outer join one side is taken, and warnings list what is not taken.
+    // With a left or right outer join one side is taken. Warnings list the parts of the other side that are left out.
     for (join, expected, kept) in
         [(Join::LeftOuter, simple(), "right"), (Join::RightOuter, other.clone(), "left")]
     {

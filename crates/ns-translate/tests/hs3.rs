@@ -1,4 +1,4 @@
-//! Tests of the meaning of keys and names in the three HS3 dialects: constraints, interpolation, parameters,
+//! Tests of the meaning of keys and names in the three dialects of HS3: constraints, interpolation, parameters,
 //! analyses.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -56,7 +56,7 @@ fn constraints_of_all_dialects_are_the_same() {
         normsys("constraint", json!("term")),
         normsys("constraints", json!(["term"])),
     ] {
-        // Two channels name the term, which counts once.
+        // Two channels have the same term, which counts once.
         let model = model(&doubled(channel(modifiers)));
         assert_eq!(model.parameters[0].constraint, Constraint::Gaussian { sigma: 1.0, aux: 0 });
         assert_eq!(model.observed.aux, [0.25]);
@@ -240,7 +240,7 @@ fn channels_can_be_left_out() {
     let selected = source.clone().select_channels(&selection).unwrap();
     let model = selected.model(&ModelOptions::default()).unwrap();
     assert_eq!(model.channels.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["model_CR"]);
-    // What is written has no other channels either.
+    // The written text has no other channels either.
     let again = ModelSource::from_slice(&selected.to_json().unwrap()).unwrap();
     assert_eq!(again.channel_names(), ["model_CR"]);
     let unknown = ChannelSelection { keep: Some(vec!["SR".to_owned()]), mask: Vec::new() };

@@ -16,7 +16,7 @@ fn fixtures() -> Vec<Value> {
     let names = ["mixed.hs3.json", "mixed_root.hs3.json", "template.hs3.json"];
     let mut models: Vec<Value> = names.into_iter().map(read).collect();
     for model in &mut models {
-        // Most changes would otherwise hit an event.
+        // With more events, most changes would change an event.
         model["data"][0]["entries"].as_array_mut().unwrap().truncate(4);
         for template in model["distributions"].as_array_mut().unwrap() {
             shorten(template);
@@ -45,7 +45,7 @@ fn size(tree: &Value) -> usize {
     }
 }
 
-/// Replaces the value with number `at`, counted from the root.
+/// Replaces the value at the position `at`, counted from the root.
 fn replace(tree: &mut Value, at: &mut usize, new: &Value) {
     if *at == 0 {
         *tree = new.clone();
@@ -126,7 +126,7 @@ proptest! {
                 let options = ModelOptions { measurement: Some(name), ..ModelOptions::default() };
                 let Ok(model) = hs3.model(&options).inspect_err(|error| drop(error.to_string())) else { continue };
                 let _ = workspace_of(&model).inspect_err(|error| drop(error.to_string()));
-                // What is written again in the words of the standard has the same model.
+                // The model does not change if it is written again in the words of the HS3 standard.
                 let restated = hs3.restated().unwrap().to_string();
                 let again = Hs3::from_slice(restated.as_bytes()).and_then(|again| again.model(&options));
                 let again = again.map_err(|error| TestCaseError::fail(error.to_string()))?;

@@ -1,5 +1,5 @@
-//! Checks that HS3 files give the same models after they are written again in the form of the standard, and that
-//! HistFactory models in HS3 files become workspaces.
+//! Checks that HS3 files give the same models after they are written again in the words of the HS3 standard, and that
+//! HistFactory models in HS3 files can be written as workspaces.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn same_after_restating(path: &Path) {
         assert_eq!(is.observed, was.observed, "{name}, {analysis}");
         assert_eq!(is.penalties, was.penalties, "{name}, {analysis}");
     }
-    // Restating once is enough.
+    // A second restatement changes nothing.
     assert_eq!(again.restated().unwrap().to_string(), restated, "{name}");
     for word in
         ["ROOT_internal", "ARGUS_dist", "extend_pdf", "constraint_name", "constraint_type", "\"vals\":[0.0,"]

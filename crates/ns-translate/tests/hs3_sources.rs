@@ -106,7 +106,7 @@ fn events_of_the_caller_replace_those_of_the_file() {
     let source = json!({"nextstat.source": good()});
     let expected = json!({"entries": [120.0, 130.0], "weights": [1.0, 0.5]});
     let expected = model(&expected, &EventSources::default()).unwrap().observed;
-    // Columns by their names in the file, with its conditions; or by the names of the axes.
+    // The columns have their names in the file, and its conditions apply, or they have the names of the axes.
     let columns = vec![("m_yy", vec![120.0, 130.0, 99.0]), ("w", vec![1.0, 0.5, 7.0])];
     assert_eq!(model(&source, &given(columns)).unwrap().observed, expected);
     let plain = vec![("m", vec![120.0, 130.0]), ("weights", vec![1.0, 0.5])];
@@ -158,7 +158,7 @@ fn mistakes_have_their_place_and_a_remedy() {
         &["/nextstat.source/where/0", "is no condition", "=="],
     );
     expect(with(&|s| s["where"] = json!([["m_yy", ">", 1e4]])), &["No event is left", "all 8 rows"]);
-    // Rows outside and without a number have to be dropped on purpose.
+    // Rows outside the axis or without a number must be dropped explicitly.
     expect(
         with(&|s| s["where"] = json!([["m_yy", ">", 0]])),
         &["= 99, outside of its axis from 100 to 160; 2 of 7 events are", "conditions under 'where'"],
@@ -200,7 +200,7 @@ fn links_do_not_leave_the_folder() {
     up["file"] = json!("up/events.parquet");
     let message = error(&json!({"nextstat.source": up}), &sources);
     assert!(message.contains("link that leaves the folder"), "{message}");
-    // A link within the folder is fine.
+    // A link to a file in the same folder is allowed.
     std::os::unix::fs::symlink(folder.path().join("events.parquet"), folder.path().join("link.parquet"))
         .unwrap();
     let mut within = good();

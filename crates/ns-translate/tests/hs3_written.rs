@@ -47,7 +47,7 @@ fn written_models_are_read_back() {
             let again = ModelSource::from_slice(text.as_bytes());
             let again = again.and_then(|source| source.model(&ModelOptions::default()));
             let again = again.unwrap_or_else(|error| panic!("{name}: {error}"));
-            // A code that no modifier has is not written.
+            // A code is written only if a modifier uses it.
             let uses = |kind: &str| {
                 let modifiers = model.channels.iter().flat_map(|c| &c.samples).flat_map(|s| &s.modifiers);
                 modifiers.into_iter().any(|m| m.effect.type_name() == kind)

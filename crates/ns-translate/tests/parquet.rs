@@ -180,7 +180,7 @@ fn numbers_of_all_types_become_floating_point_numbers() {
     assert!(data.column("f").unwrap()[1].is_nan());
     let second: Vec<f64> = data.columns.iter().skip(1).map(|column| column[1]).collect();
     assert_eq!(second, [7.0, 1.0, 1_099_511_627_776.0, 9_007_199_254_740_992.0, 0.0, 127.0]);
-    // Unsigned numbers are compared as such by selections, whatever the statistics.
+    // Selections compare unsigned numbers as unsigned, whatever the statistics contain.
     let options = ParquetOptions { selection: vec![condition("u", ">", 10.0)], ..columns(&["i"]) };
     assert_eq!(*read_parquet_events_soa(&path, &options).unwrap().columns[0], [-7.0]);
 }
@@ -219,7 +219,7 @@ fn nulls_are_errors_unless_the_selection_drops_them() {
         read_parquet_events_soa(&path, &ParquetOptions { selection, ..columns(&["x"]) })
     };
     assert_eq!(with(vec![condition("good", "==", 1.0)]).unwrap().len(), 80);
-    // A null fulfils no condition, not even that of being different.
+    // A null fulfils no condition, not even `!=`.
     assert_eq!(with(vec![condition("x", "!=", -1.0)]).unwrap().len(), 198);
     let error = with(vec![condition("good", "==", 0.0)]).unwrap_err();
     assert!(matches!(error, ParquetReadError::Null { row: 150, .. }), "{error}");

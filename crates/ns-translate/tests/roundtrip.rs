@@ -1,5 +1,5 @@
-//! Property tests: the fast reader and the slow one agree, and a workspace that is written reads back the
-//! same.
+//! Property tests: the fast reader and the slow reader agree, and a workspace is unchanged after it is written and
+//! read back.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::Path;

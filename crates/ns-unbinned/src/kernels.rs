@@ -1,19 +1,19 @@
-//! A density from a sample: a sum of Gaussian kernels whose widths follow the density, as a cubic spline.
+//! Density estimates from samples of events. The density is a sum of Gaussian kernels, stored as a cubic spline.
 //!
-//! The widths are those of K. Cranmer, "Kernel estimation in high-energy physics", Comput. Phys. Commun. 136 (2001)
-//! 198, hep-ex/0011057: with a pilot estimate `f` of fixed width `h = (4/3)^(1/5) sigma n^(-1/5)`, event `i` has the
-//! width `(4/3)^(1/5) sqrt(sigma / f(x_i)) n^(-1/5)`. For weighted events `n` is `(sum w)^2 / sum w^2`.
+//! The widths of the kernels follow K. Cranmer, "Kernel estimation in high-energy physics", Comput. Phys. Commun. 136
+//! (2001) 198, hep-ex/0011057. A pilot estimate `f` has the fixed width `h = (4/3)^(1/5) sigma n^(-1/5)`. Event `i`
+//! then has the width `(4/3)^(1/5) sqrt(sigma / f(x_i)) n^(-1/5)`. For weighted events `n` is `(sum w)^2 / sum w^2`.
 
 use thiserror::Error;
 
-/// How a density is estimated.
+/// Options of a density estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KernelOptions {
     /// Range of the density: lower and upper end.
     pub range: (f64, f64),
-    /// Factor of all widths; 1 by the rule.
+    /// Factor of all widths; 1 for the widths of the reference.
     pub bandwidth: f64,
-    /// Whether kernels are mirrored at the ends of the range, so that the density does not fall there.
+    /// Whether kernels are mirrored at the ends of the range. Without mirroring, the density falls towards the ends.
     pub reflect: bool,
     /// Largest difference between the spline and the sum of kernels, relative to the largest density.
     pub tolerance: f64,
@@ -30,7 +30,7 @@ impl KernelOptions {
 /// A density as a natural cubic spline, not normalised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelDensity {
-    /// Positions of the points, ascending, from one end of the range to the other.
+    /// Positions of the points, ascending, from the lower to the upper end of the range.
     pub knots: Vec<f64>,
     /// Density at the points; positive.
     pub values: Vec<f64>,
@@ -38,7 +38,7 @@ pub struct KernelDensity {
     pub error: f64,
 }
 
-/// Why there is no density.
+/// Reason why a density cannot be estimated.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum KernelError {
@@ -56,7 +56,7 @@ pub enum KernelError {
         /// Number of events within the range.
         count: usize,
     },
-    /// The weights are not as many as the events.
+    /// The number of weights differs from the number of events.
     #[error("there are {weights} weights for {events} events")]
     Weights {
         /// Number of weights.
@@ -70,16 +70,16 @@ pub enum KernelError {
         /// Index of the event.
         index: usize,
     },
-    /// The weights add up to nothing, or their density is negative somewhere.
+    /// The sum of the weights is not positive, or the weighted density is negative somewhere.
     #[error("the weighted sample has no positive density near {at}; use larger bandwidths or other weights")]
     NotPositive {
-        /// Where the density is not positive.
+        /// Position at which the density is not positive.
         at: f64,
     },
     /// The bandwidth or the tolerance is not positive.
     #[error("the bandwidth and the tolerance must be positive")]
     Options,
-    /// The sum of kernels is too fine for a spline.
+    /// The sum of kernels has structures that are too fine for a spline.
     #[error("the density is too fine for a spline with {most} points; use a larger bandwidth")]
     TooFine {
         /// Largest number of points.
@@ -87,14 +87,14 @@ pub enum KernelError {
     },
 }
 
-/// Number of points with which the search for enough points begins, and at which it ends.
+/// Number of points at the start of the search for enough points, and largest number.
 const POINTS: (usize, usize) = (65, 16_385);
-/// Number of widths beyond which a kernel counts as 0: `exp(-8^2/2)` is `1e-14`.
+/// Distance, in widths, beyond which a kernel counts as 0: `exp(-8^2/2)` is `1e-14`.
 const REACH: f64 = 8.0;
-/// Smallest width, as a part of the range.
+/// Smallest width, as a fraction of the range.
 const NARROWEST: f64 = 1e-4;
 
-/// Estimates the density of a sample over a range. Events outside of the range do not count.
+/// Estimates the density of a sample over a range. Events outside the range are ignored.
 ///
 /// # Errors
 /// If there are fewer than two different events, or the density is not positive.
@@ -141,7 +141,7 @@ pub fn kernel_density(
     let sigma = variance.max(0.0).sqrt();
     let least = NARROWEST * (high - low);
     let fixed = Kernels::new(&events, |_| (rule * sigma).max(least), options);
-    // Far from other events the pilot estimate is that of the event alone.
+    // Far from other events, only the event itself contributes to the pilot estimate.
     let pilot: Vec<f64> = events.iter().map(|(x, _)| fixed.at(*x) / sum).collect();
     let floor = 1.0 / (n * (2.0 * std::f64::consts::PI).sqrt() * (rule * sigma).max(least));
     let widths: Vec<f64> =
@@ -191,20 +191,20 @@ impl Kernels {
     }
 }
 
-/// Returns a sum of kernels as a spline. The number of points is doubled until it is close enough.
+/// Returns a sum of kernels as a spline. The number of points is doubled until the spline is accurate enough.
 fn splined(kernels: &Kernels, options: &KernelOptions) -> Result<KernelDensity, KernelError> {
     let (low, high) = options.range;
     let point = |i: usize, n: usize| low + (high - low) * i as f64 / (n - 1) as f64;
     let mut n = POINTS.0;
     let mut values: Vec<f64> = (0..n).map(|i| kernels.at(point(i, n))).collect();
     loop {
-        // The points between are those of the next, finer spline.
+        // The midpoints are also points of the next, finer spline.
         let between: Vec<f64> = (0..n - 1).map(|i| kernels.at(point(2 * i + 1, 2 * n - 1))).collect();
         let most = values.iter().chain(&between).copied().fold(0.0, f64::max);
         let middles = middles(&values);
         let error = middles.iter().zip(&between).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / most;
         if error <= options.tolerance {
-            // Where there are no events the spline may fall to 0 or below; it is lifted by what it may be wrong by.
+            // In regions without events the spline may fall to 0 or below. It is then raised by its possible error.
             let least = values.iter().chain(&middles).copied().fold(f64::INFINITY, f64::min) / most;
             let lift = if least > options.tolerance { 0.0 } else { options.tolerance };
             if let Some(i) = values.iter().position(|x| !(*x >= -options.tolerance * most)) {
@@ -230,10 +230,10 @@ fn splined(kernels: &Kernels, options: &KernelOptions) -> Result<KernelDensity, 
     }
 }
 
-/// Returns the natural cubic spline through equidistant values, halfway between them.
+/// Returns the values of the natural cubic spline through equidistant values, at the midpoints of the intervals.
 fn middles(values: &[f64]) -> Vec<f64> {
     let n = values.len();
-    // Second derivatives times the squared distance: a tridiagonal system with 1, 4, 1.
+    // Second derivatives times the squared distance, from a tridiagonal system with the coefficients 1, 4, 1.
     let mut bends = vec![0.0; n];
     let mut ratio = vec![0.0; n];
     for i in 1..n.saturating_sub(1) {
@@ -256,7 +256,7 @@ fn middles(values: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Quantiles of a normal distribution around 5 with width 1, by bisection of the error function's series.
+    /// Quantiles of a normal distribution with mean 5 and width 1, by bisection of the series of the error function.
     fn normal(n: usize) -> Vec<f64> {
         let cumulative = |x: f64| {
             let steps = 400;
@@ -282,7 +282,7 @@ mod tests {
         let density = kernel_density(&sample, None, &options).unwrap();
         assert!(density.error <= 3e-6, "{}", density.error);
         assert!(density.values.iter().all(|x| *x > 0.0));
-        // The shape is that of the normal distribution, within what 300 events and the widening by kernels leave.
+        // The shape is the normal distribution, within the accuracy of 300 events and the widening by kernels.
         let step = density.knots[1] - density.knots[0];
         let total: f64 = density.values.iter().sum::<f64>() * step;
         for (x, value) in density.knots.iter().zip(&density.values) {

@@ -1,8 +1,8 @@
-//! Flows with known densities: log-densities, integrals, samples, fits and toys against numbers of an oracle and against
-//! the same models with formulae; and what is said of wrong manifests and graphs.
+//! Compares flows of known densities with an oracle and with the same models as formulae: log-densities, integrals,
+//! samples, fits and toys. Also checks the messages about wrong manifests and graphs.
 //!
-//! Needs the library of ONNX Runtime in `ORT_DYLIB_PATH`; `scripts/test` sets it. The flows and the oracle's numbers are
-//! written by `scripts/make_flow_fixtures.py`.
+//! Needs the library of ONNX Runtime in `ORT_DYLIB_PATH`; `scripts/test` sets it. `scripts/make_flow_fixtures.py`
+//! writes the flows and the oracle's numbers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "flows/densities.rs"]
@@ -27,14 +27,14 @@ fn flow(name: &str) -> FlowPdf {
     FlowPdf::from_manifest(folder().join(format!("{name}.flow.json")), &[]).unwrap()
 }
 
-/// Numbers of the oracle: an array of a flow.
+/// Returns an array of the oracle's numbers for a flow.
 fn oracle(flow: &str, key: &str) -> Vec<f64> {
     let text = std::fs::read(folder().join("oracle.json")).unwrap();
     let all: Value = serde_json::from_slice(&text).unwrap();
     all[flow][key].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
 }
 
-/// A number of the oracle, and the box that it belongs to.
+/// Returns the oracle's integral of a flow, and the box over which the flow is integrated.
 fn oracle_integral(flow: &str) -> (Vec<(f64, f64)>, f64) {
     let text = std::fs::read(folder().join("oracle.json")).unwrap();
     let all: Value = serde_json::from_slice(&text).unwrap();

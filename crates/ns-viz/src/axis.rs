@@ -69,7 +69,7 @@ impl Axis {
         self.start + share.clamp(-100.0, 100.0) * (self.end - self.start)
     }
 
-    /// Returns the position of a value, or that of the nearer end of the axis if the value is out of range.
+    /// Returns the position of a value, or the position of the nearer end of the axis if the value is out of range.
     pub(crate) fn clamped(&self, value: f64) -> f64 {
         self.at(value.clamp(self.lo, self.hi))
     }

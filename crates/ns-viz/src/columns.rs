@@ -12,7 +12,7 @@ pub(crate) struct Cell {
     pub(crate) left: f64,
     pub(crate) right: f64,
     pub(crate) bin: usize,
-    /// The second bin of a group, if this is the first one of the two bins drawn for a group; otherwise none.
+    /// The second bin of a group, if this is the first of the two bins drawn for the group; otherwise none.
     pub(crate) other: Option<usize>,
 }
 

@@ -16,8 +16,8 @@ use crate::text::{Style, drop, fit};
 
 const PICTURE: &str = "correlation";
 const MARGIN: f64 = 16.0;
-/// Largest width of a parameter name in pixels. Longer names get a smaller font; if that is not enough, they
-/// are shortened in the middle.
+/// Largest width of a parameter name in pixels. Longer names get a smaller font. If they are still too long, they are
+/// shortened in the middle.
 const LONGEST_NAME: f64 = 420.0;
 const SHADES: f64 = 32.0;
 /// Largest number of parameters for which the coefficients are written into the cells.
@@ -37,7 +37,7 @@ pub struct Correlation {
     /// not exist, for example for a parameter without uncertainty.
     pub matrix: Vec<Vec<Option<f64>>>,
     /// Smallest magnitude of a coefficient that counts as large, between 0 and 1. Parameters without a large
-    /// coefficient with another parameter are not drawn. By default all are drawn.
+    /// coefficient with another parameter are not drawn. By default all parameters are drawn.
     pub threshold: Option<f64>,
 }
 

@@ -59,8 +59,7 @@ pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     found
 }
 
-/// Returns a warning for readers of a PNG or PDF with these texts if there is no font for some of the
-/// characters.
+/// Returns a warning if there is no font for some characters of these texts, for readers of a PNG or PDF.
 #[must_use]
 pub fn font_warning<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
     let missing = missing(texts);
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn cjk_names_use_a_system_font_or_a_replacement_that_is_told() {
-        // A font of the system has the character; here the font of the pictures stands for it.
+        // A font of the system has the character. In this test, the font of the pictures replaces it.
         let lent = |_| Some((face()?, face()?.glyph_index('M')?));
         let (glyphs, wide) = place_with("a中", lent);
         assert!(glyphs[0].system.is_none() && glyphs[1].system.is_some());

@@ -133,8 +133,8 @@ pub(crate) fn plus(drawing: &mut Drawing, x: f64, y: f64) {
     drawing.line((x, y - 7.0), (x, y + 7.0), pen);
 }
 
-/// Draws slanted lines across an area, clipped at its edges. They mark an uncertainty without hiding what is
-/// behind them.
+/// Draws slanted lines across an area, clipped at its edges. They mark an uncertainty and leave the shapes behind
+/// them visible.
 pub(crate) fn hatch(drawing: &mut Drawing, area: &Area) {
     drawing.path(hatching(area), hatching_ink());
 }

@@ -19,10 +19,9 @@
 //! # Ok::<(), ns_viz::PictureError>(())
 //! ```
 //!
-//! The crate computes no statistics except the coverage of likelihood levels and the error bars of counts, and
-//! it reads no result files. It contains a font, so that a picture has the same bytes on every machine.
-//! Characters that this font lacks, such as Chinese ones, are drawn with a font of the system if the system
-//! has one for them.
+//! The crate computes no statistics except the coverage of likelihood levels and the error bars of counts, and it
+//! reads no result files. It contains a font, so that a picture has the same bytes on every machine. Characters that
+//! this font lacks, such as Chinese characters, are drawn with a font of the system if there is one.
 //!
 //! Values that are not finite, or larger than 1e100 in magnitude, are treated as missing, so that a picture
 //! can still be drawn if one of its points failed.

@@ -32,10 +32,10 @@ pub struct Limit {
     pub subtitle: String,
     /// Tested values of the parameter of interest, strictly increasing.
     pub mu: Vec<f64>,
-    /// Observed CLs at each tested value; none where the test failed. Empty to draw no observed CLs.
+    /// Observed CLs at each tested value; none where the test failed. If empty, no observed CLs are drawn.
     pub observed: Vec<Option<f64>>,
-    /// Expected CLs at each tested value, for background fluctuations of -2, -1, 0, 1 and 2 standard
-    /// deviations. Empty to draw no expected CLs.
+    /// Expected CLs at each tested value, for background fluctuations of -2, -1, 0, 1 and 2 standard deviations. If
+    /// empty, no expected CLs are drawn.
     pub expected: Vec<[Option<f64>; 5]>,
     /// Value of CLs at the limit: 0.05 for a confidence level of 95 %.
     pub alpha: f64,

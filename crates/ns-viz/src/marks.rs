@@ -67,7 +67,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Adds a vertical line at the position `x` between the values `from` and `to`. It stands for several bins
+    /// Adds a vertical line at the position `x` between the values `from` and `to`. The line represents several bins
     /// within one pixel, whose lowest and highest values are `from` and `to`.
     pub(crate) fn join(&mut self, x: f64, from: f64, to: f64) {
         self.bars

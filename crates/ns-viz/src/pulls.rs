@@ -18,7 +18,7 @@ const MOST_ROWS: usize = 50;
 /// Largest number of rows that are drawn in columns of [`MOST_ROWS`]. More rows are arranged about as a
 /// square; in a PDF they are distributed over several pages.
 const LONGEST_PAGE: usize = 3 * MOST_ROWS;
-/// A number of rows for which each row has the smallest height.
+/// A number of rows at which the rows have their smallest height.
 const MANY_ROWS: usize = 61;
 /// Width of the panel of each column if there are several columns, in pixels.
 const NARROW_PANEL: f64 = 220.0;

@@ -61,13 +61,13 @@ pub struct Ranking {
     pub subtitle: String,
     /// The nuisance parameters, in any order.
     pub rows: Vec<RankingRow>,
-    /// Number of parameters to draw, those with the largest impacts; all by default.
+    /// Number of parameters to draw, in the order of their impact; all by default.
     pub max_rows: Option<usize>,
 }
 
 impl RankingRow {
-    /// Returns the magnitude of the larger post-fit change of the parameter of interest. If there are no
-    /// post-fit changes, it is that of the larger pre-fit change.
+    /// Returns the magnitude of the larger post-fit change of the parameter of interest, or of the larger pre-fit
+    /// change if there are no post-fit changes.
     fn impact(&self) -> Option<f64> {
         let largest = |up, down| {
             let sizes = [present(up), present(down)].into_iter().flatten().map(f64::abs);

@@ -47,8 +47,8 @@ fn between(x: &[f64], index: usize, share: f64) -> f64 {
     }
 }
 
-/// Returns up to four points around the interval that starts at `index`: its two ends and the next point on
-/// each side. If there is no point on one side, two points of the other side are returned.
+/// Returns up to four points around the interval that starts at `index`: its two ends and the next point on each
+/// side. If there is no point on one side, two points on the other side are returned.
 fn neighbours(x: &[f64], y: &[Option<f64>], index: usize) -> (Vec<f64>, Vec<f64>) {
     let is_present = |at: usize| y.get(at).copied().flatten().is_some();
     let mut first = index;

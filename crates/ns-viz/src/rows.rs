@@ -49,8 +49,8 @@ pub(crate) fn stripes(drawing: &mut Drawing, area: &Area, count: usize, row: f64
     }
 }
 
-/// Returns the upper end of a symmetric pull axis: `usual`, or as much as the outermost pull with its error
-/// bar needs, up to 5.
+/// Returns the upper end of a symmetric pull axis. This is `usual`, or up to 5 if the outermost pull with its error
+/// bar needs a longer axis.
 pub(crate) fn pull_range<'a>(
     pulls: impl Iterator<Item = (&'a Option<f64>, &'a Option<f64>)>,
     usual: f64,

@@ -76,7 +76,8 @@ impl Drawing {
         // The message of an error must not contain the name of the temporary file.
         let mut file = builder.tempfile_in(folder).map_err(|error| {
             failed(if folder.exists() {
-                // The message of the system: the error kind has no text for rare errors ("uncategorized error").
+                // The message of the system is used, because the error kind has no text for rare errors
+                // ("uncategorized error").
                 let words = error.to_string();
                 std::io::Error::new(error.kind(), words.split(" at path ").next().unwrap_or_default())
             } else {

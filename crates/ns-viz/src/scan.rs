@@ -40,8 +40,8 @@ pub struct Scan {
     /// Values of the parameter at which the scan crosses the levels, one list for each level, for example from
     /// MINOS. If empty, the crossings of the drawn curve are used, which are less precise.
     pub crossings: Vec<Vec<f64>>,
-    /// Upper end of the vertical axis. By default the axis shows all points of the scan up to four times the
-    /// highest level; if fewer than three points lie below that, it shows all points.
+    /// Upper end of the vertical axis. By default the axis shows all points of the scan up to four times the highest
+    /// level. If fewer than three points are below this value, it shows all points.
     pub y_max: Option<f64>,
 }
 

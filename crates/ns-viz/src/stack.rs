@@ -12,7 +12,7 @@ use crate::number::present;
 use crate::poisson;
 use crate::text::{Style, fit};
 
-/// Largest upper end of the axis of the ratio. On a longer axis, ratios near one could not be distinguished.
+/// Largest upper end of the axis of the ratio. On a longer axis, ratios near 1 could not be distinguished.
 const HIGHEST_RATIO: f64 = 4.0;
 
 /// One layer of a stack: a sample, or several samples drawn together.
@@ -141,10 +141,10 @@ impl Stack {
         Axis::linear(-half, half)
     }
 
-    /// Returns the axis of the ratio. It is symmetric around one and contains all error bars and
-    /// uncertainties. If these reach further than 0.5 from one, it goes from 0 to at most [`HIGHEST_RATIO`].
-    /// The error bars of bins with an expected yield below one can be very long; they do not widen the axis,
-    /// and may end in an arrow.
+    /// Returns the axis of the ratio. It is symmetric around 1 and contains all error bars and uncertainties. If
+    /// these reach further than 0.5 from 1, the axis goes from 0 to at most [`HIGHEST_RATIO`]. In bins with an
+    /// expected yield below 1, error bars can be very long. Such error bars do not widen the axis, and may end in an
+    /// arrow.
     fn ratio_axis(&self) -> Axis {
         let (mut down, mut up) = (0.0_f64, 0.0_f64);
         for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
@@ -163,9 +163,9 @@ impl Stack {
         Axis::linear(0.0, high)
     }
 
-    /// Draws the channel into an area. The area includes the space for labels to the left of the panels, but
-    /// not the labels below them. `caption` is the height of the line with the channel's name, and `ratio` the
-    /// height of the ratio panel; if it is 0, no ratio is drawn.
+    /// Draws the channel into an area. The area includes the space for labels to the left of the panels, but not the
+    /// labels below them. `caption` is the height of the line with the channel's name. `ratio` is the height of the
+    /// ratio panel; if it is 0, no ratio is drawn.
     pub(crate) fn draw(&self, page: &mut Drawing, area: Area, caption: f64, ratio: f64) {
         let split = if ratio > 0.0 { ratio + frame::SPLIT } else { 0.0 };
         let upper = Area { top: area.top + caption, bottom: area.bottom - split, ..area };
@@ -205,7 +205,7 @@ impl Stack {
         frame::horizontal_labels(page, &lowest, &x, &x_ticks, Edge::Bottom, &self.x_title);
     }
 
-    /// Returns the name of the channel; if not all bins are drawn, with a remark that says so.
+    /// Returns the name of the channel. If not all bins are drawn, adds a remark about this.
     fn caption(&self, x: &Axis) -> String {
         let bins = self.total.len();
         if columns::cells(&self.edges, x, |_| Some(0.0)).len() >= bins {

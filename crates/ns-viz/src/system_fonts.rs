@@ -1,5 +1,5 @@
 //! Fonts of the system, for characters that the font of this crate lacks, such as Chinese, Japanese and Korean
-//! ones. The system is searched for fonts once per process, when the first such character occurs.
+//! characters. The system is searched for fonts once per process, when the first such character occurs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ type FoundGlyph = Option<(&'static Face<'static>, GlyphId)>;
 /// Largest size, in bytes, of a font file that is read. Larger files contain coloured bitmaps, which cannot
 /// be drawn.
 const LARGEST_FILE: u64 = 120_000_000;
-/// Largest depth to which folders of fonts are searched. It is limited because links may form cycles.
+/// Largest depth to which folders of fonts are searched. The depth is limited because links may form cycles.
 const DEEPEST: usize = 6;
 
 /// One font: path of its file, index of the font in the file, and sorted ranges of the characters that it has.

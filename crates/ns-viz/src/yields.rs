@@ -43,7 +43,7 @@ pub struct ChannelYields {
     pub bin_edges: Vec<f64>,
     /// The samples, from the bottom of the stack to its top. Signal samples are always on top.
     pub samples: Vec<SampleYields>,
-    /// Observed events of each bin; none for a bin whose data are not to be shown. If empty, no data are
+    /// Observed events of each bin; none for a bin whose data are not to be shown. If the list is empty, no data are
     /// drawn.
     pub data: Vec<Option<f64>>,
     /// Uncertainty of the total expected yield of each bin; empty if unknown.
@@ -65,11 +65,10 @@ pub struct Yields {
     pub channels: Vec<ChannelYields>,
     /// Whether the axis of events is logarithmic.
     pub log_y: bool,
-    /// Number of channels side by side. By default it is about the number of rows of channels, but at most
-    /// four.
+    /// Number of channels side by side. By default there are about as many columns as rows, but at most four.
     pub columns: Option<usize>,
     /// Largest number of colours for background samples, including the colour for "other". If there are more
-    /// background samples, the smallest ones are added up and drawn as "other".
+    /// background samples, the smallest samples are added up and drawn as "other".
     pub max_samples: usize,
 }
 
@@ -155,8 +154,8 @@ impl Yields {
         Ok(page)
     }
 
-    /// Returns the samples of all channels in the order in which they first appear. If there are more
-    /// background samples than `max_samples`, the smallest ones are drawn together.
+    /// Returns the samples of all channels in the order in which they first appear. If there are more background
+    /// samples than `max_samples`, the smallest samples are drawn together.
     fn catalogue(&self) -> Catalogue {
         let mut found: Vec<(String, bool, f64)> = Vec::new();
         for sample in self.channels.iter().flat_map(|channel| &channel.samples) {

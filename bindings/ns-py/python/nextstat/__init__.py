@@ -81,7 +81,7 @@ from ._spellings import (
     hypotest_qtilde_toys_metal,
 )
 
-# Only the library of the runtime is looked for here; it is loaded with the first flow.
+# This only looks for the library of the runtime. The library is loaded with the first flow.
 if _native._neural:
     _onnxruntime.name_library()
 

@@ -1,4 +1,4 @@
-"""Clients of `nextstat-server`, with the functions of this package."""
+"""Clients of `nextstat-server`. Their methods have the names of the functions of this package."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 from . import _requests
 from ._requests import ModelLike, RemoteModel, Request
 
-#: Called with the number of finished fits and of all fits.
+#: Called with the number of finished fits and the number of all fits.
 Progress = Callable[[int, int], None]
 
 
 class _Connection:
-    """The connection of one call. `close`, which may be called from another thread, ends the call."""
+    """The connection of one call. `close` ends the call, and may be called from another thread."""
 
     def __init__(self, url: str, token: str | None, timeout: float | None):
         place = urlsplit(url)
@@ -53,7 +53,7 @@ class _Connection:
                     progress(data["done"], data["total"])
             return self.send(Request("GET", f"{job}/result")).read()
         except BaseException:
-            # The call was interrupted, so nobody needs the result of the job.
+            # The call was interrupted, so the result of the job is not needed.
             self._connection.close()
             self.send(Request("DELETE", job)).read()
             raise
@@ -94,7 +94,7 @@ class _Functions:
         return self._send(_requests.keep(workspace, settings), name)
 
     def fit(self, model: ModelLike, *, plot: str | None = None, device: str | None = None, **options: Any) -> Any:
-        """Finds the best fit. With `plot`, returns the picture of pulls (svg, png or pdf) as bytes."""
+        """Finds the best fit. With `plot` (svg, png or pdf), returns the picture of pulls as bytes."""
         return self._analysis("fit", model, options, plot=plot, device=device)
 
     def fit_batch(self, model: ModelLike, datasets: Any, *, device: str | None = None,
@@ -227,7 +227,7 @@ class AsyncClient(_Functions):
                 failed = error
             loop.call_soon_threadsafe(finish, content, failed)
 
-        # A separate thread, because a call may take hours and would occupy a thread of the default executor.
+        # A separate thread is used, because a call may take hours and would occupy a thread of the default executor.
         threading.Thread(target=work, daemon=True).start()
         try:
             return read(await done)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __version__: str
-# Whether the build has flows.
+# Whether the build supports flows.
 _neural: bool
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -46,11 +46,11 @@ class ConvergenceError(NextstatError):
     """There is no fit to return."""
 
 class DeviceError(NextstatError):
-    """The device asked for cannot be used."""
+    """The requested device cannot be used."""
 
 @final
 class HypotestResult:
-    """An asymptotic test; None stands for a number that does not exist."""
+    """An asymptotic test. None stands for a number that does not exist."""
 
     @property
     def param(self) -> str: ...
@@ -97,7 +97,7 @@ class HypotestResult:
 
 @final
 class LimitResult:
-    """A CLs upper limit; a limit is None if CLs does not cross `1 - cl` within the bounds."""
+    """A CLs upper limit. A limit is None if CLs does not cross `1 - cl` within the bounds."""
 
     @property
     def param(self) -> str: ...
@@ -339,7 +339,7 @@ class HypotestToysResult:
 
 @final
 class ToyLimitResult:
-    """A toy-based upper limit; `points` has every value tested."""
+    """A toy-based upper limit. `points` has all tested values."""
 
     @property
     def param(self) -> str: ...
@@ -435,7 +435,7 @@ class FitToysResult:
 
 @final
 class ToyTest:
-    """A toy-based test after the fits of the observed data; `header` is JSON text for `toys_from_header`."""
+    """A toy-based test after the fits of the observed data. `header` is JSON text for `toys_from_header`."""
 
     @property
     def header(self) -> str: ...
@@ -449,11 +449,12 @@ class ToyTest:
         *,
         progress: bool | Callable[[int, int], object] | None = None,
     ) -> tuple[NDArray[np.uint64], Floats, Floats, NDArray[np.uint8], dict[int, str]]:
-        """Index, statistic, best-fit value, status (0 converged, 1 not converged, 2 failed), reasons by index."""
+        """Returns index, statistic, best-fit value, status (0 converged, 1 not converged, 2 failed), and reasons by
+        index."""
 
 @final
 class YieldsResult:
-    """Expected and observed events of every channel; None stands for a number that does not exist."""
+    """Expected and observed events of every channel. None stands for a number that does not exist."""
 
     @property
     def stage(self) -> Literal["prefit", "postfit", "given"]: ...
@@ -562,7 +563,7 @@ FlowNll: TypeAlias = tuple[float, Floats, Floats, int | None]
 
 @final
 class GpuFlowSession:
-    """Log-densities of events, reduced to -ln L with its gradient and Hessian on an NVIDIA GPU."""
+    """Computes -ln L with its gradient and Hessian from log-densities of events, on an NVIDIA GPU."""
 
     def __new__(
         cls,
@@ -722,7 +723,7 @@ class Model:
         first: int = 0,
         hypothesis: Hypothesis | None = None,
     ) -> list[dict[str, Any]]:
-        """Generated data of a model with channels of events, one dictionary per toy, which `fit(data=)` takes."""
+        """Generated data of a model with event channels: one dictionary per toy, in the form of `fit(data=)`."""
 
 @final
 class Interval:
@@ -745,7 +746,7 @@ class Interval:
 
 @final
 class FitResult:
-    """The result of a fit; NaN stands for a number that does not exist."""
+    """The result of a fit. NaN stands for a number that does not exist."""
 
     @property
     def parameter_names(self) -> list[str]: ...
@@ -881,7 +882,7 @@ class ScanInterval:
 
 @final
 class ScanResult:
-    """A profile likelihood scan. In two parameters, arrays of points have one row per value of the second one."""
+    """A profile likelihood scan. In two parameters, arrays of points have one row per value of the second parameter."""
 
     @property
     def param(self) -> str: ...
@@ -946,7 +947,7 @@ class ScanResult:
 
 @final
 class RankingResult:
-    """Nuisance parameters in the order of their impact; NaN stands for a number that does not exist."""
+    """Nuisance parameters in the order of their impact. NaN stands for a number that does not exist."""
 
     @property
     def param(self) -> str: ...

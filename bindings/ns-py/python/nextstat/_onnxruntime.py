@@ -1,4 +1,4 @@
-"""Where the library of ONNX Runtime is, which evaluates flows."""
+"""Finds the library of ONNX Runtime, which evaluates flows."""
 
 import importlib.util
 import os
@@ -9,9 +9,9 @@ NAMES = ("libonnxruntime.so*", "libonnxruntime*.dylib", "onnxruntime.dll")
 
 
 def name_library():
-    """Lets ``ORT_DYLIB_PATH`` name the library of the package `onnxruntime`, unless it names one already.
+    """Sets ``ORT_DYLIB_PATH`` to the library of the package `onnxruntime`, unless the variable is already set.
 
-    The package is looked for, not imported.
+    The package is not imported.
     """
     if os.environ.get(VARIABLE):
         return

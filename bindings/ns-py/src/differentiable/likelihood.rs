@@ -155,11 +155,11 @@ impl DifferentiableSession {
     }
 
     /// Starts the computation of `nll` for arrays in the memory of the session's GPU, on the stream with the handle
-    /// `stream`, and returns before it ends. Nothing is copied: numbers are read and results written in place. The
-    /// arrays have `__cuda_array_interface__` and contain contiguous float64 numbers. `status` contains 32-bit
-    /// integers, one per row. They become 0 for a row without a problem, 1 for numbers that are not allowed (all
-    /// results are NaN), 2 if the likelihood is not finite, and 3 if a normsys factor is zero. All arrays must exist
-    /// until the work is done.
+    /// `stream`, and returns before the computation ends. Nothing is copied: numbers are read and results written in
+    /// place. The arrays have `__cuda_array_interface__` and contain contiguous float64 numbers. `status` contains
+    /// 32-bit integers, one per row. They become 0 for a row without a problem, 1 for numbers that are not allowed
+    /// (all results are NaN), 2 if the likelihood is not finite, and 3 if a normsys factor is zero. All arrays must
+    /// exist until the computation has ended.
     #[pyo3(signature = (yields, params, *, value, by_yields, by_params, status, stream=0))]
     #[allow(clippy::too_many_arguments)]
     fn enqueue_nll(
@@ -193,9 +193,9 @@ impl DifferentiableSession {
         on_device::enqueue(self, &arrays, stream)
     }
 
-    /// Does the same as `enqueue_nll` with the addresses of arrays. The caller has checked the arrays. The results are
-    /// one array: the values of all rows; then for each row the derivatives with respect to yields and those with
-    /// respect to parameters; then the status of all rows.
+    /// Works as `enqueue_nll`, but takes the addresses of arrays that the caller has checked. The results are one
+    /// array: the values of all rows; then for each row the derivatives with respect to yields and to parameters;
+    /// then the status of all rows.
     fn _enqueue(&self, n_rows: usize, yields: u64, params: u64, results: u64, stream: u64) -> PyResult<()> {
         let (n, m) = (self.inner.inputs().len(), self.inner.model().parameters.len());
         let after = |numbers: usize| results + 8 * numbers as u64;
@@ -245,7 +245,7 @@ impl DifferentiableSession {
     }
 }
 
-/// Returns row `i` of a batch. A single row stands for all rows.
+/// Returns row `i` of a batch. If there is only one row, returns this row.
 fn row_of(rows: &Rows, i: usize) -> &[f64] {
     rows.row(if rows.batch.is_some() { i } else { 0 })
 }

@@ -60,8 +60,8 @@ pub(super) struct Addresses {
     pub(super) check: bool,
 }
 
-/// Starts the computation of rows whose arrays are on the session's GPU, on a stream of the caller, and returns before
-/// it ends.
+/// Starts the computation of rows whose arrays are on the session's GPU, on a stream of the caller. Returns before
+/// the computation ends.
 ///
 /// # Errors
 /// `ValueError` for a session on the CPU or an array that is not in the memory of the GPU, `DeviceError` for errors of
@@ -85,8 +85,9 @@ pub(super) fn enqueue(session: &DifferentiableSession, arrays: &Addresses, strea
         if arrays.check {
             made.check_addresses(&rows).map_err(failed)?;
         }
-        // SAFETY: `CudaArray::read` and `nextstat.torch` check sizes, types and devices of the arrays. That they live until
-        // the work is done is the caller's part: an allocator that frees in the order of the stream keeps them so.
+        // SAFETY: `CudaArray::read` and `nextstat.torch` check sizes, types and devices of the arrays. The caller
+        // guarantees that the arrays live until the computation has ended. An allocator that frees in the order of
+        // the stream ensures this.
         return unsafe { made.enqueue(stream, rows) }.map_err(failed);
     }
     let _ = (session, arrays, stream);

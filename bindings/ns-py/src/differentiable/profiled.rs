@@ -139,7 +139,7 @@ impl ProfiledDifferentiableSession {
 
     /// Returns the one-sided test statistic "q0" (tests the value 0), "q" or "qtilde" (test the value `mu`). With
     /// `warm=True` each fit starts at the minimum of the last warm fit of the same row. The default is the session's
-    /// `warm`, and False if that is None.
+    /// `warm`, or False if that is None.
     #[pyo3(signature = (test_stat, mu, yields, *, check=false, warm=None))]
     fn statistic<'py>(
         &self,

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
     let source = load::workspace(&args.model).map_err(failed)?;
     let model = source.model(&load::options(&args.model));
     let document = match (&source, args.to) {
-        // All analyses of the file are kept, so there need not be one that is meant; but all have to be right.
+        // All analyses of the file are kept, so no analysis has to be chosen. All analyses must be valid.
         (ModelSource::Hs3(file), Target::Hs3) if args.model.measurement.is_none() => {
             let broken = file.validate().iter().any(|p| p.severity == ns_translate::pyhf::Severity::Error);
             if broken {

@@ -1,5 +1,5 @@
-//! `nextstat devices`: lists the devices that fits can run on, and says why the others cannot be used. With
-//! `--explain` it also says which device `auto` would choose.
+//! `nextstat devices`: lists the devices for fits, and gives the reason why a device cannot be used. With `--explain`
+//! it also says which device `auto` would choose.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -108,8 +108,8 @@ fn listed(devices: &[DeviceInfo]) -> Table {
     table
 }
 
-/// Returns a heading, the table of the devices that `auto` chooses, and the reason for one of these choices:
-/// the first one that is a GPU, or the last one if `auto` always chooses the CPU.
+/// Returns a heading, the table of the devices that `auto` chooses, and the reason for one of these choices. This is
+/// the first choice of a GPU, or the last choice if `auto` always chooses the CPU.
 fn explanation(explained: &Explained) -> [Part; 3] {
     let mut table = Table::new(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {

@@ -123,7 +123,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     output.write(&Report { result: &result, ran, parts }, &result.warnings)?;
     covariance_written?;
     let exit = Exit::of(result.interrupted, result.converged);
-    // The picture of the correlations needs the matrix that was taken out of the result.
+    // The picture of the correlations needs the matrix that was removed from the result.
     result.covariance = result.covariance.or(unwritten);
     plots.finish(exit, |flag| {
         Ok(match flag {

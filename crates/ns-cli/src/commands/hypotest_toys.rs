@@ -76,8 +76,8 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     Ok(exit(&result, observed))
 }
 
-/// Returns the exit code: success if the fits of the observed data converged (`observed`) and, unless there
-/// were no toys, both p-values exist.
+/// Returns the exit code. It is success if the fits of the observed data converged (`observed`) and both p-values
+/// exist. If there were no toys, p-values are not needed.
 fn exit(result: &HypotestToysResult, observed: bool) -> Exit {
     // With more shards than toys, some shards have no toy.
     let counted = result.n_toys.b + result.n_toys.sb == 0 || (result.clsb.is_some() && result.clb.is_some());

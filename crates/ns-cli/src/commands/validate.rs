@@ -43,8 +43,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
 }
 
-/// Returns the names of the input and of the patches that were applied to it, because a problem may be in
-/// either.
+/// Returns the names of the input and of the applied patches, because any of them may cause a problem.
 fn patched(args: &ModelArgs) -> String {
     let mut origin = load::origin(args);
     for (i, patch) in args.patch.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! `nextstat yields`: computes the expected yields of every channel and sample with their uncertainties, and
-//! shows the data beside them.
+//! `nextstat yields`: computes the expected yields of every channel and sample with their uncertainties, and shows
+//! them with the data.
 
 use std::path::Path;
 
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     plots.finish(exit, |_| Ok(picture::yields(&result).draw()?))
 }
 
-/// Returns the point that `--prefit` or `--at` names; without these flags, the best fit.
+/// Returns the point that `--prefit` or `--at` names. Without these flags, returns the best fit.
 fn point(args: &YieldsArgs, model: &Model) -> Result<Point, CliError> {
     if args.prefit {
         return Ok(Point::Init);
@@ -90,8 +90,8 @@ fn point(args: &YieldsArgs, model: &Model) -> Result<Point, CliError> {
     }
 }
 
-/// Parses comma-separated lists of `NAME=V` into a point, in which all other parameters have their initial
-/// values. A comma may also be part of a name: it ends an item only if the item contains `=`.
+/// Parses comma-separated lists of `NAME=V` into a point, in which all other parameters have their initial values. A
+/// name may contain commas: a comma ends an item only if the item contains `=`.
 fn named(texts: &[String], model: &Model) -> Result<Vec<f64>, CliError> {
     let mut values: Vec<(String, f64)> = Vec::new();
     for text in texts {

@@ -1,5 +1,4 @@
-//! Checks that the commands in the documentation, run in their order, print the output that is shown below
-//! them.
+//! Runs the commands of the documentation in their order, and checks that their output is as shown below them.
 //!
 //! In a code block, a line `$ COMMAND` is a command, and the lines below it are its output in a terminal. A
 //! line `...` stands for any number of lines, and `...` at the end of a line for the rest of that line.
@@ -19,9 +18,9 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Start of a command that calls the program from a clone of the repository.
+/// Start of a command that runs the program from a clone of the repository.
 const FROM_CLONE: &str = "cargo run --release -p ns-cli -- ";
-/// Starts of the other commands that examples may have.
+/// Starts of all other commands that are allowed in examples.
 const OTHERS: [&str; 3] = ["sed ", "gzip ", "tar "];
 /// Pages with scripts for batch systems, whose commands are not run by this test.
 const BATCH: [&str; 1] = ["toy-files.md"];
@@ -119,7 +118,7 @@ fn every_command_line_of_the_documents_runs_and_prints_what_is_shown() {
     let mut shown = 0;
     let mut run: Vec<String> = Vec::new();
     for page in pages {
-        // Commands of one page may use the files that earlier ones have written.
+        // A command may use files that earlier commands of the page have written.
         let folder = tempfile::tempdir().unwrap();
         let from = root().join("tests/fixtures");
         let to = folder.path().join("tests/fixtures");

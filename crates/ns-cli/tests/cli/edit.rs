@@ -87,8 +87,7 @@ fn combine_joins_what_prune_parted() {
     snapshot!(String::from_utf8(output.stderr).unwrap());
     let digest = |file: &str| json(&run(&["inspect", "-i", file]))["model_digest"].clone();
     assert_eq!(digest(&both), digest(&simple()));
-    // Three workspaces are combined from left to right. The third is the first one again, which changes
-    // nothing.
+    // Three workspaces are combined from left to right. The third equals the first, so it changes nothing.
     let three = run(&["combine", &sr, &cr, &sr, "--join", "outer"]);
     assert_eq!(text(&three), fs::read_to_string(&both).unwrap());
 }

@@ -131,8 +131,8 @@ fn a_panic_is_an_error_that_asks_for_a_report() {
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
-/// The program runs with a small stack limit of the shell, because the work is done on a thread whose stack
-/// size does not depend on this limit.
+/// The program runs even if the shell's stack limit is small. The work is done on a thread whose stack size does not
+/// depend on this limit.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_tiny_stack_is_enough() {

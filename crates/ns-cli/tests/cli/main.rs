@@ -122,7 +122,7 @@ pub(crate) fn has_cuda() -> bool {
     there
 }
 
-/// Compares a text with its snapshot, after replacing what differs between runs and machines.
+/// Compares a text with its snapshot, after replacing parts that differ between runs and machines.
 macro_rules! snapshot {
     ($text:expr) => {{
         let text: String = $text.into();

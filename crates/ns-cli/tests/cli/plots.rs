@@ -61,7 +61,7 @@ fn every_command_draws_its_result() {
         for word in words {
             assert!(svg.contains(&format!(">{word}")) || svg.contains(word), "{arguments:?}: no '{word}'");
         }
-        // The result is written as without a picture.
+        // The result is the same as without a picture.
         let result: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(result["wall_s"].is_number(), "{arguments:?}");
         fs::remove_file(&path).unwrap();

@@ -145,8 +145,8 @@ fn an_interrupt_writes_what_is_done_and_ends_in_130() {
         "--plot",
         picture.to_str().unwrap(),
     ];
-    // The right time for the interrupt depends on the machine and is found by trial: an interrupt that is too
-    // early leaves no file, one that is too late leaves the complete result.
+    // The right time for the interrupt depends on the machine and is found by trial. After an interrupt that is too
+    // early there is no file. An interrupt that is too late has no effect on the result.
     let (mut early, mut late) = (0.0, f64::INFINITY);
     let mut wait: f64 = 0.5;
     for _ in 0..30 {

@@ -155,9 +155,9 @@ fn interrupted(points: usize, wait: u64, path: &std::path::Path) -> Option<(Opti
 #[test]
 fn an_interrupted_scan_leaves_what_is_finished() {
     let folder = tempfile::tempdir().unwrap();
-    // Pairs of a number of points and the time until the interrupt in ms. They are tried in turn until an
-    // interrupt comes while the points are fitted. Later pairs have more points for fast machines, then less
-    // time for even faster ones, then more time for busy ones.
+    // Pairs of a number of points and the time until the interrupt in ms. They are tried in turn until an interrupt
+    // comes while the points are fitted. Later pairs have more points for fast machines, then shorter times for even
+    // faster machines, then longer times for busy machines.
     let tries = [
         (100_000, 700),
         (400_000, 700),

@@ -14,7 +14,7 @@ use crate::{command, fixture, shown};
 /// these tests were started.
 fn hearing(args: &[&str], how: libc::sighandler_t) -> Command {
     let mut command = command(args);
-    // SAFETY: between fork and exec nothing is called but `signal`, which is safe there.
+    // SAFETY: between fork and exec only `signal` is called, which is safe there.
     unsafe {
         command.pre_exec(move || {
             for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
@@ -43,8 +43,8 @@ fn interrupted(args: &[&str], after: Duration) -> (Output, Duration) {
     (output, sent.elapsed())
 }
 
-/// Longest time from an interrupt to the end of the program. The program promises one second on an idle
-/// machine, but tests run in parallel on busy ones.
+/// Longest time from an interrupt to the end of the program. The program promises one second on an idle machine, but
+/// tests run in parallel on busy machines.
 const AT_MOST: Duration = Duration::from_secs(5);
 
 #[test]
@@ -122,8 +122,8 @@ fn a_second_interrupt_leaves_no_temporary_file() {
         "--interp-defaults",
         "piecewise",
     ];
-    // The first signal may end the program before the second one arrives. Then both files exist. In either
-    // case no temporary file remains.
+    // The first signal may end the program before the second signal arrives. Then both files exist. In either case no
+    // temporary file remains.
     let child = hearing(&args, libc::SIG_DFL).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     send(&child, "-INT");
@@ -132,7 +132,7 @@ fn a_second_interrupt_leaves_no_temporary_file() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
     assert_eq!(leftovers(folder.path()), Vec::<String>::new());
-    // Before the analysis starts, the first signal ends the process. Here it still waits for a workspace.
+    // Before the analysis starts, the first signal ends the process. Here the process still waits for a workspace.
     let mut waiting = hearing(&["fit", "-i", "-", "-o", result], libc::SIG_DFL);
     let mut child = waiting.stdin(Stdio::piped()).spawn().unwrap();
     // Standard input stays open until the end, because the end of the input would be another error.

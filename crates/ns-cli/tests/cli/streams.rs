@@ -129,9 +129,8 @@ fn quiet_keeps_warnings_to_the_result() {
 fn an_interrupt_ends_in_130() {
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     let mut command = command(&["fit", "-i", "-"]);
-    // A shell may start these tests in the background with interrupts ignored, and child processes inherit
-    // that.
-    // SAFETY: between fork and exec nothing is called but `signal`, which is safe there.
+    // If a shell starts these tests in the background with interrupts ignored, child processes ignore them too.
+    // SAFETY: between fork and exec only `signal` is called, which is safe there.
     unsafe {
         command.pre_exec(|| {
             libc::signal(libc::SIGINT, libc::SIG_DFL);

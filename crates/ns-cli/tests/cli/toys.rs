@@ -33,7 +33,7 @@ fn a_study_of_toys_drawn_from_a_given_expectation() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let study = |from: &[&str]| json(&simple("toys", &[&["--n-toys", "400", "--seed", "2"], from].concat()));
-    // The expected yields at a point give the toys of that point. The generated values agree up to rounding,
+    // The expected yields at a point give the same toys as this point. The generated values agree up to rounding,
     // because they come from a fit to these yields.
     let yields = json(&simple("yields", &["--prefit"]));
     std::fs::write(path("yields.json"), yields.to_string()).unwrap();
@@ -57,7 +57,7 @@ fn a_study_of_toys_drawn_from_a_given_expectation() {
             assert!((a - b).abs() < 1e-3, "{key} of {}: {a} and {b}", one["name"]);
         }
     }
-    // Twice the expected events in every bin are not the expected yields of the initial parameters.
+    // Doubled expected events in every bin differ from the expected yields of the initial parameters.
     let twice: Vec<f64> = bins.iter().map(|x| 2.0 * x.as_f64().unwrap()).collect();
     std::fs::write(path("twice.json"), Value::from(twice).to_string()).unwrap();
     let of_twice = study(&["--expected", &path("twice.json")]);
@@ -73,7 +73,7 @@ fn a_study_of_toys_drawn_from_a_given_expectation() {
     }
     let merged = json(&run(&["merge-toys", &path("1.parquet"), &path("2.parquet")]));
     assert_eq!(merged["parameters"], of_twice["parameters"]);
-    // A wrong file gives a message that says what is wrong with it.
+    // For a wrong file the message says what is wrong.
     std::fs::write(path("short.json"), "[1, 2]").unwrap();
     std::fs::write(path("negative.json"), "[-1, 1, 1, 1, 1, 1, 1]").unwrap();
     for (file, said) in [

@@ -48,7 +48,7 @@ struct Row {
     missed: [bool; 3],
     n_parameters: usize,
     seconds: [f64; 3],
-    /// Whether the codes are piecewise, and the number of the model.
+    /// Whether the codes are piecewise, and the index of the model.
     key: (bool, u64),
     /// Lowest known value of `-ln L` of the model.
     lowest: f64,

@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if paths.is_empty() {
         return Err("usage: goldens [--toys N] WORKSPACE...".into());
     }
-    // The largest files come first, so that no thread is left with a long one at the end.
+    // The largest files come first, so that no thread has a long file at the end.
     let mut jobs: Vec<(PathBuf, usize)> =
         paths.into_iter().flat_map(|path| [(path.clone(), 0), (path, 1)]).collect();
     jobs.sort_by_key(|(path, setting)| (std::cmp::Reverse(path.metadata().map_or(0, |m| m.len())), *setting));

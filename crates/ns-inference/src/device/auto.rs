@@ -25,7 +25,7 @@ pub struct ModelSize {
     pub n_bins: usize,
     /// Number of floating-point operations of one evaluation of the likelihood with its gradient.
     pub operations: u64,
-    /// Whether second minima are common in the model, so that fits of toys search for them.
+    /// Whether second minima are common in the model. Fits of toys then search for such minima.
     pub strongly_nonlinear: bool,
     /// Whether the model is too large for fits in SIMD lanes and on a GPU.
     pub large: bool,
@@ -81,8 +81,8 @@ pub struct Choice {
     pub device: Device,
     /// Predicted time on the CPU, in seconds.
     pub cpu_s: f64,
-    /// Predicted time on the GPU, in seconds. It includes the start of the GPU if this process has not used a
-    /// GPU yet. `None` if there is no GPU or none was looked for.
+    /// Predicted time on the GPU, in seconds. It includes the start of the GPU if this process has not used a GPU
+    /// yet. `None` if there is no GPU or this process did not look for a GPU.
     pub gpu_s: Option<f64>,
     /// Reason for the choice.
     pub reason: String,
@@ -92,14 +92,13 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
-/// Returns the ratio between the times of a toy's fit in this model and in a model of the same size without
+/// Returns by what factor the fit of a toy takes longer in this model than in a model of the same size without
 /// further minima.
 fn search_factor(costs: &Costs, size: &ModelSize) -> f64 {
     if size.strongly_nonlinear { costs.several_minima } else { 1.0 }
 }
 
-/// Predicts the time, in seconds, of the fits that the CPU always makes first, even if a GPU makes the
-/// others.
+/// Predicts the time, in seconds, of the fits that the CPU always makes before a GPU makes the other fits.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     load.before * costs.first.seconds(size.operations as f64)
 }

@@ -80,8 +80,7 @@ pub(super) const COSTS: Costs = Costs {
 };
 
 /// Returns the number of f64 multiply-adds per clock cycle of one multiprocessor, by compute capability (CUDA
-/// programming guide, "arithmetic instructions"). GPUs made for graphics have far fewer than those made for
-/// data centres.
+/// programming guide, "arithmetic instructions"). GPUs for graphics have far fewer than GPUs for data centres.
 pub(super) fn lanes_per_multiprocessor(capability: (u32, u32)) -> f64 {
     match capability {
         (6, 0) | (7, 0 | 2) | (8, 0) => 32.0,

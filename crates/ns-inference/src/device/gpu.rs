@@ -8,7 +8,7 @@ use ns_core::{Device, Execution, Model, Session, SessionError};
 /// The remedy that works on every machine, for error messages.
 pub(super) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
-/// A GPU as the driver describes it.
+/// Description of a GPU by the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GpuDescription {
     pub(super) index: usize,
@@ -45,7 +45,7 @@ pub(super) fn metal_session(
     Err(no_metal())
 }
 
-/// Lists the CUDA GPUs on which a session can be opened; there is at least one.
+/// Lists the CUDA GPUs on which a session can be opened. The list has at least one entry.
 ///
 /// # Errors
 /// A [`SessionError`] that says why there is no such GPU.
@@ -58,7 +58,7 @@ pub(super) fn is_warm() -> bool {
     cuda::is_warm()
 }
 
-/// Returns the GPU that `auto` considers, the first of the list, or the reason why there is none.
+/// Returns the GPU that `auto` considers, i.e. the first GPU of the list, or the reason why there is no GPU.
 pub(super) fn best_gpu() -> Result<super::GpuCandidate, String> {
     match cuda_gpus() {
         Ok(gpus) => match gpus.first() {
@@ -139,7 +139,7 @@ mod cuda {
 
 #[cfg(not(feature = "cuda"))]
 mod cuda {
-    //! Stands for CUDA in a build without it: no session can be opened, and no GPU is found.
+    //! Replaces CUDA in a build without the feature `cuda`: no session can be opened, and no GPU is found.
 
     use super::{Device, Execution, GpuDescription, Model, Session, SessionError};
 

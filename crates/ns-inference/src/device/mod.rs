@@ -24,8 +24,7 @@ use gpu::{cuda_session, metal_session};
 pub struct Opened {
     /// The session.
     pub session: Box<dyn Session>,
-    /// The reason for the device, with the work and the predicted times; `None` unless `auto` chose the
-    /// device.
+    /// The reason for the device, with the work and the predicted times. `None` unless `auto` chose the device.
     pub reason: Option<String>,
 }
 
@@ -89,8 +88,8 @@ pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Cho
     auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_gpu)
 }
 
-/// Returns the device that `auto` takes for each of `jobs`, with the reason. Looks for a GPU and predicts its
-/// time even where the CPU finishes before a GPU could start.
+/// Returns the device that `auto` takes for each of `jobs`, with the reason. Always looks for a GPU and predicts the
+/// time on the GPU, even if the CPU finishes before a GPU could start.
 #[must_use]
 pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
     let size = ModelSize::of(cpu);
@@ -99,8 +98,8 @@ pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) ->
     jobs.iter().map(weigh).collect()
 }
 
-/// Opens a session as [`open_session`] does, but sessions of one model on the CPU share the compiled model.
-/// `compiled` stores it and is filled by the first call.
+/// Opens a session as [`open_session`] does, but sessions of one model on the CPU share the compiled model. The first
+/// call compiles the model and stores it in `compiled`.
 ///
 /// # Errors
 /// As [`open_session`].

@@ -23,8 +23,8 @@ pub struct Follow {
 
 /// How a number that follows the nominal yields is computed.
 enum Rule {
-    /// A template equal to `ratios` times the nominal yields. The ratio is `None` in a bin in which the
-    /// template keeps the model's value, `own`.
+    /// A template equal to `ratios` times the nominal yields. Where the ratio is `None`, the template keeps the value
+    /// of the model, `own`.
     Template { to: usize, from: usize, ratios: Vec<Option<f64>>, own: Vec<f64> },
     /// The width of a constraint: `product` divided by the sum of `held` and the nominal yields at the
     /// positions `from`.
@@ -125,7 +125,7 @@ impl Followers {
         !self.rules.is_empty()
     }
 
-    /// Returns whether a number follows that is not a linear function of the inputs.
+    /// Returns whether some number is a nonlinear function of the inputs that it follows.
     pub(super) fn is_curved(&self) -> bool {
         self.has_data() || self.rules.iter().any(|rule| matches!(rule, Rule::Width { .. }))
     }

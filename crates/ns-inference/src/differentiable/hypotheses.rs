@@ -57,8 +57,8 @@ impl<'a> Tests<'a> {
         Ok(Self { session, poi, yields, data, tester, asimov })
     }
 
-    /// Returns the derivatives of `2 (nll of the conditional fit - nll of the free fit)`. The first result is the
-    /// derivatives with respect to inputs and data, the second the derivative with respect to the tested value.
+    /// Returns the derivatives of `2 (nll of the conditional fit - nll of the free fit)`: first with respect to
+    /// inputs and data, second with respect to the tested value.
     fn rise(
         &self,
         data: &Data,

@@ -78,7 +78,7 @@ impl DifferentiableSession {
         if let Some(step) = step {
             for ((x, step), of) in parameters.iter_mut().zip(&step).zip(&self.model.parameters) {
                 let to = *x - step;
-                // A step that is not small belongs to a fit that did not converge, and is no refinement.
+                // A larger step means that the fit did not converge. Such a step does not refine the minimum.
                 if step.abs() <= 1e-4 * (1.0 + x.abs()) && to >= of.bounds.0 && to <= of.bounds.1 {
                     *x = to;
                 }

@@ -169,7 +169,7 @@ impl ProfiledDifferentiableSession {
             TestStatistic::Q | TestStatistic::Qtilde => best >= mu,
         };
         let value = 2.0 * (conditional.nll - free.nll);
-        // At the best fit the statistic begins to rise on one side.
+        // At the best fit the statistic is 0, and on one side it begins to rise.
         let one_sided = (best - mu).abs() <= ON_EDGE * (1.0 + mu.abs());
         if zero || value <= 0.0 {
             return Ok(Differentiated { value: 0.0, gradient: vec![0.0; yields.len()], one_sided });
@@ -238,7 +238,7 @@ impl ProfiledDifferentiableSession {
             let (free, conditional) =
                 (Arc::from(&free.parameters[..]), Arc::from(&conditional.parameters[..]));
             let mut kept = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
-            // A loop over values would keep points without end.
+            // Without this limit, a loop over many tested values would keep more and more points.
             if kept.len() >= MOST_WARM {
                 kept.clear();
             }

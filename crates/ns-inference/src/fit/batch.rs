@@ -16,8 +16,7 @@ pub struct BatchFit {
     pub parameter_names: Vec<String>,
     /// One entry per data set: its fit, which may not have converged, or the reason why it failed.
     pub fits: Vec<Result<FitOutcome, FitFailure>>,
-    /// True if the caller stopped the batch. In `fits`, the fits that were not finished by then are
-    /// [`FitFailure::Cancelled`].
+    /// True if the caller stopped the batch. Fits that were not finished by then are [`FitFailure::Cancelled`].
     pub interrupted: bool,
 }
 
@@ -67,10 +66,10 @@ pub fn fit_batch(
     fit_batch_within(model, session, datasets, &[], options, control)
 }
 
-/// Fits every data set within given bounds that replace those of the model. `bounds` has one list for all data
-/// sets or one list per data set; each list has a (lower, upper) pair for every parameter, in the model's
-/// order. If `bounds` is empty, those of the model are used. Unless the options give a starting point, each
-/// fit starts at the initial parameters, moved inside its bounds.
+/// Fits every data set within the given bounds, which replace the bounds of the model. `bounds` has one list for all
+/// data sets or one list per data set; each list has a (lower, upper) pair for every parameter, in the model's order.
+/// If `bounds` is empty, the bounds of the model are used. Unless the options give a starting point, each fit starts
+/// at the initial parameters, moved inside its bounds.
 ///
 /// # Errors
 /// As [`fit_batch`]; also for a wrong number of lists or pairs, a lower bound above the upper one, or a
@@ -100,7 +99,7 @@ pub fn fit_batch_within(
         .zip(requests.iter().cycle())
         .map(|(data, request)| FitTask { data: data.into(), fits: vec![request.clone()], cancel: None })
         .collect();
-    // Uncertainties of weighted events need the whole matrix.
+    // The uncertainties of weighted events are computed from the whole matrix.
     let asked = options.uncertainties || options.covariance;
     let weighted: Vec<bool> = tasks
         .iter()

@@ -18,10 +18,10 @@ use crate::{InferenceError, diagnosis, parameter_index, weighted};
 
 /// Finds the best fit of `model` with its uncertainties.
 ///
-/// After the free fit, MINOS intervals are searched for (the values of a parameter at which `twice_nll` has
-/// risen by 1): for the parameters in `options.minos`, and if `options.crossings` is set for those at a bound
-/// or on a kink. If a conditional fit of this search ends below the minimum, the free fit restarts there, so
-/// that the result is the lowest minimum found.
+/// After the free fit, MINOS intervals are searched for, i.e. the values of a parameter at which `twice_nll` has
+/// risen by 1. This is done for the parameters in `options.minos` and, if `options.crossings` is set, for parameters
+/// at a bound or on a kink. If a conditional fit of this search ends below the minimum, the free fit restarts there.
+/// So the result is the lowest minimum found.
 ///
 /// A fit that does not converge is a result with `converged = false`, and `warnings` gives possible reasons.
 ///
@@ -93,8 +93,8 @@ fn minos_parameters(analysis: &Analysis<'_>, options: &FitOptions) -> Result<Vec
     Ok(indices)
 }
 
-/// Returns the indices of the parameters that need an interval: those asked for (`minos`), and if
-/// `options.crossings` is set those at a bound or on a kink.
+/// Returns the indices of the parameters that need an interval: the parameters in `minos` and, if `options.crossings`
+/// is set, the parameters at a bound or on a kink.
 fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptions) -> Vec<usize> {
     let mut parameters = minos.to_vec();
     if options.uncertainties && options.crossings && outcome.converged() {
@@ -220,14 +220,14 @@ fn about_weights(
     warnings
 }
 
-/// Returns a list of `n` uncertainties, in which missing ones and those that are not finite are `None`.
+/// Returns a list of `n` uncertainties. Missing and infinite uncertainties are `None`.
 fn pad(uncertainties: &[Option<f64>], n: usize) -> Vec<Option<f64>> {
     let mut padded: Vec<Option<f64>> = uncertainties.iter().map(|u| u.filter(|x| x.is_finite())).collect();
     padded.resize(n, None);
     padded
 }
 
-/// Sets the rows and columns of flat parameters to NaN, because these have no variance. JSON shows NaN as
+/// Sets the rows and columns of flat parameters to NaN, because flat parameters have no variance. JSON shows NaN as
 /// null.
 fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::Covariance {
     let n = matrix.n;

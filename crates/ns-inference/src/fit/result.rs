@@ -24,10 +24,10 @@ pub struct FitResult {
     /// Uncertainties from the exact Hessian; for weighted events, by the method in `weighted_uncertainties`. `None`
     /// for fixed parameters, and for parameters at a bound, on a kink or along a flat direction.
     pub uncertainties: Vec<Option<f64>>,
-    /// Covariance matrix; `None` if not asked for. The rows and columns of fixed parameters, and of those at a
-    /// bound or on a kink, are zero; the other elements are valid for these parameters held at their values.
-    /// The rows and columns of flat parameters are NaN, which is `null` in JSON. For a parameter on a kink at
-    /// which both slopes vanish, the mean of the curvatures of both sides is used.
+    /// Covariance matrix; `None` if not asked for. The rows and columns of fixed parameters, and of parameters at a
+    /// bound or on a kink, are zero; the other elements are valid while these parameters are held at their values.
+    /// The rows and columns of flat parameters are NaN, which is `null` in JSON. For a parameter on a kink at which
+    /// both slopes vanish, the mean of the curvatures on both sides is used.
     #[serde(serialize_with = "rows", skip_deserializing)]
     pub covariance: Option<Covariance>,
     /// How uncertainties and covariance were computed, if events have weights; left out otherwise.
@@ -113,7 +113,7 @@ impl FitResult {
     }
 }
 
-/// Serialises the matrix as a list of rows. NaN, the mark of flat parameters, becomes `null`.
+/// Serialises the matrix as a list of rows. NaN in the rows of flat parameters becomes `null`.
 fn rows<S: Serializer>(matrix: &Option<Covariance>, serializer: S) -> Result<S::Ok, S::Error> {
     let Some(matrix) = matrix else { return serializer.serialize_none() };
     let mut list = serializer.serialize_seq(Some(matrix.n))?;

@@ -19,7 +19,7 @@ pub(super) struct Distances {
     channels: Vec<Line>,
 }
 
-/// The observable of a channel.
+/// The fit ranges and breaks of the observable of a channel.
 struct Line {
     name: String,
     /// Fit ranges, ascending.

@@ -1,8 +1,9 @@
 //! Goodness of fit of single events: chi2 in bins, and the Kolmogorov-Smirnov distance.
 //!
-//! Both compare the events with the density at the best fit. Their distributions depend on the parameters that were
-//! fitted to the same events: chi2 lies between two chi2 distributions (H. Chernoff and E. L. Lehmann, Ann. Math.
-//! Statist. 25 (1954) 579), and the distance has no general one. Toys give correct p-values.
+//! Both statistics compare the events with the density at the best fit. Their distributions depend on the parameters
+//! that were fitted to the same events. The distribution of chi2 lies between two chi2 distributions (H. Chernoff and
+//! E. L. Lehmann, Ann. Math. Statist. 25 (1954) 579). The distribution of the distance depends on the model. Toys
+//! give correct p-values.
 
 use std::fmt;
 use std::str::FromStr;
@@ -87,8 +88,8 @@ pub struct EventGoodness {
     /// Number of degrees of freedom: the number of bins, minus the number of free parameters without a constraint,
     /// minus 1 for each channel that is not extended. `None` for a distance.
     pub ndof: Option<i64>,
-    /// Asymptotic p-value, i.e. the probability of `value` or more. Approximate for chi2. `None` for a distance with
-    /// fitted parameters.
+    /// Asymptotic p-value, i.e. the probability of `value` or more. For chi2 the p-value is approximate. For a
+    /// distance with fitted parameters it is `None`.
     pub p_value: Option<f64>,
     /// p-value from toys: the fraction of the converged toys with `value` or more; `None` without toys.
     pub p_value_toys: Option<f64>,
@@ -144,8 +145,8 @@ impl Measure for Judge {
     }
 }
 
-/// Compares the events of a model with the density at the best fit. `bins` is the number of bins of each observable for
-/// chi2. `toys` is a number of toys and their seed, for a p-value from toys; the toys are drawn at the best fit, and
+/// Compares the events of a model with the density at the best fit. `bins` is the number of bins of each observable
+/// for chi2. `toys` is a number of toys and a seed, for a p-value from toys. The toys are drawn at the best fit, and
 /// fitted in the same way as the data. Binned channels of the model are part of the fit, but not of the comparison.
 ///
 /// # Errors
@@ -277,7 +278,7 @@ fn asymptotic(result: &mut EventGoodness, analysis: &Analysis<'_>, value: f64) {
 /// Returns the asymptotic probability that `sqrt(n) D` exceeds `x`: `2 sum_k (-1)^(k-1) exp(-2 k^2 x^2)`.
 fn kolmogorov_tail(x: f64) -> f64 {
     if x < 0.2 {
-        // 1 - 1e-12 and closer to 1.
+        // The probability differs from 1 by less than 1e-12.
         return 1.0;
     }
     let term = |k: i32| {

@@ -15,7 +15,7 @@ const NODES: usize = 21;
 
 /// The bins of all channels of events.
 pub(super) struct Histograms {
-    /// Densities of a model whose fit ranges are the bins. So every bin has its own integration panels.
+    /// Densities of a model whose fit ranges are the bins. Each bin therefore has its own integration panels.
     shapes: EventShapes,
     channels: Vec<Bins>,
 }
@@ -109,7 +109,7 @@ impl Histograms {
                 let sum: f64 = expected.iter().sum();
                 expected.iter_mut().for_each(|x| *x *= n_events / sum);
             }
-            // A bin without expectation counts only if it has events; chi2 is then infinite.
+            // A bin with an expected yield of zero counts only if it has events; chi2 is then infinite.
             let term = |(n, lambda): (&f64, &f64)| match (*n, *lambda) {
                 (0.0, 0.0) => 0.0,
                 (n, lambda) => (n - lambda).powi(2) / lambda,
@@ -127,7 +127,7 @@ impl Histograms {
 }
 
 impl Bins {
-    /// Sums the weights of a table in each bin. The upper edge of the last cell belongs to it.
+    /// Sums the weights of a table in each bin. The last cell includes its upper edge.
     fn counted(&self, table: &EventTable) -> Vec<f64> {
         let mut counts = vec![0.0; self.n_bins];
         for event in 0..table.len() {
@@ -146,7 +146,7 @@ impl Bins {
     }
 }
 
-/// Returns the sides of a cell along each observable.
+/// Returns the lower and upper edge of a cell along each observable.
 fn sides(edges: &[Vec<f64>], cell: usize) -> Vec<(f64, f64)> {
     let mut rest = cell;
     let mut sides: Vec<(f64, f64)> = Vec::with_capacity(edges.len());

@@ -15,8 +15,7 @@ use crate::diagnosis;
 use crate::present::significant;
 use crate::{InferenceError, lowest};
 
-/// Largest number of further fits for which computing a covariance for the Asimov set takes more time than it
-/// saves.
+/// Up to this number of further fits, computing a covariance for the Asimov set takes longer than it saves.
 const FEW: usize = 2;
 
 /// Uncertainties of all parameters, and their covariance matrix or the factors of the Hessian.
@@ -192,7 +191,7 @@ fn curvature(
     Ok((fit.uncertainties, fit.covariance, fit.factors))
 }
 
-/// Returns the curvature of a fit without its uncertainties. It serves for other data than those of the fit.
+/// Returns the curvature of a fit without its uncertainties, for fits to other data.
 fn without_uncertainties(fit: &FitOutcome) -> Curvature {
     (Vec::new(), fit.covariance.clone(), fit.factors.clone())
 }

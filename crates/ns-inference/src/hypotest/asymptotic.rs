@@ -54,8 +54,8 @@ pub(crate) fn expected(n_sigma: f64, q_asimov: f64) -> PValues {
     at(n_sigma, q_asimov.sqrt())
 }
 
-/// Computes the p-values of an outcome at `value`. For background only, outcomes have a normal distribution
-/// of width 1 around 0; for signal and background, one of width 1 around `-spread`.
+/// Computes the p-values of an outcome at `value`. Under both hypotheses the outcomes have a normal distribution of
+/// width 1. Its mean is 0 for background only, and `-spread` for signal and background.
 fn at(value: f64, spread: f64) -> PValues {
     let exists = |p: f64| p.is_finite().then_some(p);
     // The ratio is computed from logarithms, so it exists even if both tails underflow.
@@ -77,7 +77,7 @@ fn density(z: f64) -> f64 {
 fn slopes_at(value: f64, spread: f64) -> (f64, f64) {
     let cls = ln_ratio(value, spread).exp();
     let ratio = |z: f64| density(z) / upper_tail(z);
-    // The logarithm of a tail falls by its hazard rate.
+    // The logarithmic derivative of a tail probability is minus its hazard rate.
     let by_spread = -cls * ratio(value + spread);
     (by_spread + cls * ratio(value), by_spread)
 }

@@ -1,4 +1,4 @@
-//! Compares fits at neighbouring values of the POI, to find those in a higher local minimum.
+//! Compares fits at neighbouring values of the POI, to find fits that ended in a higher local minimum.
 //!
 //! A descent at one value from the minimum at a neighbouring value gives an upper bound on the profile of
 //! `-ln L`. The bound is close, because the profile is continuous. A fit that ended above the bound is in a
@@ -10,8 +10,7 @@ use super::profile::{Effort, Profile};
 use super::tester::Tester;
 use crate::{InferenceError, lowest};
 
-/// Smallest distance between two values of which the slope is computed, relative to the distance from the
-/// best fit.
+/// Smallest distance between two values from which the slope is computed, relative to the distance from the best fit.
 const CLOSE: f64 = 1e-3;
 
 /// Ratio of neighbouring slopes above which a profile is not smooth.
@@ -42,9 +41,9 @@ impl Tester<'_> {
         Ok(self.n_lowered > before)
     }
 
-    /// Returns whether the fits made so far seem to lie in different local minima. The signs are that the
-    /// profile falls away from the best fit, or that its square root, otherwise almost a straight line, bends
-    /// sharply. Makes no fits.
+    /// Returns whether the fits made so far seem to lie in different local minima. This is the case if the profile
+    /// falls away from the best fit, or if its square root, otherwise almost a straight line, bends sharply. Makes no
+    /// fits.
     pub(crate) fn is_broken(&self) -> bool {
         let broken = |profile: &Profile| {
             let best = profile.best_value();

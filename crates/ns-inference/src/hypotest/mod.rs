@@ -80,8 +80,8 @@ options::setters! { HypotestOptions {
     fit: FitOptions, statistic: TestStatistic
 } }
 
-/// Numbers of standard deviations that the five values of an expected band belong to, positive towards more
-/// signal. Serialises to `[-2, -1, 0, 1, 2]`, which stands beside every band.
+/// The numbers of standard deviations to which the five values of an expected band belong. Positive numbers mean more
+/// signal. Serialises to `[-2, -1, 0, 1, 2]`, which results give beside every band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NsigmaOrder([i8; 5]);
 
@@ -150,9 +150,9 @@ pub struct HypotestResult {
 
 /// Tests the hypothesis that the parameter of interest is `mu`.
 ///
-/// Makes four fits, or more in small models. To the observed data: the free fit and the conditional fits at
-/// `mu` and at the Asimov value. To the Asimov set: the conditional fit at `mu`. For q0 the tested value is
-/// 0, whatever `mu` is.
+/// Makes four fits, or more in small models: the free fit to the observed data, conditional fits to the observed data
+/// at `mu` and at the Asimov value, and the conditional fit to the Asimov set at `mu`. For q0 the tested value is
+/// always 0.
 ///
 /// # Errors
 /// If the model has no POI or fixes it, if `mu` is not finite, if a fit has no finite likelihood, if the

@@ -51,7 +51,7 @@ impl Tester<'_> {
         if self.statistic == TestStatistic::Q0 || tested.q_asimov > 0.0 {
             return None;
         }
-        // At an Asimov statistic of 0 both p-values of q are equal. The formula of qtilde divides by the
+        // At an Asimov statistic of 0 both p-values of q are equal, so CLs is 1. The formula of qtilde divides by the
         // Asimov statistic.
         let undefined = tested.q > 0.0 && self.statistic == TestStatistic::Qtilde;
         if value == asimov {

@@ -12,7 +12,7 @@ use crate::analysis::{Analysis, Fitted};
 pub(crate) enum Effort {
     /// One descent from the point that neighbouring fits predict, for intermediate fits.
     Follow,
-    /// The search that a single fit makes, but from the predicted point.
+    /// The search that a single fit makes, but the search starts at the predicted point.
     Search,
     /// Searches for fits that are reported. In models of at most medium size, a second search starts at the
     /// start point of the analysis and uses no neighbouring fit. In small models the second search is
@@ -81,8 +81,8 @@ impl Profile {
         }
         let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request], cancel: None }];
         if searched {
-            // The search of a single fit. A thorough search begins with the default search, so it never ends
-            // higher.
+            // The search of a single fit. A thorough search begins with the default search, so a thorough search
+            // never ends higher.
             let search = if analysis.is_small() { Search::Thorough } else { analysis.base.search };
             let mut alone = FitRequest { search, ..analysis.base.clone() };
             alone.fixed.retain(|(i, _)| *i != self.parameter);
@@ -112,8 +112,8 @@ impl Profile {
         }
     }
 
-    /// Builds the request of a free fit that starts at the conditional minimum at `value`; `None` if there is
-    /// none.
+    /// Builds the request of a free fit that starts at the conditional minimum at `value`; `None` if there is no fit
+    /// at `value`.
     pub(crate) fn release(&self, analysis: &Analysis<'_>, value: f64) -> Option<FitRequest> {
         let start = Start::At(Arc::from(self.at(value)?.fit.parameters.as_slice()));
         Some(FitRequest { start, search: Search::Local, ..analysis.base.clone() })
@@ -133,7 +133,7 @@ impl Profile {
             None => self.known.push(ConditionalMinimum { value, fit: fit.clone(), effort }),
             Some(known) => {
                 known.effort = known.effort.max(effort);
-                // Of two equal minima, the one that converged is kept.
+                // Of two equal minima, the converged minimum is kept.
                 let lower = fit.nll < known.fit.nll && (fit.converged() || !known.fit.converged());
                 let certified =
                     fit.converged() && !known.fit.converged() && fit.nll <= known.fit.nll + CERTIFIED;
@@ -173,7 +173,7 @@ impl Profile {
             }
         }
         let near = apart;
-        // The slope from the covariance at the best fit is more accurate than from two distant points.
+        // The slope from the covariance at the best fit is more accurate than the slope from two distant points.
         let covariance = self.best.covariance.is_some() || self.best.factors.is_some();
         let enough = if covariance { near.len() >= 3 } else { near.len() >= 2 };
         let Some(nodes) = enough.then(|| nodes(&near, value)).flatten() else {
@@ -207,8 +207,8 @@ const NODES: usize = 3;
 /// point and the value at which the minimum is predicted.
 const SPACING: f64 = 0.05;
 
-/// Computes the Lagrange weights of the nearest two or three points; `None` if `value` lies too far outside
-/// them to extrapolate.
+/// Computes the Lagrange weights of the nearest two or three points; `None` if `value` lies too far outside these
+/// points to extrapolate.
 fn nodes<'a>(near: &[Node<'a>], value: f64) -> Option<Vec<Node<'a>>> {
     let chosen: Vec<&Node<'_>> = near.iter().take(NODES).collect();
     let (low, high) =

@@ -18,7 +18,7 @@ pub(crate) struct Tester<'a> {
     pub(crate) poi: usize,
     pub(crate) observed: Profile,
     pub(crate) asimov: Profile,
-    /// The reason why there is no Asimov set; `asimov` is not used then.
+    /// The reason why there is no Asimov set. If there is a reason, `asimov` is not used.
     pub(super) without_asimov: Option<String>,
     /// Lowest `-ln L` of the observed data at the Asimov value when the Asimov set was generated.
     pub(super) made_at: f64,
@@ -48,7 +48,8 @@ pub(crate) struct Tested {
 const MOST_RENEWALS: usize = 3;
 
 impl<'a> Tester<'a> {
-    /// Makes the free fit, the conditional fit at the Asimov value (0; 1 for q0) and from it the Asimov set.
+    /// Makes the free fit and the conditional fit at the Asimov value (1 for q0, otherwise 0). Generates the Asimov
+    /// set from the conditional fit.
     ///
     /// # Errors
     /// If the model has no POI or fixes it, if a fit has no finite likelihood, if the device fails, or if the
@@ -198,8 +199,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Makes those fits at `values` that have not been made with at least this effort. Returns the values
-    /// without a result, each with the reason.
+    /// Makes the fits at `values` that have not been made with at least this effort. Returns the values without a
+    /// result, each with the reason.
     fn fit_values(
         &mut self,
         values: &[f64],
@@ -306,8 +307,8 @@ impl<'a> Tester<'a> {
         let mut q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
         let mut q_asimov =
             if self.without_asimov.is_none() { self.one_sided(&self.asimov, value) } else { f64::NAN };
-        // The difference of equal likelihoods is rounding. With an Asimov statistic of 0, a `q` due to
-        // rounding would have p-values that indicate a signal.
+        // The difference of equal likelihoods is due to rounding. At an Asimov statistic of 0, a `q` due to rounding
+        // would give p-values that indicate a signal.
         if q_asimov <= power::rounding(self.asimov.best.nll) {
             q_asimov = 0.0;
             if q <= power::indistinct(self.observed.best.nll) {
@@ -325,8 +326,8 @@ impl<'a> Tester<'a> {
             TestStatistic::Q0 => best < value,
             TestStatistic::Q | TestStatistic::Qtilde => best > value,
         };
-        // If the best fit is the tested value (both at a bound), the two fits are the same and the difference
-        // of their likelihoods is rounding, which would give p-values that indicate a signal.
+        // If the best fit is the tested value (both at a bound), the two fits are the same. The difference of their
+        // likelihoods is then due to rounding and would give p-values that indicate a signal.
         if zero || best == value { 0.0 } else { profile.rise(value).unwrap_or(f64::NAN) }
     }
 
@@ -370,8 +371,8 @@ impl<'a> Tester<'a> {
         Ok(())
     }
 
-    /// Records whether a fit behind the results converged. Adds a warning if it did not, or if bins are left
-    /// without expected events. `which` names the fit.
+    /// Records whether a fit behind the results converged. Adds a warning if the fit did not converge, or if some
+    /// bins have no expected events. `which` names the fit.
     pub(crate) fn judge(&mut self, which: &str, fit: &FitOutcome) {
         if !fit.converged() {
             self.converged = false;

@@ -43,8 +43,8 @@ pub(crate) enum End {
 pub(crate) struct Bracket {
     /// Largest point found to lie below the root, and the function value there, which is positive.
     low: (f64, f64),
-    /// Smallest point found to lie above the root, and the function value there; `None` if it cannot be
-    /// evaluated.
+    /// Smallest point found to lie above the root, and the function value there; `None` if the function cannot be
+    /// evaluated at this point.
     high: Option<(f64, Option<f64>)>,
     /// The end of the bracket that was replaced last, and the function value there.
     third: Option<(f64, f64)>,
@@ -96,7 +96,7 @@ impl Bracket {
         self.start
     }
 
-    /// Returns how the search ended; `None` while it goes on.
+    /// Returns how the search ended; `None` while the search is in progress.
     pub(crate) fn end(&self) -> Option<End> {
         self.end
     }
@@ -104,7 +104,7 @@ impl Bracket {
     /// Proposes a point above the largest point found to lie below the root.
     fn further(&self) -> f64 {
         let step = match self.third {
-            // A step to the root of the secant, and a little beyond.
+            // A step to the root of the secant, lengthened a little.
             Some((x, f)) if f > self.low.1 && x < self.low.0 => {
                 let slope = (self.low.1 - f) / (self.low.0 - x);
                 (-1.05 * self.low.1 / slope).min(8.0 * (self.low.0 - x))

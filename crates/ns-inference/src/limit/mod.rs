@@ -1,9 +1,9 @@
 //! CLs upper limit on the parameter of interest, observed and expected.
 //!
-//! An expected limit needs no CLs: the Asimov statistic at which the CLs of an n-sigma outcome equals
-//! `1 - cl` has a closed form. So the five expected limits are crossings of one nearly linear function, the
-//! square root of the Asimov statistic. The observed limit is a crossing of CLs itself. All six are searched
-//! together, with one batch of fits per round for the observed limit and one for the expected limits.
+//! The expected limits are found without CLs, because there is a closed formula for the Asimov statistic at which the
+//! CLs of an n-sigma outcome equals `1 - cl`. So the five expected limits are crossings of one nearly linear
+//! function, the square root of the Asimov statistic. The observed limit is a crossing of CLs. All six are searched
+//! for together, with one batch of fits per round for the observed limit and one batch for the expected limits.
 
 pub(crate) mod bracket;
 mod options;
@@ -28,7 +28,7 @@ use result::{jump, name_result};
 /// Largest absolute value of [`level`] that counts as 0. CLs at a limit is then exact to 1e-9.
 const TOLERANCE: f64 = 1e-9;
 
-/// Largest number of times that all searches are run. They are repeated if a fit found a lower minimum.
+/// Largest number of times that all searches are run. The searches are repeated if a fit found a lower minimum.
 const MOST_ATTEMPTS: usize = 8;
 
 /// The search for one limit.
@@ -51,8 +51,7 @@ fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tes
     }
 }
 
-/// Finds the CLs upper limit: the value of the parameter of interest above which CLs stays below
-/// `1 - cl`.
+/// Finds the CLs upper limit, i.e. the value of the parameter of interest above which CLs is below `1 - cl`.
 ///
 /// # Errors
 /// If the model has no POI or fixes it, for a confidence level outside (0.5, 1) or the statistic q0, if the
@@ -114,9 +113,9 @@ pub(crate) fn upper_limit_at<'a>(
     Ok((result, tester))
 }
 
-/// Finds the limits. Checks them by fits with a search for the lowest minimum at the values found, and by
-/// comparing neighbouring fits if the model is small or a result is suspicious. Then computes CLs along the
-/// grid. If a fit found a lower minimum, returns early, and the caller repeats the searches for the limits.
+/// Finds the limits. Then fits with a search for the lowest minimum check the values found. If the model is small or
+/// a result is suspicious, neighbouring fits are also compared. Then CLs is computed along the grid. If a fit found a
+/// lower minimum, the function returns early, and the caller repeats the searches for the limits.
 fn settle(
     tester: &mut Tester<'_>,
     searches: &mut [LimitSearch],
@@ -241,9 +240,9 @@ fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<LimitSea
         }
     }
     if !options.expected_only {
-        // At a best fit above the Asimov value the statistic is 0 and CLs at least 0.5. Otherwise the search
-        // starts at the Asimov value, with the limit that CLs approaches there from above. A deep deficit can
-        // push this limit below any level.
+        // If the best fit lies above the Asimov value, the search starts there: the statistic is 0 and CLs at least
+        // 0.5. Otherwise the search starts at the Asimov value, with the limit of CLs from above. This limit can be
+        // below any level if the data have far fewer events than expected.
         let best = tester.best_value();
         let low = best.max(asimov);
         let ln_start = if best > asimov {

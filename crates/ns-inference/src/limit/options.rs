@@ -23,9 +23,9 @@ pub struct LimitOptions {
     pub observed_only: bool,
     /// Values of the POI at which CLs is computed in addition, for a plot.
     pub scan: Vec<f64>,
-    /// Number of values at which CLs is computed if `scan` is empty. They are chosen once the limits are
-    /// known. They cover the range from 0 (or the lower bound, if that is higher) to the largest limit, and a
-    /// quarter of this range beyond.
+    /// Number of values at which CLs is computed if `scan` is empty. The values are chosen once the limits are known.
+    /// They begin at 0 (or at the lower bound, if the bound is higher) and extend beyond the largest limit by a
+    /// quarter of this range.
     pub auto_scan: Option<usize>,
 }
 

@@ -12,7 +12,7 @@ use crate::present::significant;
 /// Largest difference between CLs at a limit and `1 - cl` that gives no warning.
 const JUMP: f64 = 1e-7;
 
-/// CLs at the limits found; each value should be `1 - cl`, and is `None` where no limit was found.
+/// CLs at the limits found. Each value should be `1 - cl`; it is `None` if no limit was found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ClsAtLimit {
@@ -32,7 +32,7 @@ pub struct LimitResult {
     pub cl: f64,
     /// Name of the test statistic.
     pub test_stat: &'static str,
-    /// The observed limit; `None` if CLs does not cross `1 - cl`, or if it was not asked for.
+    /// The observed limit; `None` if CLs does not cross `1 - cl`, or if the observed limit was not asked for.
     pub observed: Option<f64>,
     /// Limits expected under the background-only hypothesis, at -2 to +2 standard deviations; empty if not
     /// asked for.
@@ -66,8 +66,8 @@ fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> 
     }
 }
 
-/// Returns the limit and its CLs if the search ended at a value where CLs jumps from above `alpha` to below
-/// it; otherwise `None`.
+/// Returns the limit and its CLs if the search ended at a value where CLs jumps from above `alpha` to below `alpha`;
+/// otherwise `None`.
 pub(super) fn jump(
     tester: &Tester<'_>,
     wanted: &LimitSearch,

@@ -37,8 +37,8 @@ const BEYOND: f64 = 1.25;
 /// limit was found, in uncertainties of the POI.
 const WITHOUT_LIMIT: f64 = 5.0;
 
-/// Returns `points` equidistant values of the POI, within its bounds, that cover the limits found. The first
-/// value is 0, or the lower bound if that is higher.
+/// Returns `points` equidistant values of the POI, within its bounds, that cover the limits found. The first value is
+/// 0, or the lower bound if the bound is positive.
 pub(super) fn cover(tester: &Tester<'_>, searches: &[LimitSearch], points: usize) -> Vec<f64> {
     let (lower, upper) = tester.bounds();
     let start = lower.max(0.0);
@@ -63,7 +63,7 @@ pub(super) fn cover(tester: &Tester<'_>, searches: &[LimitSearch], points: usize
     (0..points).map(value).collect()
 }
 
-/// Tests every value of the grid. If the caller stops the work, returns CLs at the values tested by then.
+/// Tests every value of the grid. If the caller stops the work, returns CLs only at the values that have been tested.
 ///
 /// # Errors
 /// If the device fails.

@@ -89,9 +89,9 @@ struct Open {
     searched: bool,
     /// End that the search has reached, while a fit that searches for the global minimum checks it.
     doubted: Option<End>,
-    /// A conditional fit below the level, at a distance where the valley that the search follows is already
-    /// above the level. It belongs to a lower valley. If the check of the crossing finds this lower valley,
-    /// the search continues outward from this fit.
+    /// A conditional fit below the level, at a distance where the valley that the search follows is already above the
+    /// level. So this fit belongs to a lower valley. If the check of the crossing finds this lower valley, the search
+    /// continues outward from this fit.
     beyond: Option<Probe>,
     /// Number of times that `beyond` was set.
     n_followed: usize,
@@ -140,8 +140,8 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec
             }
             let end = match (side.doubted.take(), followed) {
                 (None, Some(valley)) if probe.rise < 1.0 && side.n_followed < MOST_FOLLOWED => {
-                    // The valley followed lies above the level here, so the first crossing lies before this
-                    // point, even if another valley is lower.
+                    // The followed valley lies above the level here, so the first crossing lies before this point,
+                    // even if another valley is lower.
                     (side.searched, side.beyond, side.n_followed) = (false, Some(probe), side.n_followed + 1);
                     side.side.accept(valley)
                 }
@@ -221,9 +221,9 @@ fn value_at(parent: &Parent<'_>, side: &Open, distance: f64) -> f64 {
     (value + side.direction * distance).clamp(lower, upper)
 }
 
-/// Builds the conditional fits of the next step of a search. The first one starts at the predicted point. If
-/// the steps search for the global minimum, further fits start from the nearest earlier minima, so that the
-/// step cannot end in a higher valley.
+/// Builds the conditional fits of the next step of a search. The first fit starts at the predicted point. If the
+/// steps search for the global minimum, further fits start from the nearest earlier minima, so that the step cannot
+/// end in a higher valley.
 fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
@@ -248,8 +248,8 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     FitTask { data: parent.analysis.data.clone(), fits, cancel: None }
 }
 
-/// Builds a conditional fit that starts at `start`, in which fixed parameters are set to their values and the
-/// others are clipped to their bounds.
+/// Builds a conditional fit that starts at `start`. Fixed parameters are set to their values, and the other
+/// parameters are clipped to their bounds.
 fn conditional(
     parent: &Parent<'_>,
     side: &Open,
@@ -280,8 +280,8 @@ fn conditional(
     request
 }
 
-/// Removes fits that end with a negative expected yield, which the minimum of the parent fit does not have. If
-/// no fit of a step is left, a fit from the starting point of the parent fit replaces them.
+/// Removes fits that end with a negative expected yield if the parent fit has no such yield. If no fit of a step is
+/// left, a fit from the starting point of the parent fit replaces them.
 fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) -> Result<(), SessionError> {
     let Analysis { session, data, .. } = parent.analysis;
     let astray = |fit: &FitOutcome| has_negative_yield(*session, data, fit);
@@ -337,14 +337,14 @@ fn read_probe(parent: &Parent<'_>, distance: f64, outcome: TaskOutcome) -> Probe
     }
 }
 
-/// Returns the parameter value at the crossing, or why there is none.
+/// Returns the parameter value at the crossing, or the reason why there is no crossing.
 fn describe(parent: &Parent<'_>, side: &Open, end: &End) -> Result<f64, String> {
     let which = if side.direction < 0.0 { "lower" } else { "upper" };
     crossing(end, which, "1", |distance| value_at(parent, side, distance))
 }
 
-/// Returns the parameter value at which a level is crossed, or the reason why it is not. `value_at` converts a
-/// distance from the best fit into a parameter value; `which` ("lower" or "upper") is the side.
+/// Returns the parameter value at which a level is crossed, or the reason why there is no crossing. `value_at`
+/// converts a distance from the best fit into a parameter value. `which` is the side, "lower" or "upper".
 pub(crate) fn crossing(
     end: &End,
     which: &str,
@@ -373,7 +373,7 @@ pub(crate) fn crossing(
     }
 }
 
-/// Stores the crossing of one side, or the reason why there is none.
+/// Stores the crossing of one side, or the reason why there is no crossing.
 fn record(
     intervals: &mut [(usize, Interval)],
     parameter: usize,

@@ -30,7 +30,7 @@ pub(crate) struct Probe {
 pub(crate) enum End {
     /// The level is crossed at this distance.
     Found(f64),
-    /// The level is not reached before the bound of the parameter.
+    /// The rise is still below the level at the bound of the parameter.
     Bound {
         /// Rise of `twice_nll` at the bound.
         rise: f64,
@@ -171,7 +171,7 @@ impl Side {
     }
 
     /// Continues the search outward from `beyond`, the farthest probe below the level, and returns `None`. If
-    /// `beyond` is at the bound, returns this end of the search.
+    /// `beyond` is at the bound, the search ends there and [`End::Bound`] is returned.
     pub(super) fn go_on(&mut self, beyond: Probe) -> Option<End> {
         (self.outer, self.replaced, self.n_probes) = (None, None, 0);
         self.last_is_inner = true;

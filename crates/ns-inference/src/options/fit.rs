@@ -55,8 +55,8 @@ pub struct FitOptions {
     pub uncertainties: bool,
     /// Whether to return the covariance matrix. It is returned even if `uncertainties` is false.
     pub covariance: bool,
-    /// Whether to find the values at which `twice_nll` has risen by 1 for parameters at a bound or on a kink,
-    /// which have no symmetric uncertainty. Needs `uncertainties`.
+    /// Whether to find, for parameters at a bound or on a kink, the values at which `twice_nll` has risen by 1. These
+    /// parameters have no symmetric uncertainty. Needs `uncertainties`.
     pub crossings: bool,
     /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,
@@ -125,8 +125,8 @@ impl FitOptions {
         self.request_within(model, None)
     }
 
-    /// Builds the request of the fit that these options describe. If `bounds` are given, they replace those of
-    /// the model: one (lower, upper) pair per parameter.
+    /// Builds the request of the fit that these options describe. If given, `bounds` has one (lower, upper) pair per
+    /// parameter and replaces the bounds of the model.
     ///
     /// # Errors
     /// The errors of [`Self::request`]; also for a lower bound above the upper one.
@@ -226,7 +226,7 @@ fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, Infer
     Ok(all.filter(|(_, (p, b))| p.bounds != **b).map(|(i, (_, b))| (i, *b)).collect())
 }
 
-/// Returns the initial parameters, with the free ones moved inside `bounds`; `None` if all are inside already.
+/// Returns the initial parameters, with free parameters moved inside `bounds`; `None` if all are already inside.
 fn inside(model: &Model, bounds: &[(usize, (f64, f64))]) -> Option<Vec<f64>> {
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     let mut moved = false;
@@ -253,8 +253,8 @@ fn check_point(model: &Model, point: &[f64], bounds: Option<&[(f64, f64)]>) -> R
     (0..expected).zip(point).try_for_each(|(i, x)| check_value(model, "the start value", i, *x, within(i)))
 }
 
-/// Checks that a value is finite and lies inside `within`, or if this is `None` inside the parameter's bounds
-/// in the model.
+/// Checks that a value is finite and lies inside `within`. If `within` is `None`, the bounds are those of the
+/// parameter in the model.
 fn check_value(
     model: &Model,
     what: &'static str,

@@ -16,7 +16,7 @@ pub use ranking::{MOST_RANKED, ranking};
 pub use scan::{Scanned, scan};
 pub use yields::yields;
 
-/// Returns the indices of the finite `values`, sorted by increasing value; of equal values only one index is
+/// Returns the indices of the finite `values`, sorted by increasing value. Of equal values only one index is
 /// returned.
 fn increasing(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> =

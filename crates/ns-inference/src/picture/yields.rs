@@ -24,7 +24,7 @@ pub fn yields(result: &YieldsResult) -> Yields {
             })
             .collect(),
         uncertainty: channel.uncertainty.clone(),
-        // Bins of events are small, where ratios say little.
+        // Bins of events are narrow, so ratios of single bins have large errors.
         pulls: channel.observable.is_some(),
     };
     Yields {

@@ -1,4 +1,4 @@
-//! Builds the result of a ranking: attaches parameter names to the numbers, and reasons to missing ones.
+//! Builds the result of a ranking: adds the names of parameters, and the reasons for missing numbers.
 
 use ns_core::Inactive;
 
@@ -126,8 +126,8 @@ fn definitions(
     })
 }
 
-/// Returns one warning that names the parameters without a constraint, which have no pre-fit impacts; `None`
-/// if there are none.
+/// Returns one warning that names the parameters without a constraint, which have no pre-fit impacts; `None` if there
+/// are no such parameters.
 fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
     let mut names =
         ranking.iter().filter(|e| e.prefit_uncertainty.is_none()).map(|e| e.name.as_str()).peekable();
@@ -161,8 +161,8 @@ fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
         .collect()
 }
 
-/// Returns one warning that names the parameters whose variations are limited by a bound; `None` if there are
-/// none.
+/// Returns one warning that names the parameters whose variations are limited by a bound; `None` if there are no such
+/// parameters.
 fn clipped(ranking: &[RankedParameter]) -> Option<String> {
     let cut = |entry: &&RankedParameter| {
         let all = [&entry.refit, &entry.global];

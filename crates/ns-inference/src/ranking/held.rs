@@ -27,8 +27,8 @@ fn difference(a: f64, b: f64) -> f64 {
     ((a - b).max(0.0) * (a + b)).sqrt()
 }
 
-/// Computes the uncertainty of the target for each of `sets`, with the parameters of the set fixed at the best
-/// fit. The minimum stays where it is, and the fits only give the curvature there.
+/// Computes the uncertainty of the target for each of `sets`, with the parameters of the set fixed at the best fit.
+/// The minimum does not change, and the fits only give the curvature there.
 ///
 /// # Errors
 /// [`Stop::Lower`] if such a fit ends below the minimum of the parent fit.
@@ -65,9 +65,9 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
     Ok(sets.iter().map(&mut read).collect())
 }
 
-/// Returns the breakdown of the target's uncertainty, and the reason if numbers are missing. `constrained` is
-/// the uncertainty with all constrained parameters fixed, `mc` that with the parameters of the simulation's
-/// limited size fixed.
+/// Returns the breakdown of the target's uncertainty, and the reason if numbers are missing. `constrained` is the
+/// uncertainty with all constrained parameters fixed, `mc` the uncertainty with the parameters for the limited size
+/// of the simulation fixed.
 pub(super) fn breakdown(study: &Study<'_>, constrained: &Held, mc: &Held) -> (Breakdown, Option<String>) {
     let total = study.sigma(study.target);
     let systematic = constrained.part(total);

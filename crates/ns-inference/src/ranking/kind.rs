@@ -2,7 +2,7 @@
 
 use ns_core::Model;
 
-/// Returns for every parameter the types of the modifiers that use it, by pyhf's names and without repetition.
+/// Returns for every parameter the types of the modifiers that use the parameter, as pyhf's names without repetition.
 pub(super) fn kinds(model: &Model) -> Vec<Vec<&'static str>> {
     let mut kinds: Vec<Vec<&'static str>> = vec![Vec::new(); model.parameters.len()];
     for channel in &model.channels {

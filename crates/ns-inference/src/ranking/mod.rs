@@ -2,10 +2,10 @@
 //! impact. The result also has pulls, constraints, impacts of groups, and the statistical and systematic
 //! parts of the uncertainty.
 //!
-//! A ranking starts with the parent fit, i.e. a free fit with its covariance. A variation is a further fit, in
-//! which one parameter is fixed at another value or its auxiliary datum is moved. It starts where the
-//! covariance predicts its minimum. Variations are independent, except that the prediction for the second
-//! refit of a parameter also uses the result of the first one.
+//! A ranking starts with the parent fit, i.e. a free fit with its covariance. A variation is a further fit, in which
+//! one parameter is fixed at another value or its auxiliary datum is moved. A variation starts at the minimum that
+//! the covariance predicts. Variations are independent, except that the prediction for the second refit of a
+//! parameter also uses the result of the first refit.
 
 mod assemble;
 mod auxiliary;
@@ -121,7 +121,7 @@ fn vary(
     if options.impacts.contains(&Impact::Refit) {
         study.find_crossings()?;
     }
-    // Parameters with a large impact by the covariance come first, so that an interrupted ranking has them.
+    // Parameters whose covariance predicts a large impact come first, so that an interrupted ranking contains them.
     let expected = covariance::impacts(study, parameters, options.prefit);
     let expected: Vec<(usize, Impacts)> = parameters.iter().copied().zip(expected).collect();
     let (order, by_covariance): (Vec<usize>, Vec<Impacts>) = sorted(expected).into_iter().unzip();

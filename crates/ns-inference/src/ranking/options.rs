@@ -84,14 +84,14 @@ pub struct RankingOptions {
     pub impacts: Vec<Impact>,
     /// Whether to compute pre-fit impacts too.
     pub prefit: bool,
-    /// Number of parameters to keep, those with the largest impact; all if `None`.
+    /// Number of parameters to keep, in the order of their impact; all parameters if `None`.
     pub top: Option<usize>,
     /// Groups whose combined impact is computed. In JSON they are an object from group name to list of
     /// members.
     #[serde(deserialize_with = "groups")]
     pub groups: Vec<Group>,
-    /// Full name of the target, i.e. the parameter whose shifts are the impacts; the parameter of interest if
-    /// `None`.
+    /// Full name of the target, i.e. the parameter whose shifts are the impacts. `None` means the parameter of
+    /// interest.
     pub parameter: Option<String>,
 }
 

@@ -45,9 +45,8 @@ struct HeldAt {
     value: f64,
     /// Whether a bound limited the value.
     clipped: bool,
-    /// Reason why no value was found at which `twice_nll` has risen by 1. The parameter is then fixed at its
-    /// bound. If `twice_nll` has risen by more than 1 there, this is also the reason why the impact is
-    /// missing.
+    /// Reason why no value was found at which `twice_nll` has risen by 1. The parameter is then fixed at its bound.
+    /// If `twice_nll` has risen by more than 1 at the bound, this is also the reason why the impact is missing.
     without_crossing: Option<String>,
 }
 
@@ -98,7 +97,7 @@ fn round(
     Ok(())
 }
 
-/// Returns the signed distance from a parameter's best fit to its post-fit variation, or why there is none.
+/// Returns the signed distance from a parameter's best fit to its post-fit variation, or why there is no variation.
 pub(super) fn distance(study: &Study<'_>, parameter: usize, side: Side) -> Result<f64, String> {
     if let Some(sigma) = study.sigma(parameter) {
         return Ok(side.direction() * sigma);
@@ -128,8 +127,7 @@ fn held_at(study: &Study<'_>, parameter: usize, side: Side) -> Result<HeldAt, Sh
     } else {
         match distance(study, parameter, side) {
             Ok(distance) => distance,
-            // The crossing of `twice_nll` + 1 may lie beyond the bound. The refit at the bound shows whether
-            // it does.
+            // `twice_nll` may rise by 1 only beyond the bound. The refit at the bound shows whether this is the case.
             Err(reason) if study.interval(parameter).is_some() && bound.is_finite() => {
                 return Ok(HeldAt { value: bound, clipped: true, without_crossing: Some(reason) });
             }

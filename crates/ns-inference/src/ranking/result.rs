@@ -13,7 +13,7 @@ pub struct Shift {
     /// Value of the target in the varied fit minus its best-fit value; `None` if it is missing, with a
     /// `reason`.
     pub delta: Option<f64>,
-    /// Value to which the parameter was moved; for the `global` definition, that of its auxiliary datum.
+    /// Value to which the parameter was moved. For the `global` definition, the value of its auxiliary datum.
     pub value: Option<f64>,
     /// Whether a bound limited the variation, so that it is smaller than intended.
     pub clipped: bool,
@@ -21,7 +21,7 @@ pub struct Shift {
     pub converged: Option<bool>,
     /// Reason why `delta` is missing.
     pub reason: Option<String>,
-    /// Whether `reason` is an expected one, which needs no warning.
+    /// Whether `reason` is expected and needs no warning.
     pub(super) usual: bool,
 }
 
@@ -97,8 +97,8 @@ pub struct Impacts {
 }
 
 impl Impacts {
-    /// Creates four missing shifts. Those that were asked for have the reason `interrupted` until they are
-    /// computed; `prefit` says whether this includes pre-fit shifts.
+    /// Creates four missing shifts. Requested shifts have the reason `interrupted` until they are computed. `prefit`
+    /// says whether pre-fit shifts were requested.
     pub(super) fn pending(prefit: bool) -> Self {
         let mut impacts = Self::default();
         for side in Side::ALL {
@@ -144,7 +144,7 @@ impl Impacts {
         [Side::Up, Side::Down].into_iter().filter_map(|side| self.delta(side)).map(f64::abs).reduce(f64::max)
     }
 
-    /// Returns half the absolute difference of the two post-fit shifts; `None` if one is missing.
+    /// Returns half the absolute difference of the two post-fit shifts; `None` if one of them is missing.
     #[must_use]
     pub fn symmetric(&self) -> Option<f64> {
         Some((self.delta(Side::Up)? - self.delta(Side::Down)?).abs() / 2.0)
@@ -241,7 +241,7 @@ pub struct GroupImpact {
     /// `sqrt(sigma^2 - sigma_fixed^2)`, where `sigma` is the uncertainty of the target, and `sigma_fixed` its
     /// uncertainty with the members fixed at their best fit.
     pub delta_mu_fixed: Option<f64>,
-    /// Reasons why numbers are missing; `None` if there are both.
+    /// Reasons why numbers are missing; `None` if no number is missing.
     pub reason: Option<String>,
 }
 
@@ -277,7 +277,7 @@ pub struct RankingResult {
     pub impacts: Vec<&'static str>,
     /// Whether pre-fit impacts were asked for.
     pub prefit: bool,
-    /// Nuisance parameters, largest post-fit impact first; those without an impact come last.
+    /// Nuisance parameters in descending order of their post-fit impact. Parameters without an impact come last.
     pub ranking: Vec<RankedParameter>,
     /// Number of free nuisance parameters. With the option `top`, `ranking` lists only some of them.
     pub n_ranked: usize,
@@ -293,7 +293,7 @@ pub struct RankingResult {
     pub n_fits: usize,
     /// Number of variations whose fit failed or did not converge.
     pub n_failed: usize,
-    /// True if the caller stopped the work; shifts not computed by then have the reason `interrupted`.
+    /// True if the caller stopped the work. Shifts that were not computed have the reason `interrupted`.
     pub interrupted: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,

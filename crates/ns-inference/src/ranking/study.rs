@@ -1,5 +1,5 @@
-//! The parent fit of a ranking, i.e. its best fit, and batches of variations of this fit. A variation may find
-//! a lower minimum.
+//! The parent fit of a ranking, i.e. its best fit, and batches of variations of this fit. A variation may find a
+//! lower minimum.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use crate::minos::{self, Interval, Parent};
 
 /// Smallest number of parameters that are varied in one batch, so that there are enough fits for many threads.
 const FEWEST_AT_ONCE: usize = 128;
-/// Largest number of starting values in one batch (number of varied parameters times number of all
-/// parameters), unless [`FEWEST_AT_ONCE`] parameters need more. Batches are large because all threads wait for
-/// the last fit of a batch.
+/// Largest number of starting values in one batch (number of varied parameters times number of all parameters),
+/// unless [`FEWEST_AT_ONCE`] parameters need more. Batches are large because all threads wait for the last fit of a
+/// batch.
 const NUMBERS_AT_ONCE: usize = 1 << 20;
 
 /// The parent fit of a ranking, with everything that its variations use.
@@ -69,7 +69,7 @@ impl<'a> Study<'a> {
         self.lowest.fit.parameters.get(parameter).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the post-fit uncertainty of a parameter, or `None` if it has none.
+    /// Returns the post-fit uncertainty of a parameter; `None` if it has no uncertainty.
     pub(super) fn sigma(&self, parameter: usize) -> Option<f64> {
         self.lowest.fit.uncertainties.get(parameter).copied().flatten().filter(|s| s.is_finite() && *s > 0.0)
     }

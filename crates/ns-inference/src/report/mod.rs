@@ -73,7 +73,7 @@ impl Table {
     }
 }
 
-/// Returns `reason`, extended by the reason why a GPU left fits to the CPU, if it did.
+/// Returns `reason`. If a GPU left fits to the CPU, adds the reason for this.
 fn device_reason(session: &dyn Session, reason: Option<String>) -> Option<String> {
     let left = session.left_to_cpu().map(|why| format!("the CPU made the fits, because {why}"));
     match (reason, left) {
@@ -87,7 +87,7 @@ fn device_reason(session: &dyn Session, reason: Option<String>) -> Option<String
 pub struct RunInfo {
     /// Name of the device that ran the fits.
     pub device: Option<String>,
-    /// Reason for this device, if `auto` chose it, and why a GPU that was asked for left fits to the CPU.
+    /// Reason for this device, if `auto` chose it, and the reason why a requested GPU left fits to the CPU.
     pub device_reason: Option<String>,
     /// Comparison of fits made on a GPU with evaluations on the CPU; `None` if the fits were made on the CPU.
     pub gpu_check: Option<GpuCheck>,
@@ -157,8 +157,8 @@ impl RunInfo {
     }
 }
 
-/// A result with the information about its run, and the tables and texts shown for it. Serialises to the JSON
-/// for users: the keys of the result, then those of [`RunInfo`].
+/// A result with the information about its run, and the tables and texts shown for the result. Serialises to the JSON
+/// for users: first the keys of the result, then the keys of [`RunInfo`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report<R: Serialize> {
     /// Result of the analysis.

@@ -73,8 +73,8 @@ impl RankingResult {
         table
     }
 
-    /// Returns the columns of the given definitions of impact: a post-fit one and, if asked for, a pre-fit one
-    /// each.
+    /// Returns the columns of the given definitions of impact. Each definition has a post-fit column and, if asked
+    /// for, a pre-fit column.
     fn impact_columns<'a>(&self, definitions: impl Iterator<Item = &'a str>) -> Vec<ImpactColumn<'a>> {
         let mut columns = Vec::new();
         for definition in definitions {
@@ -88,7 +88,7 @@ impl RankingResult {
         columns
     }
 
-    /// Formats the two impacts of a parameter in a column: of its variation up and of its variation down.
+    /// Formats the two impacts of a parameter in a column: the impacts of its variations up and down.
     fn impact(&self, entry: &RankedParameter, column: &ImpactColumn<'_>) -> String {
         // Impacts are rounded to two significant digits of a tenth of the target's uncertainty.
         let scale = self.mu_uncertainty.map(|sigma| sigma / 10.0);
@@ -145,7 +145,7 @@ struct ImpactColumn<'a> {
 }
 
 impl ImpactColumn<'_> {
-    /// Returns the heading of the column. `what` is the word for impacts in it and may be empty.
+    /// Returns the heading of the column. `what` is the word for impacts in the heading and may be empty.
     fn title(&self, what: &str) -> String {
         let prefit = if self.prefit { "pre-fit " } else { "" };
         format!("{prefit}{what}{}up / down", if what.is_empty() { "" } else { " " })

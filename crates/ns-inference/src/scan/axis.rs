@@ -62,7 +62,7 @@ pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scan
     Ok(scanned)
 }
 
-/// Checks that a point is finite and inside the bounds. The model is not defined outside, and pyhf rejects
+/// Checks that a point is finite and inside the bounds. The model is not defined outside its bounds, and pyhf rejects
 /// such a point too.
 fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), InferenceError> {
     let ((lower, upper), name) = (scanned.bounds, scanned.name.clone());
@@ -136,8 +136,8 @@ pub(super) fn values(
     Ok((0..axis.points).map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 }).collect())
 }
 
-/// Returns the uncertainties below and above the best fit, from the covariance. If there is none (at a bound
-/// or on a kink), they are the distances to the values at which `twice_nll` has risen by 1. If one side has no
+/// Returns the uncertainties below and above the best fit, from the covariance. If there is no such uncertainty (at a
+/// bound or on a kink), returns the distances to the values at which `twice_nll` has risen by 1. If one side has no
 /// such value, the distance on the other side is used for both.
 fn widths(
     analysis: &Analysis<'_>,
@@ -148,7 +148,7 @@ fn widths(
     if let Some(sigma) = parent.uncertainties.get(index).copied().flatten() {
         return Ok((sigma, sigma));
     }
-    // If this search finds a lower minimum, it is ignored, because the scan itself finds it too.
+    // A lower minimum found by this search is ignored, because the scan itself finds it too.
     let search = Parent { analysis, outcome: parent, tolerance: f64::INFINITY, asked: &[] };
     let found = match minos::crossings(&search, &[index]) {
         Ok(found) => found,

@@ -25,9 +25,9 @@ use crate::present::significant;
 /// Levels of `twice_delta_nll`. For a parabolic profile they are crossed at one and two standard deviations.
 pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
 
-/// Largest deviation of the rise from the level, divided by the square root of the level, at which a Newton
-/// step ends the search. For a parabolic profile, a deviation `d` of the rise becomes `d^2 / (4 level)` in
-/// this step, so at most 1e-8.
+/// Largest deviation of the rise from the level, divided by the square root of the level, at which a Newton step ends
+/// the search. For a parabolic profile, this step turns a deviation `d` of the rise into `d^2 / (4 level)`, which is
+/// at most 1e-8.
 const NEAR: f64 = 2e-4;
 
 /// A point of the profile: value of the scanned parameter, rise of `twice_nll`, and values of all parameters.
@@ -44,8 +44,8 @@ struct Open {
     side: Side,
 }
 
-/// Finds the crossings of [`LEVELS`] that are nearest to the best fit, one below and one above it for each
-/// level.
+/// Finds the crossings of [`LEVELS`] that are nearest to the best fit: for each level one crossing below and one
+/// crossing above the best fit.
 ///
 /// # Errors
 /// [`Stop::Lower`] if a conditional fit ends below the minimum; [`Stop::Error`] if the device fails.
@@ -162,8 +162,8 @@ fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<Prof
     known
 }
 
-/// Creates the search for a level on one side of the best fit, or returns the reason why the scan does not
-/// cross it.
+/// Creates the search for a level on one side of the best fit. If the scan does not cross the level, returns the
+/// reason.
 fn bracket(
     analysis: &Analysis<'_>,
     grid: &Grid,
@@ -236,8 +236,8 @@ fn requests(
     requests
 }
 
-/// Returns the lowest of several fits at the same point, and counts them. Converged fits take precedence over
-/// others.
+/// Returns the lowest of several fits at the same point, and adds the fits to `tally`. Converged fits take precedence
+/// over other fits.
 fn lowest(fits: Vec<Fitted>, tally: &mut Tally) -> Fitted {
     for fit in fits.iter().flatten() {
         tally.count(fit);

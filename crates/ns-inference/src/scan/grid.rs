@@ -19,7 +19,7 @@ impl Line {
         Self { index, values }
     }
 
-    /// Returns the index of a value in `values`; `None` if it is not one of them.
+    /// Returns the index of a value in `values`; `None` if `values` does not contain this value.
     pub(super) fn position(&self, value: f64) -> Option<usize> {
         self.values.binary_search_by(|x| x.total_cmp(&value)).ok()
     }
@@ -33,7 +33,8 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Returns how many values the first and the second parameter have; 1 for the second if there is none.
+    /// Returns the numbers of values of the first and the second parameter. The second number is 1 if there is no
+    /// second parameter.
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.first.values.len(), self.second.as_ref().map_or(1, |line| line.values.len()))
     }
@@ -80,7 +81,8 @@ impl Grid {
         (0..n).map(move |j| k - i * step + j * step)
     }
 
-    /// Returns the points below and those above `k` on the line through `k` along a direction, nearest first.
+    /// Returns the points below `k` and the points above `k` on the line through `k` along a direction, nearest
+    /// first.
     pub(super) fn sides(
         &self,
         k: usize,

@@ -23,15 +23,15 @@ use crossings::crossings;
 use grid::{Grid, Line};
 use profile::{Centre, profile, starting_at};
 
-/// Largest number of points of a scan. In two parameters, this is the number of values of the first parameter
-/// times that of the second. It is far more than useful; with more points, memory would run out.
+/// Largest number of points of a scan. In two parameters, this is the product of the numbers of values of both
+/// parameters. Useful scans have far fewer points; with more points, memory would run out.
 const MOST_POINTS: usize = 10_000_000;
 
 /// Default range of a scan on either side of the best fit, in uncertainties: for scans in one and in two
 /// parameters.
 const REACH: [f64; 2] = [3.0, 2.5];
 
-/// Scans the profile likelihood: at every point the scanned parameters are fixed, and all others are fitted.
+/// Scans the profile likelihood. At every point the scanned parameters are fixed, and all others are fitted.
 ///
 /// The scan makes one free fit with its covariance, then the conditional fits in a fixed order. Each of these
 /// starts at an interpolation between neighbouring fits. If a conditional fit ends below the free fit, the
@@ -90,7 +90,7 @@ pub fn scan(
         };
         let centre = Centre::new(&lowest.fit, &grid, lowest.tolerance);
         let fitted = profile(&mut analysis, &grid, &centre, &mut tally).and_then(|fits| {
-            // A crossing lies between two points, so one point has none.
+            // A crossing lies between two points, so a scan with one point has no crossing.
             let crossed = options.intervals && second.is_none() && grid.len() > 1;
             let intervals = if crossed {
                 crossings(&mut analysis, &grid, &centre, &fits, &mut tally)?
@@ -173,7 +173,7 @@ impl Shape<'_> {
     }
 }
 
-/// Builds the result of a scan: attaches parameter names to the numbers, and reasons to missing ones.
+/// Builds the result of a scan: adds the names of parameters, and the reasons for missing numbers.
 fn name_result(
     analysis: &Analysis<'_>,
     options: &ScanOptions,
@@ -260,7 +260,7 @@ fn name_result(
     result
 }
 
-/// Returns why a fit has no value or did not converge; `None` if it converged.
+/// Returns why a fit has no value or did not converge; `None` if the fit converged.
 fn reason(model: &Model, fit: &Fitted) -> Option<String> {
     match fit {
         Ok(fit) if fit.converged() => None,

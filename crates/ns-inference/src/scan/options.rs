@@ -11,11 +11,11 @@ use crate::{FitOptions, Work, options};
 pub struct ScanAxis {
     /// Full name of the parameter; the parameter of interest if `None`.
     pub param: Option<String>,
-    /// First point. If `None`, it is 3 uncertainties below the best fit (2.5 in a scan in two parameters), but
-    /// not below the lower bound.
+    /// First point. `None` means 3 uncertainties below the best fit (2.5 in a scan in two parameters), but not below
+    /// the lower bound.
     pub start: Option<f64>,
-    /// Last point. If `None`, it is 3 uncertainties above the best fit (2.5 in a scan in two parameters), but
-    /// not above the upper bound.
+    /// Last point. `None` means 3 uncertainties above the best fit (2.5 in a scan in two parameters), but not above
+    /// the upper bound.
     pub stop: Option<f64>,
     /// Number of equidistant points from `start` to `stop`.
     pub points: usize,
@@ -67,8 +67,8 @@ impl ScanAxis {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScanOptions {
-    /// Options of the free fit: data, fixed parameters, starting point, search. The conditional fits use them
-    /// too.
+    /// Options of the free fit: data, fixed parameters, starting point, search. The conditional fits use these
+    /// options too.
     pub fit: FitOptions,
     /// Axis of the first or only scanned parameter.
     pub first: ScanAxis,

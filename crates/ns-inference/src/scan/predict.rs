@@ -10,14 +10,13 @@ pub(super) struct Node<'a> {
     pub(super) x: f64,
     /// Values of all parameters.
     pub(super) point: &'a [f64],
-    /// Change of all parameters per unit of the scanned parameter; only the best fit has it, from its
+    /// Change of all parameters per unit of the scanned parameter. Only the best fit has a slope, from its
     /// covariance.
     pub(super) slope: Option<&'a [f64]>,
 }
 
-/// Predicts all parameters for the value `x` of the scanned parameter by the polynomial through the nearest
-/// nodes (Newton's divided differences). A node with a slope counts as two. Returns `None` if there are no
-/// nodes.
+/// Predicts all parameters for the value `x` of the scanned parameter by the polynomial through the nearest nodes
+/// (Newton's divided differences). A node with a slope counts twice. Returns `None` if there are no nodes.
 pub(super) fn interpolate(nodes: &[Node<'_>], x: f64) -> Option<Vec<f64>> {
     let near = nearest(nodes, x);
     let width = near.first()?.point.len();
@@ -60,8 +59,8 @@ pub(super) fn interpolate_value(pairs: &[(f64, f64)], x: f64) -> Option<f64> {
     interpolate(&nodes, x)?.first().copied()
 }
 
-/// Returns up to [`MOST`] nodes near `x`, nearest first. If two nodes have the same position, only one is
-/// returned: the one with a slope.
+/// Returns up to [`MOST`] nodes near `x`, nearest first. If two nodes have the same position, only the node with a
+/// slope is returned.
 fn nearest<'a>(nodes: &[Node<'a>], x: f64) -> Vec<Node<'a>> {
     let mut sorted = nodes.to_vec();
     sorted.sort_by(|a, b| {
@@ -107,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_slope_counts_as_a_node() {
-        // A cubic from two nodes and one of their slopes plus a third node; a line from one node and its slope.
+        // A cubic through two nodes, one with a slope, and a third node. A line through one node with its slope.
         let f = |x: f64| x.powi(3) - x;
         let node = |x: f64| [f(x)];
         let (a, b, c, slope) = (node(-1.0), node(0.5), node(2.0), [3.0 * 0.25 - 1.0]);

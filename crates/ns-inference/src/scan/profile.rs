@@ -68,8 +68,8 @@ pub(super) fn profile(
         analysis.expect(left);
         left -= wave.len();
         let starts = fits.starts(analysis, &wave)?;
-        // The fits at the ends of the scan, far from the best fit, search for the global minimum. If they find
-        // a lower minimum there, the starting points of all fits between are interpolated from it.
+        // The fits at the ends of the scan, far from the best fit, search for the global minimum. If these fits find
+        // a lower minimum, the starting points of all fits in between are interpolated from it.
         let search = if round == 0 { analysis.base.search } else { analysis.variation_search() };
         let tasks: Vec<(usize, FitRequest)> = wave
             .iter()
@@ -118,10 +118,10 @@ impl Fits<'_> {
         self.nodes(points, along).into_iter().map(|(_, node)| node).collect()
     }
 
-    /// Returns the starting points of the fits of a wave. Each is an interpolation through several neighbours.
-    /// If the interpolation differs much from the straight line through the two nearest neighbours, `-ln L` is
-    /// evaluated at both predictions, and the one with the lower value is taken. The starting points depend
-    /// only on the centre and on earlier waves.
+    /// Returns the starting points of the fits of a wave. Each is an interpolation through several neighbours. If the
+    /// interpolation differs much from the straight line through the two nearest neighbours, `-ln L` is evaluated at
+    /// both predictions, and the prediction with the lower value is taken. The starting points depend only on the
+    /// centre and on earlier waves.
     fn starts(
         &self,
         analysis: &Analysis<'_>,
@@ -238,10 +238,10 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Repeats fits from the minima of their neighbours where the other parameters do not change smoothly from
-    /// point to point, because neighbouring fits may then belong to different minima. If a fit becomes lower,
-    /// its neighbours are repeated too. In models of up to medium size ([`Analysis::is_middling`]), a slight
-    /// curvature is enough to repeat a fit.
+    /// Repeats fits from the minima of their neighbours if the other parameters do not change smoothly from point to
+    /// point. In this case neighbouring fits may belong to different minima. If a fit becomes lower, its neighbours
+    /// are repeated too. In models of up to medium size ([`Analysis::is_middling`]), a slight curvature is enough to
+    /// repeat a fit.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
         let smooth = if analysis.is_middling() { SMOOTHER } else { SMOOTH };
         let mut pairs = self.rough_pairs(analysis, smooth);
@@ -269,8 +269,8 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Returns a pair `(neighbour, Some(k))` for each neighbour of `k` on the grid: fit to repeat, and where
-    /// to start.
+    /// Returns a pair `(neighbour, Some(k))` for each neighbour of `k` on the grid: the fit to repeat, and the fit at
+    /// whose minimum it starts.
     fn around(&self, k: usize) -> Vec<(usize, Option<usize>)> {
         let mut pairs = Vec::with_capacity(4);
         for along in [Along::First, Along::Second] {
@@ -280,9 +280,9 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns pairs `(to, from)` of neighbouring points. The fit at `to` is to be repeated from the minimum
-    /// at `from`; `None` stands for the best fit. The pairs come from all sets of three consecutive points
-    /// that do not lie on a smooth curve.
+    /// Returns pairs `(to, from)` of neighbouring points. The fit at `to` is to be repeated from the minimum at
+    /// `from`; `None` means the best fit. The pairs come from all sets of three consecutive points that do not lie on
+    /// a smooth curve.
     fn rough_pairs(&self, analysis: &Analysis<'_>, smooth: f64) -> Vec<(usize, Option<usize>)> {
         let (n1, n2) = self.grid.shape();
         let rows = (0..n2).map(|j| (j * n1, Along::First));
@@ -337,8 +337,8 @@ const SMOOTH: f64 = 0.25;
 /// which fits are cheap.
 const SMOOTHER: f64 = 0.02;
 
-/// Returns whether a new fit of a point replaces the old one. It must be lower by more than the tolerance; if
-/// only the new one converged, it must not be higher by more than the tolerance.
+/// Returns whether a new fit of a point replaces the old fit. The new fit must be lower by more than the tolerance.
+/// If only the new fit converged, it must not be higher by more than the tolerance.
 fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
     match (new, old) {
         (_, None) => true,

@@ -40,7 +40,7 @@ impl ScanInterval {
         }
     }
 
-    /// Stores the crossing of one side, or the reason why there is none.
+    /// Stores the crossing of one side, or the reason why there is no crossing.
     pub(super) fn record(&mut self, direction: f64, answer: Result<f64, String>) {
         let (crossing, reason) = match answer {
             Ok(value) => (Some(value), None),
@@ -89,9 +89,9 @@ pub struct SecondAxis {
 /// A profile likelihood scan. Serialises to the JSON of `nextstat scan`. A number that does not exist is
 /// `null` there, and a warning gives the reason.
 ///
-/// The lists with one number per point are flat: point `k` has value number `k % n` of the first parameter and
-/// value number `k / n` of the second, where `n` is how many values the first has. In the JSON of a scan in
-/// two parameters, they are lists of rows, one for each value of the second parameter.
+/// The lists with one number per point are flat: point `k` has value number `k % n` of the first parameter and value
+/// number `k / n` of the second, where `n` is the number of values of the first. In the JSON of a scan in two
+/// parameters, these lists become lists of rows, one row for each value of the second parameter.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ScanResult {
@@ -119,13 +119,14 @@ pub struct ScanResult {
     pub bestfit_converged: bool,
     /// Reason why the fit failed or did not converge, per point.
     pub reasons: Vec<Option<String>>,
-    /// Intervals at the levels 1 and 4. Empty in two parameters, for a single point, and if not asked for.
+    /// Intervals at the levels 1 and 4. Empty in two parameters, for a single point, and if intervals were not asked
+    /// for.
     pub intervals: Vec<ScanInterval>,
     /// Number of iterations of all fits.
     pub n_iter: usize,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// Number of fits, including the free fit and those of the intervals.
+    /// Number of fits, including the free fit and the fits for the intervals.
     pub n_fits: usize,
     /// True if the caller stopped the work after the best fit was found.
     pub interrupted: bool,

@@ -1,4 +1,4 @@
-//! Draws toys from given expected data. These need not be the expected data at any parameter values.
+//! Draws toys from given expected data. There need not be parameter values at which the model expects these data.
 
 use ns_core::random::{Normal, Poisson};
 use ns_core::{AuxiliarySource, Constraint, Model, SessionError, ToySource};

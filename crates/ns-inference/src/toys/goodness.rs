@@ -35,7 +35,7 @@ pub struct GoodnessToys {
     pub seed: u64,
     /// Toys per second of wall time.
     pub toys_per_s: Option<f64>,
-    /// True if the caller stopped the work; the toys done by then are counted.
+    /// True if the caller stopped the work; only finished toys are counted.
     #[serde(skip)]
     pub interrupted: bool,
 }
@@ -60,8 +60,8 @@ impl Measure for Saturated<'_> {
     }
 }
 
-/// Draws toys at `point` and fits them with `session`. Returns the numbers of toys run and left out, then the
-/// number of toys with a statistic not below `value`.
+/// Draws toys at `point` and fits them with `session`. Returns how many toys were run and left out, and the number of
+/// toys whose statistic is at least `value`.
 pub(crate) fn count(
     analysis: &mut Analysis<'_>,
     session: &dyn Session,
@@ -102,8 +102,8 @@ pub(crate) fn count(
     Ok((counts, above))
 }
 
-/// Reads the single fit of every toy. Draws the data of the toy again for its statistic. This takes a fraction of the
-/// time of a fit.
+/// Reads the single fit of every toy. Draws the data of the toy again to compute its statistic. Drawing takes a
+/// fraction of the time of a fit.
 struct StatisticReader<'a> {
     measure: &'a dyn Measure,
     source: Arc<ToySource>,

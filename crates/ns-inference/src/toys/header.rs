@@ -9,8 +9,8 @@ use crate::InferenceError;
 /// Largest difference, in standard deviations, up to which two generating points count as equal.
 pub const SAME_POINT: f64 = 1e-6;
 
-/// Largest difference between two observed statistics `q` that count as equal, divided by `1 + |q|`. A toy is
-/// also counted as above the observed statistic if its statistic is lower by at most this difference.
+/// Largest difference between two observed statistics `q` that count as equal, divided by `1 + |q|`. The statistic of
+/// a toy counts as not below the observed statistic if it is lower by at most this difference.
 pub const SAME_STATISTIC: f64 = 1e-8;
 
 /// The part of a header that is common to all kinds of toys.
@@ -45,7 +45,7 @@ pub struct ToyOrigin {
     pub sigmas: Vec<f64>,
 }
 
-/// Returns the version of the samplers for headers that do not name one.
+/// Returns the version of the samplers for headers without such a version.
 const fn first_samplers() -> u32 {
     1
 }
@@ -161,7 +161,7 @@ pub struct FitToysHeader {
     pub params: Vec<String>,
     /// Indices of the parameters studied, in the model's order of parameters.
     pub indices: Vec<usize>,
-    /// Generating point, all parameters. If expected data are given, the best fit to them.
+    /// Generating point, all parameters. If expected data are given, this is the best fit to these data.
     pub point: Vec<f64>,
     /// Expected data from which toys are drawn, if given: main counts, then auxiliary data.
     #[serde(default, skip_serializing_if = "Option::is_none")]

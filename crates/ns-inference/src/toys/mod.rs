@@ -58,15 +58,15 @@ pub struct ToyRun {
 /// Tests the hypothesis that the parameter of interest is `mu`, with toys of this hypothesis and of the
 /// alternative.
 ///
-/// Toys are drawn at the conditional best fits of the observed data, with the parameter of interest fixed at
-/// `mu` and at 0 (for q0: at 0 and at 1). Each toy is fitted freely and with the tested value. A p-value is
-/// the fraction of toys whose statistic is not below the observed one. A toy whose fits fail is left out and
-/// counted as failed; it does not end the run.
+/// Toys are drawn at the conditional best fits of the observed data, with the parameter of interest fixed at `mu` and
+/// at 0 (for q0: at 0 and at 1). Each toy has a free fit and a conditional fit at the tested value. A p-value is the
+/// fraction of toys whose statistic is at least the observed statistic. A toy whose fits fail is left out and counted
+/// as failed; it does not end the run.
 ///
 /// # Errors
-/// The errors of [`ToyTest::prepare`] and [`ToyTest::run`]; [`InferenceError::Cancelled`] if the caller
-/// stopped the work before the first toy. If the caller stops it later, the result has the toys done so far,
-/// and `interrupted` is set.
+/// The errors of [`ToyTest::prepare`] and [`ToyTest::run`]; [`InferenceError::Cancelled`] if the caller stopped the
+/// work before the first toy. If the caller stops the work later, the result has the toys done so far, and
+/// `interrupted` is set.
 pub fn hypotest_toys(
     model: &Model,
     session: &dyn Session,

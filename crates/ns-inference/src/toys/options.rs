@@ -28,12 +28,12 @@ pub struct HypotestToysOptions {
     /// Part of the toys to run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
-    /// Whether to compute the band expected for background alone. The band needs the statistics of all toys
-    /// in memory: 8 bytes per toy, and at the end 24 more per toy of the alternative. Without the band, the
-    /// memory does not depend on the number of toys.
+    /// Whether to compute the band expected for background alone. The band needs the statistics of all toys in
+    /// memory: 8 bytes per toy, and at the end 24 more bytes per toy of the alternative. Without the band, the memory
+    /// does not depend on the number of toys.
     pub expected_set: bool,
-    /// Number of toys handed to the device at a time; if `None`, it follows from the measured speed. No
-    /// result depends on it.
+    /// Number of toys handed to the device at a time. If `None`, the number is chosen from the measured speed.
+    /// Results do not depend on this number.
     pub batch: Option<u64>,
 }
 

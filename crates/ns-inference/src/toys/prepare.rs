@@ -17,7 +17,7 @@ use crate::hypotest::begin;
 use crate::{InferenceError, TestStatistic};
 
 impl<'a> ToyTest<'a> {
-    /// Fits the observed data, which gives the observed statistic and both generating points. Runs no toy.
+    /// Fits the observed data. These fits give the observed statistic and both generating points. Runs no toy.
     ///
     /// For q0 the tested value is 0, and `mu` is ignored.
     ///
@@ -157,9 +157,9 @@ fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
     usable.then(|| Arc::from(&*row))
 }
 
-/// Builds the request of the free fit of toys drawn at `point`. The fit starts with the covariance of a fit
-/// to the expected data `asimov`. It is a better approximation for toys than the covariance of the fit to the
-/// observed data. Also returns the fit to the expected data; `None` if it did not converge.
+/// Builds the request of the free fit of toys drawn at `point`. The fit starts with the covariance of a fit to the
+/// expected data `asimov`. For toys this covariance is more accurate than the covariance of the fit to the observed
+/// data. Also returns the fit to the expected data; `None` if it did not converge.
 pub(super) fn free_request(
     analysis: &mut Analysis<'_>,
     asimov: &Data,

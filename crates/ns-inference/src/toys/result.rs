@@ -39,11 +39,11 @@ pub struct HypotestToysResult {
     pub mu_test: f64,
     /// Name of the test statistic.
     pub test_stat: String,
-    /// CLs of the observed data: `clsb / clb`. `None` for q0 and where `clb` is 0.
+    /// CLs of the observed data: `clsb / clb`. `None` for q0 and if `clb` is 0.
     pub cls: Option<f64>,
-    /// Fraction of toys of the tested hypothesis with a statistic not below the observed one.
+    /// Fraction of toys of the tested hypothesis whose statistic is at least the observed statistic.
     pub clsb: Option<f64>,
-    /// Fraction of toys of the alternative with a statistic not below the observed one.
+    /// Fraction of toys of the alternative whose statistic is at least the observed statistic.
     pub clb: Option<f64>,
     /// Statistical error of `cls`, propagated from the binomial errors of `clsb` and `clb`. If `cls` is 0,
     /// the upper end of its Clopper-Pearson interval of one standard deviation.
@@ -82,7 +82,7 @@ pub struct HypotestToysResult {
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// True if the caller stopped the work; the toys done by then are counted.
+    /// True if the caller stopped the work; only finished toys are counted.
     #[serde(skip)]
     pub interrupted: bool,
 }

@@ -22,7 +22,8 @@ impl Hypothesis {
     /// Both hypotheses, in the order in which they are run.
     pub const BOTH: [Self; 2] = [Self::Background, Self::Signal];
 
-    /// Returns the number of the hypothesis, which gives the two hypotheses different random numbers.
+    /// Returns the number of the hypothesis. It is part of the key of the random numbers, so both hypotheses have
+    /// different random numbers.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -83,7 +84,7 @@ impl ToyStatus {
 pub struct ToyRow {
     /// Hypothesis from which the toy was drawn.
     pub hypothesis: Hypothesis,
-    /// Number of the toy among those of its hypothesis, from 0.
+    /// Index of the toy within its hypothesis, from 0.
     pub index: u64,
     /// Test statistic; `None` if a fit failed. The statistic of a toy that did not converge is kept for
     /// information and never counted.
@@ -171,7 +172,7 @@ impl Row for FitToyRow {
 
 /// Receives the rows of toys as they get ready. Implemented for functions of rows and for vectors.
 pub trait RowSink<R = ToyRow> {
-    /// Receives the next rows: those of one series, in the order of their indices, without gaps.
+    /// Receives the next rows, all of one series, in the order of their indices and without gaps.
     ///
     /// # Errors
     /// Any error of the receiver. It ends the run.

@@ -61,8 +61,8 @@ impl<R: Row> ToyPlan<R> {
         &self.header
     }
 
-    /// Returns the prepared run with a model and a session. They can be those of the preparation, or others
-    /// for the same model.
+    /// Returns the prepared run with a model and a session. These may be the model and session of the preparation, or
+    /// others for the same model.
     #[must_use]
     pub fn attach<'a>(&self, model: &'a Model, session: &'a dyn Session) -> PreparedToys<'a, R> {
         PreparedToys { model, session, plan: self.clone(), batch: None }
@@ -131,9 +131,8 @@ impl<R: Row> PreparedToys<'_, R> {
         Self { batch, ..self }
     }
 
-    /// Runs toys and hands their rows to `sink` as they get ready, in the order of the ranges. The memory
-    /// does not depend on the number of toys. If the caller stops the work, the rows finished by then have
-    /// been handed over.
+    /// Runs toys and hands their rows to `sink` as they get ready, in the order of the ranges. The memory does not
+    /// depend on the number of toys. If the caller stops the work, all finished rows have been handed over.
     ///
     /// # Errors
     /// If the device fails or the sink returns an error.

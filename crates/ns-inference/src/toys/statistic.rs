@@ -14,9 +14,9 @@ use crate::lowest::tolerance;
 const FREE: usize = 0;
 /// Index of the conditional fit among the fits of a toy.
 const CONDITIONAL: usize = 1;
-/// Index of a second free fit. It is made if the conditional fit lies below the first free fit. It starts
-/// from the conditional minimum and searches like a single fit. The search of toys would not do: if the
-/// likelihood increases without bound, it returns another minimum, however high.
+/// Index of a second free fit. It is made if the conditional fit lies below the first free fit. It starts from the
+/// conditional minimum and searches like a single fit. The search of toys is not suitable: if `-ln L` falls without
+/// bound, it returns another minimum, however high.
 const ONWARDS: usize = 2;
 
 /// Makes rows from the fits of the toys of one hypothesis.
@@ -106,7 +106,7 @@ fn marked(model: &Model, row: ToyRow, which: &str, fit: &FitOutcome) -> ToyRow {
     ToyRow { status: ToyStatus::NotConverged, reason, ..row }
 }
 
-/// Returns why a fit of a toy did not converge, with the bins that it leaves without expected events.
+/// Returns why a fit of a toy did not converge, with the names of the bins without expected events.
 pub(super) fn ended(model: &Model, fit: &FitOutcome) -> String {
     let empty = diagnosis::empty_bins(model, fit);
     let empty = empty.map_or_else(String::new, |bins| format!(", with no expected events left in {bins}"));
@@ -117,7 +117,7 @@ fn at(fit: &FitOutcome) -> Start {
     Start::At(Arc::from(fit.parameters.as_slice()))
 }
 
-/// Returns the second free fit if it converged to a lower minimum, else the first one.
+/// Returns the second free fit if it converged to a lower minimum, otherwise the first free fit.
 fn lower<'f>(free: &'f FitOutcome, onwards: Option<&'f Result<FitOutcome, FitFailure>>) -> &'f FitOutcome {
     match onwards {
         Some(Ok(onwards)) if onwards.converged() && onwards.nll < free.nll => onwards,
@@ -154,7 +154,7 @@ impl Reader for StatisticReader {
             {
                 return Reading::Row(self.failed(model, index, "conditional fit", Some(mu_hat), failure));
             }
-            // The fit was skipped because of an earlier free fit, or failed where it started.
+            // The fit was skipped because of an earlier free fit, or failed at its starting point.
             _ => return Reading::Again(vec![self.conditional(at(free), Search::Standard)]),
         };
         if worth_repeating(conditional) && round == 0 {

@@ -1,9 +1,9 @@
 //! Runs toys in batches and turns their fits into rows, one by one, so that memory does not grow with the
 //! number of toys.
 //!
-//! A fit that did not converge is repeated from other starting points before the rows of its batch are handed
-//! over. Which fits are repeated, and from where, depends on the toy alone. So rows do not depend on batches
-//! or threads.
+//! A fit that did not converge is repeated from other starting points before the rows of its batch are handed over.
+//! The data of a toy alone determine which fits are repeated, and from which starting points. So rows do not depend
+//! on batches or threads.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::InferenceError;
 /// Largest number of times that fits of one toy are repeated.
 pub(super) const MOST_ROUNDS: usize = 3;
 
-/// Batch sizes on the CPU, in toys: of the first batch, and the smallest and largest of later ones.
+/// Batch sizes on the CPU, in toys: the size of the first batch, and the smallest and largest size of later batches.
 const CPU_BATCH: (u64, u64, u64) = (1024, 256, 20_000);
 
 /// Batch sizes on a GPU, in the form of [`CPU_BATCH`]. A GPU is faster with large batches.
@@ -57,8 +57,8 @@ pub(super) enum Reading<Row> {
     Again(Requests),
 }
 
-/// Fits to be repeated, each with its index among the fits of the toy. An index one past the last fit means
-/// an additional fit.
+/// Fits to be repeated, each with its index among the fits of the toy. If the index is the number of fits, the fit is
+/// made in addition.
 pub(super) type Requests = Vec<(usize, FitRequest)>;
 
 /// Makes rows from the fits of toys.
@@ -246,8 +246,8 @@ struct Pending<'a, R> {
 struct Batch<'a, R: Reader> {
     model: &'a Model,
     pieces: &'a [ToySequence<'a, R>],
-    /// Rows of the pieces started so far; the last piece may be incomplete. `None` stands for a toy with fits
-    /// to be repeated.
+    /// Rows of the pieces started so far; the last piece may be incomplete. `None` marks a toy with fits to be
+    /// repeated.
     rows: Vec<Vec<Option<R::Row>>>,
     again: Vec<Pending<'a, R>>,
     stopped: bool,
@@ -286,8 +286,8 @@ fn cancelled(outcome: &TaskOutcome) -> bool {
     outcome.fits.iter().any(|fit| matches!(fit, Err(FitFailure::Cancelled)))
 }
 
-/// Returns whether a fit did not converge but may converge from another starting point. If `-ln L` falls
-/// without bound, there is no minimum to find.
+/// Returns whether a fit that did not converge may converge from another starting point. If `-ln L` falls without
+/// bound, there is no minimum to find.
 pub(super) fn worth_repeating(fit: &FitOutcome) -> bool {
     !matches!(fit.status, FitStatus::Converged | FitStatus::NotConverged(Reason::Unbounded))
 }

@@ -29,7 +29,7 @@ struct Counts {
     n: u64,
     /// Number of converged toys, which alone are counted for p-values.
     good: u64,
-    /// Number of converged toys with a statistic not below the observed one.
+    /// Number of converged toys whose statistic is at least the observed statistic.
     above: u64,
     n_nonconverged: u64,
     n_error: u64,
@@ -228,7 +228,7 @@ fn p_error(counts: Counts) -> Option<f64> {
     binomial_error(counts.above, counts.good)
 }
 
-/// Returns the error of CLs from the binomial errors of CLs+b and CLb; if CLs is 0, the Clopper-Pearson
+/// Returns the error of CLs from the binomial errors of CLs+b and CLb. If CLs is 0, returns the Clopper-Pearson
 /// bound.
 fn cls_error(cls: f64, sb: Counts, b: Counts) -> Option<f64> {
     let (n_sb, n_b) = (sb.good as f64, b.good as f64);
@@ -347,8 +347,8 @@ mod tests {
 
     #[test]
     fn counts_ties_and_errors_are_the_stated_ones() {
-        // Three of four toys of b count, and one of four of sb; ties with the observed value count, within
-        // 1e-8.
+        // Three of four toys of b are counted, and one of four toys of sb. A toy within 1e-8 of the observed value is
+        // counted.
         let summary = filled(2.0, &[2.0, 3.0, 2.0 - 5e-9, 0.0], &[0.0, 0.0, 2.0, 1.9]);
         let result = summary.finish();
         assert_eq!((result.clb, result.clsb, result.cls), (Some(0.75), Some(0.25), Some(0.25 / 0.75)));

@@ -65,7 +65,8 @@ pub(super) fn event_channels(
     let mut all = Vec::with_capacity(views.len());
     for (view, processes) in views.iter().zip(&middle) {
         let bins = view.edges.len().saturating_sub(1);
-        // Targets are numbered as `flat` orders them: the bins and the sum of each process, then those of all.
+        // The numbering of targets is that of `flat`: bins and sum of each process, then bins and sum of all
+        // processes.
         let mut targets = |n: usize| -> Vec<Option<f64>> {
             next += n;
             (next - n..next).map(sigma).collect()
@@ -127,7 +128,7 @@ fn predicted(
     Ok(all)
 }
 
-/// The index of a parameter, and the change of each target when the parameter changes by its uncertainty.
+/// Index of a parameter, and by how much each target changes if the parameter changes by its uncertainty.
 type Shift = (usize, Vec<f64>);
 
 /// Returns the shifts due to each parameter with an uncertainty; `None` if correlations are not known.
@@ -144,7 +145,7 @@ fn shifts(
     let mut shifts = Vec::new();
     for (i, (parameter, sigma)) in model.parameters.iter().zip(&spread.sigma).enumerate() {
         let (Some(sigma), Some(&x)) = (*sigma, point.get(i)) else { continue };
-        // Nothing is evaluated beyond a bound; the shift within the bounds is extrapolated.
+        // No yield is evaluated beyond a bound. The shift within the bounds is extrapolated.
         let (down, up) = ((x - sigma).max(parameter.bounds.0), (x + sigma).min(parameter.bounds.1));
         if !(up > down) {
             continue;
@@ -192,7 +193,7 @@ fn counted(view: &View<'_>, table: &EventTable) -> Vec<f64> {
     let column = table.columns.get(view.observable).unwrap_or(&empty);
     for (event, x) in column.iter().enumerate() {
         let weight = table.weights.as_ref().and_then(|w| w.get(event)).copied().unwrap_or(1.0);
-        // The upper end of the last bin belongs to it.
+        // The last bin includes its upper edge.
         let bin = view.edges.partition_point(|edge| edge <= x).clamp(1, counts.len().max(1)) - 1;
         if let Some(count) = counts.get_mut(bin) {
             *count += weight;
@@ -201,9 +202,8 @@ fn counted(view: &View<'_>, table: &EventTable) -> Vec<f64> {
     counts
 }
 
-/// Returns the edges of the bins of an observable. If the data are binned, these are the edges of the data.
-/// Otherwise there are about forty bins over the fit ranges, and each bin covers a whole number of the grid's
-/// panels.
+/// Returns the edges of the bins of an observable. If the data are binned, these are the edges of the data. Otherwise
+/// there are about forty bins over the fit ranges, and each bin covers a whole number of the grid's panels.
 fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
     if let Some(edges) = channel.binning.as_ref().and_then(|binning| binning.edges.get(observable)) {
         return edges.clone();
@@ -234,7 +234,7 @@ fn depends(model: &Model, value: Value, parameter: usize) -> bool {
     match value {
         Value::Number(_) => false,
         Value::Parameter(p) => p == parameter,
-        // Functions use earlier ones alone.
+        // A function can depend only on earlier functions.
         Value::Function(f) => model
             .functions
             .get(f)

@@ -1,5 +1,6 @@
-//! Computes the expected yields of every sample in every channel, before and after a fit or at given
-//! parameters, with uncertainties and the observed data: the numbers of a pre-fit or post-fit figure.
+//! Computes the expected yields of every sample in every channel, with uncertainties and the observed data. These are
+//! the numbers of a pre-fit or post-fit figure. Yields are computed before a fit, after a fit, or at given
+//! parameters.
 
 mod events;
 mod result;
@@ -16,9 +17,9 @@ use crate::diagnosis;
 use crate::{FitOptions, FitResult, InferenceError, fit, parameter_index};
 use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
-/// Largest number of parameters for which a fit that is made only for yields computes the covariance. For
-/// larger models the matrix would take more time and memory than everything else. Then [`postfit_yields`]
-/// computes correlations from the curvature of the likelihood.
+/// Largest number of parameters for which a fit that is made only for yields computes the covariance. In larger
+/// models the matrix would take more time and memory than all other work, and [`postfit_yields`] computes
+/// correlations from the curvature of the likelihood.
 pub const MOST_WITH_COVARIANCE: usize = 500;
 
 /// Parameter values at which yields are predicted, and the source of the parameters' uncertainties.
@@ -162,9 +163,8 @@ fn left_out<'a>(names: impl Iterator<Item = &'a str>) -> String {
     )
 }
 
-/// Computes the yields at the best fit in `result`, with its covariance. `options` must be those of this fit,
-/// because they select the data. The uncertainties of single samples are computed only by
-/// [`expected_yields`].
+/// Computes the yields at the best fit in `result`, with its covariance. `options` must be the options of this fit,
+/// because they select the data. The uncertainties of single samples are computed only by [`expected_yields`].
 ///
 /// Parameters without a symmetric uncertainty (at a bound, on a kink, along a flat direction) contribute
 /// nothing to the uncertainties, and a warning names them. If `result` has no covariance, as for large
@@ -256,8 +256,8 @@ fn is_signal(model: &Model, sample: &Sample) -> bool {
     sample.modifiers.iter().any(scales)
 }
 
-/// Computes the yields and their uncertainties at a point, and attaches names to them. The caller sets
-/// `stage`, `converged` and `warnings`.
+/// Computes the yields and their uncertainties at a point, and adds the names of channels and samples. The caller
+/// sets `stage`, `converged` and `warnings`.
 fn predict(
     model: &Model,
     session: &dyn Session,

@@ -36,7 +36,8 @@ pub struct SampleYields {
     pub signal: bool,
     /// Expected events per bin.
     pub counts: Vec<f64>,
-    /// Uncertainty of the expected events per bin; `None` if unknown. Empty if not asked for.
+    /// Uncertainty of the expected events per bin; `None` if unknown. Empty if uncertainties of samples were not
+    /// asked for.
     pub uncertainty: Vec<Option<f64>>,
     /// Sum of `counts` over the bins.
     pub sum: f64,
@@ -56,7 +57,7 @@ pub struct ChannelYields {
     /// Edges of the bins of this observable, one more than there are bins; empty for a binned channel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bin_edges: Vec<f64>,
-    /// Samples of the channel, in the order of the workspace. For an event channel: its processes.
+    /// Samples of the channel, in the order of the workspace. For an event channel, the processes.
     pub samples: Vec<SampleYields>,
     /// Expected events per bin, summed over the samples.
     pub total: Vec<f64>,

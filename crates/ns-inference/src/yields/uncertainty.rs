@@ -1,9 +1,8 @@
 //! Computes the uncertainty of a prediction from shifts of single parameters.
 //!
-//! The shift of a yield by a parameter is half the difference between two yields: with the parameter one
-//! uncertainty up and with it one uncertainty down:
-//! `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`. The variance of the yield is
-//! `sum_ij rho_ij s_i s_j`, with the correlations `rho_ij`. This method is that of cabinetry
+//! The shift of a yield by a parameter is half the difference between the yields with the parameter one uncertainty
+//! up and one uncertainty down: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`. The variance
+//! of the yield is `sum_ij rho_ij s_i s_j`, with the correlations `rho_ij`. Cabinetry uses the same method
 //! (`cabinetry.model_utils.yield_stdev`).
 //!
 //! Cabinetry ignores bounds. Here no yield is evaluated beyond a bound: the shift within the bounds is
@@ -17,7 +16,7 @@ use crate::InferenceError;
 
 /// Largest number of pairs of points (parameters shifted up, parameters shifted down) in one evaluation.
 const MOST_PAIRS: usize = 32;
-/// Largest number of input and output values of one evaluation: a million take 8 MB.
+/// Largest number of input and output values of one evaluation. One million values take 8 MB.
 const MOST_NUMBERS: usize = 1_000_000;
 
 /// Source of the correlations between parameters.
@@ -55,7 +54,7 @@ impl Spread<'_> {
     }
 }
 
-/// Uncertainties of yields; `None` where unknown.
+/// Uncertainties of yields; `None` if an uncertainty is unknown.
 pub(super) struct Uncertainty {
     /// Uncertainty of the total yield in each bin of the model.
     pub(super) bins: Vec<Option<f64>>,
@@ -167,9 +166,9 @@ pub(super) fn uncertainty(
     })
 }
 
-/// Returns two points for every wave (parameters that are shifted together): with these parameters up, then
-/// with them down. Also returns, for each varied parameter, the factor that turns the difference of the two
-/// yields into the shift by the parameter.
+/// Returns two points for every wave (a set of parameters that are shifted together): the first with these parameters
+/// shifted up, the second with these parameters shifted down. Also returns, for each varied parameter, the factor
+/// that turns the difference of the two yields into the shift by the parameter.
 fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]) -> (Vec<f64>, Vec<f64>) {
     let mut points = Vec::with_capacity(2 * waves.len() * point.len());
     let mut scales = vec![0.0; varied.len()];
@@ -181,7 +180,7 @@ fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]
                 let Some(&(i, sigma)) = varied.get(position) else { continue };
                 let (lower, upper) = model.parameters.get(i).map_or((f64::MIN, f64::MAX), |p| p.bounds);
                 if let (Some(x), Some(way)) = (points.get_mut(first + i), scales.get_mut(position)) {
-                    // A value that lies outside its bounds (a model may fix it there) is not moved inside.
+                    // A model may fix a parameter outside its bounds. Such a value is not moved inside.
                     let moved = (*x + sign * sigma).clamp(lower.min(*x), upper.max(*x));
                     *way += (moved - *x).abs();
                     *x = moved;

@@ -11,8 +11,8 @@ const MOST_TRIED: usize = 8;
 pub(super) enum Wave {
     /// A single parameter that may shift any bin.
     Alone(usize),
-    /// Several parameters. The second list has, for each bin of the model, the parameter that shifts this
-    /// bin, if any.
+    /// Several parameters. The second list has one entry per bin of the model: the parameter that shifts this bin, or
+    /// `None`.
     Together(Vec<usize>, Vec<Option<usize>>),
 }
 
@@ -25,7 +25,7 @@ impl Wave {
         }
     }
 
-    /// Returns the parameter of the wave that shifts a bin, if any does.
+    /// Returns the parameter of the wave that shifts a bin; `None` if no parameter of the wave does.
     pub(super) fn mover(&self, bin: usize) -> Option<usize> {
         match self {
             Self::Alone(position) => Some(*position),
@@ -34,7 +34,7 @@ impl Wave {
     }
 }
 
-/// Parameters of a wave; then, for each bin of the model, the parameter that shifts this bin, if any.
+/// Parameters of a wave, and for each bin of the model the parameter that shifts this bin, if there is one.
 type Group = (Vec<usize>, Vec<Option<usize>>);
 
 /// Distributes the parameters of `varied` (index and uncertainty of each) over waves.

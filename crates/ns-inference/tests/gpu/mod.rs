@@ -29,8 +29,8 @@ pub const WORKSPACES: [&str; 9] = [
 /// The two interpolation settings of the tests.
 pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIECEWISE];
 
-/// Returns whether kernels compiled for the CPU replace a GPU (slow). `NEXTSTAT_CUDA_ON_HOST` asks for these
-/// kernels, in builds that have them.
+/// Returns whether kernels compiled for the CPU replace a GPU (slow). The environment variable
+/// `NEXTSTAT_CUDA_ON_HOST` selects these kernels, in builds that have them.
 pub fn on_host() -> bool {
     cfg!(feature = "cuda-on-host") && std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some()
 }
@@ -50,7 +50,7 @@ pub fn n_devices() -> usize {
     there
 }
 
-/// Returns whether a model is to be tested: all are, unless `NEXTSTAT_GPU_TEST_MODELS` lists some, such as
+/// Returns whether a model is to be tested. All models are, unless `NEXTSTAT_GPU_TEST_MODELS` lists some, such as
 /// `tHu,tttt_prod/smooth`. The variable is set to run the tests under tools that slow down everything.
 fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     let Ok(only) = std::env::var("NEXTSTAT_GPU_TEST_MODELS") else { return true };

@@ -1,10 +1,9 @@
-//! Compares toys: statistics are the same as on the CPU, and every bit is the same for any batch size and
-//! GPU.
+//! Compares toys. Statistics agree with the CPU, and every bit is the same for any batch size and any GPU.
 
 use ns_core::{Control, Model, Session};
 use ns_inference::toys::{HypotestToysOptions, ToyPlan, ToyRow, ToyStatus, ToyTest};
 
-/// The tested value, at which tHu and tttt_prod have toys on both sides of the observed statistic.
+/// The tested value. At this value tHu and tttt_prod have toys on both sides of the observed statistic.
 const MU: f64 = 1.0;
 
 /// Prepares a test with `n_toys` toys per hypothesis. The CPU makes the fits to the observed data, so all

@@ -101,14 +101,14 @@ const QUICK_MODEL: usize = 30;
 pub enum Depth {
     /// Every property.
     Whole,
-    /// A subset of the checks that depends on the index of the model: a test of one of two values, two of the
-    /// six limits, and one other analysis. For models with more free parameters than [`QUICK_MODEL`], limits
-    /// are computed for every second model only. For models with kinks, whose fits take seconds, limits and
-    /// ranking are computed for every fourth model only.
+    /// A subset of the checks, chosen by the index of the model: a test of one of two values, two of the six limits,
+    /// and one other analysis. For models with more free parameters than [`QUICK_MODEL`], limits are computed for
+    /// every second model only. For models with kinks, whose fits take seconds, limits and ranking are computed for
+    /// every fourth model only.
     Part,
 }
 
-/// Decides by the index of a model which checks are made. With [`Depth::Whole`], all are made.
+/// Decides by the index of a model which checks are made. With [`Depth::Whole`] all checks are made.
 #[derive(Debug, Clone, Copy)]
 pub struct Turns {
     index: u64,

@@ -67,8 +67,8 @@ fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str
             worst = Some((x, between));
         }
     }
-    // Beyond the end of the interval the profile may follow another minimum. That minimum is then known at
-    // the end too.
+    // Beyond the end of the interval the profile may follow another minimum. At the end, that minimum is then known
+    // too.
     let off = (at - 1.0).abs();
     s.report.check("MINOS: twice_nll has risen by 1", off <= 1e-4, off, || {
         format!("{what} {name} = {value}: {at}")
@@ -100,7 +100,7 @@ fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &s
     }
 }
 
-/// Checks that an uncertainty agrees with the profile near the minimum, and that a missing one has a reason.
+/// Checks that an uncertainty agrees with the profile near the minimum, and that a missing uncertainty has a reason.
 pub fn uncertainties(s: &mut Subject<'_>) {
     if !s.best.converged {
         return;
@@ -111,7 +111,7 @@ pub fn uncertainties(s: &mut Subject<'_>) {
         let name = s.name(parameter).to_owned();
         let Some(sigma) = s.best.uncertainties[parameter] else {
             let listed = s.best.at_bound.contains(&name) || s.best.at_kink.contains(&name);
-            // Warnings show only the first names of long lists, so the list of flat parameters counts.
+            // Warnings show only the first names of long lists, so the list of flat parameters is used.
             let flat = s.best.flat.contains(&name);
             s.report.check("uncertainty: a missing one has a reason", listed || flat, 1.0, || name.clone());
             if flat && !listed {
@@ -134,8 +134,8 @@ pub fn uncertainties(s: &mut Subject<'_>) {
         // they stay.
         let conditional = !s.best.at_kink.is_empty() || !s.best.at_bound.is_empty();
         let least = if conditional { -1e-6 } else { 0.4 };
-        // If a warning says that the two sides of a minimum differ, the uncertainty stands for both of them
-        // and must lie between their values.
+        // If a warning says that the two sides of a minimum differ, the uncertainty applies to both sides and must
+        // lie between their values.
         let one_for_both = s.best.warnings.iter().any(|w| {
             w.contains("the mean of both curvatures")
                 || (w.contains("holds on one side only") && w.contains(name.as_str()))

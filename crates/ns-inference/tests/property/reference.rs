@@ -36,7 +36,7 @@ type Key = (bool, Vec<(usize, u64)>);
 pub struct Reference<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
-    /// The Asimov set, if any. Its fits are stored apart from those to the observed data.
+    /// The Asimov set, if there is one. Its fits are stored separately from the fits to the observed data.
     asimov: Option<Data>,
     known: HashMap<Key, Option<Lowest>>,
     pub missed: Vec<Missed>,
@@ -59,7 +59,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Sets the Asimov set and removes the fits to an earlier one.
+    /// Sets the Asimov set and removes the fits to an earlier Asimov set.
     pub fn set_asimov(&mut self, data: Data) {
         self.known.retain(|(asimov, _), _| !asimov);
         self.asimov = Some(data);
@@ -123,9 +123,9 @@ impl<'a> Reference<'a> {
         best
     }
 
-    /// Returns an upper bound on the lowest `-ln L`, for properties that only need a bound of at most
-    /// `limit`: `-ln L` at the end of a descent from one of the points `near` if that is low enough,
-    /// otherwise that of [`Self::lowest_among`].
+    /// Returns an upper bound on the lowest `-ln L`, for properties that only need a bound of at most `limit`. The
+    /// bound is `-ln L` at the end of a descent from one of the points `near` if this value is low enough, and
+    /// otherwise the value of [`Self::lowest_among`].
     pub fn at_most(
         &mut self,
         asimov: bool,

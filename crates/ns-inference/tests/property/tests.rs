@@ -111,8 +111,8 @@ fn asimov_best(s: &mut Subject<'_>, zero: &Lowest, bounds: (f64, f64)) -> f64 {
     free.map_or(zero.nll, |free| free.nll.min(zero.nll))
 }
 
-/// Checks that a test gives numbers, or a reason for a missing number, for any yields at its minima. No
-/// statistic may be negative, and no number NaN.
+/// Checks that a test gives numbers, or a reason for a missing number, for any yields at its minima. No statistic may
+/// be negative, and no number may be NaN.
 pub fn numbers(s: &mut Subject<'_>) {
     let mu = 1.0;
     if let Some(result) = tested(s, mu) {
@@ -203,8 +203,8 @@ pub fn limit(s: &mut Subject<'_>, turns: Turns) {
             Some(i) => r.expected_set.cls.get(i).copied().flatten(),
         };
         let Some(value) = value else {
-            // Each limit has a reason of its own: one limit may lie above the bound, while for another CLs is
-            // below `1 - cl` everywhere.
+            // Each limit has its own reason. One limit may lie above the bound, while for another limit CLs is below
+            // `1 - cl` everywhere.
             let said = spelled(which);
             let why = result.warnings.iter().find(|w| w.contains("null: ") && w.contains(said));
             s.report.check("limit: a missing limit has a reason", why.is_some(), 1.0, || name.clone());

@@ -1,4 +1,4 @@
-//! Random pyhf workspaces, a function of their index alone.
+//! Random pyhf workspaces that depend on their index alone.
 //!
 //! Each workspace has one to four channels of one to five bins and two to five samples, effects of 5 to 40 %
 //! with up and down sides of independent size, and a few to hundreds of events. Some bins have no or negative
@@ -151,7 +151,7 @@ fn channels(d: &mut Draw) -> Vec<Value> {
                     .collect();
                 samples.push(json!({"name": name, "data": data, "modifiers": []}));
             }
-            // Some channels get a bin without background, or with a negative one.
+            // Some channels get a bin with zero or negative background.
             let empty = d.uniform();
             if empty < 0.12 {
                 let bin = d.integer(0, bins - 1);
@@ -172,7 +172,7 @@ fn channels(d: &mut Draw) -> Vec<Value> {
 
 fn scalar_names(d: &mut Draw) -> Vec<String> {
     if d.chance(0.04) {
-        // These models are larger than those whose reported fits make a thorough search.
+        // Models of this size are too large for the thorough search of reported fits.
         let n = d.integer(45, 70);
         return (0..n).map(|i| format!("np_{i}")).collect();
     }

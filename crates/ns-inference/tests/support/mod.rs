@@ -25,7 +25,7 @@ pub struct Wells {
     pub wells: Vec<Well>,
     pub status: FitStatus,
     pub fail_above: f64,
-    /// Amount in `-ln L` by which conditional fits come out too low.
+    /// Amount by which `-ln L` of conditional fits is too low.
     pub error: f64,
     /// Set by the session when its second batch starts, as if a user had stopped the work.
     pub stop_after_first: AtomicBool,

@@ -12,7 +12,8 @@ const DRAWN: usize = 41;
 /// Largest number of points of a scan, as on the command line.
 const MOST_POINTS: u64 = 100_000;
 
-/// Largest number of toys of each hypothesis at a tested value: their statistics are kept in memory.
+/// Largest number of toys of each hypothesis at a tested value. It is limited because the statistics of toys are kept
+/// in memory.
 const MOST_TOYS: u64 = 10_000_000;
 
 body! {

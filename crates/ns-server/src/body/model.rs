@@ -90,7 +90,7 @@ pub(crate) enum ModelReference<'a> {
 }
 
 impl ModelBody {
-    /// Returns how the request refers to its model.
+    /// Returns the workspace or the digests that the request gives.
     ///
     /// # Errors
     /// If there is neither a workspace nor a pair of digests, or both.

@@ -27,8 +27,8 @@ pub(super) struct Asked {
     plot: Option<String>,
 }
 
-/// Cancels the job when it is dropped, which happens if the client disconnects before it has an answer or the
-/// name of the job.
+/// Cancels the job when it is dropped. This happens if the client disconnects before it has received the answer or
+/// the name of the job.
 struct Waiting(Option<Arc<Job>>);
 
 impl Drop for Waiting {

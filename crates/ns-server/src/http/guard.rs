@@ -59,8 +59,8 @@ fn admit(
     request: &Request,
     route: &str,
 ) -> Result<Option<crate::clients::Client>, ServerError> {
-    // A page of another site can send requests to this machine, but cannot name it as the host, and cannot send
-    // JSON without being allowed to, which this server never does.
+    // A page of another site can send requests to this machine, but the `Host` header of these requests is another
+    // name. Such a page can send JSON only if the server allows it, which this server never does.
     if server.clients.are_anyone() && !is_local(request.headers()) {
         return Err(ServerError::ForeignHost);
     }

@@ -1,5 +1,5 @@
-//! Finds the JSON schema of a type by deserialising it. So the options of the analyses are described without a second
-//! declaration.
+//! Finds the JSON schema of a type by deserialising the type. So the options of the analyses need no separate
+//! description.
 //!
 //! A probe is a deserialiser that follows a path of keys into the type. At the end of the path it records what the
 //! type asks for: a number, a text, or an object with known keys. Each of these keys is then probed in the same way.
@@ -27,7 +27,7 @@ enum Step {
     Variant(&'static str),
 }
 
-/// What a type asks a deserialiser for.
+/// The kind of value for which a type asks its deserialiser.
 #[derive(Clone)]
 enum Found {
     Plain(Type),
@@ -46,7 +46,7 @@ struct Probe<'p> {
     found: &'p RefCell<Option<Found>>,
 }
 
-/// Longest path that is followed. It ends the search in recursive types.
+/// Longest path that is followed. The limit ends the search in recursive types.
 const DEEPEST: usize = 12;
 
 /// Returns the JSON schema of the values from which `T` can be deserialised.
@@ -57,7 +57,7 @@ pub(super) fn schema_of<T: DeserializeOwned>() -> Schema {
 /// Returns what `T` asks its deserialiser for at the end of a path.
 fn probe<T: DeserializeOwned>(path: &[Step]) -> Option<Found> {
     let found = RefCell::new(None);
-    // The probe always fails: what it noted is the result.
+    // The probe always fails. The result is what it has recorded.
     let _ = T::deserialize(Probe { path, found: &found });
     found.into_inner().filter(|_| path.len() < DEEPEST)
 }

@@ -100,8 +100,7 @@ impl Jobs {
         Ok(job)
     }
 
-    /// Resumes a job that was unfinished when the server stopped. The limits on simultaneous requests do not
-    /// apply.
+    /// Resumes a job that was unfinished when the server stopped. The limits on simultaneous requests do not apply.
     ///
     /// # Errors
     /// If the server is stopping.
@@ -177,7 +176,7 @@ impl Jobs {
 
     fn end(&self, job: &Job, ended: Ended, toys: Option<&std::path::Path>) {
         let named = job.named();
-        // A job that the server itself stopped goes on after the next start.
+        // A job that the server stopped, and not its client, is resumed after the next start.
         let goes_on = *named && self.stopping.load(Ordering::Relaxed) && job.account.is_cancelled();
         if let Some((_, records)) = self.state.as_ref().filter(|_| *named && !goes_on)
             && let Err(error) = records.end(&job.id, &ended)
@@ -187,7 +186,7 @@ impl Jobs {
         if let Some(toys) = toys.filter(|_| !goes_on) {
             remove_toys(toys);
         }
-        // First of all the request counts no more, so that its client may send the next one.
+        // The request is removed from the requests in progress first, so that its client may send the next request.
         let mut known = self.lock();
         if let Some(count) = known.active.get_mut(&job.order.client) {
             *count -= 1;
@@ -281,7 +280,7 @@ impl Jobs {
         };
         let file = toy_file(folder, &job.id);
         let options = MergeOptions { allow_incomplete: true, ..MergeOptions::default() };
-        // Files appear and are combined while the job runs: whatever cannot be read now can be read later.
+        // While the job runs, files are added and combined. A file that cannot be read now can be read later.
         let mut merged = merge_toys(std::slice::from_ref(&file), options)
             .map_err(|_| none("no toys of this job are saved yet; ask again later"))?;
         merged.remove_warnings(&file.display().to_string());
@@ -335,7 +334,7 @@ fn toy_file(folder: &std::path::Path, id: &str) -> PathBuf {
 
 /// Removes the saved toys of a job that ended: the complete file and the folder of pieces.
 fn remove_toys(file: &std::path::Path) {
-    // A file that is not there is what is wanted; any other failure leaves a file behind and no more.
+    // Errors are ignored: the file may not exist, and a file that cannot be removed only takes space on the disk.
     let _ = std::fs::remove_file(file);
     let mut pieces = file.as_os_str().to_owned();
     pieces.push(".parts");

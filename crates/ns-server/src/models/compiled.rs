@@ -71,7 +71,7 @@ impl Compiled {
             let (actual, limit) = (model.parameters.len() as u64, most_parameters as u64);
             return Err(ServerError::TooLarge { what: "the number of parameters", actual, limit });
         }
-        // A thread of the pool runs one piece at a time, so its session has one thread.
+        // Each thread of the pool runs one piece at a time, so the session of a piece has one thread.
         let alone = Execution { threads: 1, device: Device::Cpu, ..devices.execution().clone() };
         let base = CpuSession::open(&model, &alone)?;
         base.prepare();

@@ -108,7 +108,7 @@ impl Models {
         kept.clock += 1;
         let now = kept.clock;
         for place in kept.by_text.values() {
-            // A place that is locked is being compiled, and its digests are not known to anyone yet.
+            // A locked entry is being compiled, and no client knows its digests yet.
             let Ok(found) = place.model.try_lock() else { continue };
             if let Some(found) = found.as_ref().filter(|m| m.digest == model && m.data_digest == data) {
                 place.last_used.store(now, std::sync::atomic::Ordering::Relaxed);
@@ -122,8 +122,8 @@ impl Models {
         })
     }
 
-    /// Removes the least recently used models until the others fit into the memory limit. The model with the
-    /// hash `but` is not removed.
+    /// Removes the least recently used models until all others fit into the memory limit. The model with the hash
+    /// `but` is not removed.
     fn shrink(&self, but: [u8; 32]) {
         let mut kept = self.lock();
         let mut known: Vec<(u64, [u8; 32], u64)> = Vec::new();

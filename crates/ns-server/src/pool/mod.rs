@@ -1,7 +1,7 @@
 //! The threads that all requests share, and the order in which these threads work on requests.
 //!
 //! Every batch of fits is split into pieces that take a few tens of milliseconds. A free thread takes a piece of a
-//! request that has used little thread time so far, so that short requests do not wait for long ones. If several
+//! request that has used little thread time so far. So short requests do not wait for long requests. If several
 //! requests have used similar times, the request of the client with the least recent thread time goes first. Short
 //! pieces of the same model that wait at the same time are run as one batch.
 //!

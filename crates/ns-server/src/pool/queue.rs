@@ -10,8 +10,8 @@ use ns_core::{FitTask, OutcomeParts, Session, SessionError, TaskOutcome};
 use super::{Pace, RequestAccount};
 
 /// Limits of the levels of requests. A request that has used less thread time than the first limit belongs to
-/// level 0. With less time than the second limit it belongs to level 1, and otherwise to level 2. Lower levels
-/// go first.
+/// level 0. A request below the second limit belongs to level 1, and any other request to level 2. Lower levels go
+/// first.
 const LEVELS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
 /// Half-life of the recorded thread time of a client, in seconds.
@@ -21,10 +21,10 @@ const HALF_LIFE_S: f64 = 10.0;
 /// time counts as short.
 const GATHERED: Duration = Duration::from_millis(20);
 
-/// A piece that is expected to take longer counts as long. Long pieces never occupy all threads.
+/// Expected time above which a piece counts as long. Long pieces never occupy all threads.
 const LONG: Duration = Duration::from_millis(100);
 
-/// Which pieces a thread of the pool takes.
+/// The pieces that a thread of the pool takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     /// All pieces.
@@ -142,8 +142,8 @@ impl Queue {
         Some((self.gather(first, threads), long))
     }
 
-    /// Adds waiting short pieces of the same kind to a short piece, up to the longest time of a batch. Takes
-    /// at most an equal share of these pieces, so that each of the other threads gets as many.
+    /// Adds waiting short pieces of the same kind to a short piece, up to the longest time of a batch. Takes at most
+    /// an equal share of these pieces, so that each of the other threads gets as many.
     fn gather(&mut self, first: Piece, threads: usize) -> Vec<Piece> {
         let Some(mut time) = first.expected.filter(|time| *time < GATHERED) else { return vec![first] };
         let alike = self.pieces.iter().filter(|piece| piece.joins(&first)).count();

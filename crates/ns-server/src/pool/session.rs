@@ -14,7 +14,7 @@ use super::queue::{Failure, Piece, Reply};
 use super::split::{Pace, Rest};
 use super::{Pool, RequestAccount};
 
-/// Number of pieces per thread that one batch has in the queue or running. It is large enough that no thread
+/// Number of pieces per thread that one batch has in the queue or running. The number is large enough that no thread
 /// waits for the caller.
 const AHEAD: usize = 2;
 
@@ -46,8 +46,8 @@ impl PooledSession {
     }
 }
 
-/// A batch in progress: the pieces that wait or run, and the outcomes that cannot be delivered yet because
-/// earlier ones are missing.
+/// A batch in progress: the pieces that wait or run, and the outcomes that cannot be delivered yet because earlier
+/// outcomes are missing.
 struct Batch<'a> {
     replies: Receiver<Reply>,
     early: BTreeMap<usize, Vec<TaskOutcome>>,
@@ -66,7 +66,7 @@ impl Batch<'_> {
     /// Waits for the outcomes of a piece, and delivers all outcomes that are next in order. Returns false if
     /// outcomes are missing because the request was cancelled.
     fn receive(&mut self, sink: &mut dyn Sink) -> Result<bool, SessionError> {
-        // The pool holds a sender for every piece until it has replied.
+        // The pool holds a sender for each piece until it has sent the reply.
         let Ok(Reply { number, outcomes }) = self.replies.recv() else { return Ok(false) };
         match outcomes {
             Ok(outcomes) => self.early.insert(number, outcomes),

@@ -64,7 +64,8 @@ impl Pace {
             let mean = if before == 0 { each } else { (3 * (before / 4)).saturating_add(each / 4).max(1) };
             self.task_ns.store(mean, Ordering::Relaxed);
         } else if toys >= self.toys.load(Ordering::Relaxed) {
-            // The piece had its full size. At most a factor of two at a time, because single toys differ.
+            // The piece had its full size. The size changes by at most a factor of two at a time, because toys
+            // differ.
             let factor = (TARGET.as_secs_f64() / time.as_secs_f64().max(1e-6)).clamp(0.5, 2.0);
             let next = ((toys as f64 * factor) as u64) / FEWEST_TOYS * FEWEST_TOYS;
             self.toys.store(next.clamp(self.fewest, MOST_TOYS), Ordering::Relaxed);

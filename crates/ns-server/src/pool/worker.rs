@@ -23,7 +23,7 @@ pub(super) fn work(shared: &Shared, takes: Takes) {
             queue = shared.lock();
             queue.done(&accounts, started.elapsed(), long);
             if long {
-                // A long piece that another thread had to leave may start now.
+                // Another thread may have left a long piece in the queue, which may start now.
                 shared.wake.notify_all();
             }
         } else if queue.is_closed() {
@@ -36,7 +36,7 @@ pub(super) fn work(shared: &Shared, takes: Takes) {
 
 /// Runs the pieces of a batch and replies to each.
 fn run(mut batch: Vec<Piece>) {
-    // Nobody waits for the outcomes of a cancelled request, which must not hold up the others of the batch.
+    // The outcomes of a cancelled request are not needed, and must not delay the other requests of the batch.
     batch.retain(|piece| {
         let is_wanted = !piece.account.is_cancelled();
         if !is_wanted {
@@ -47,21 +47,22 @@ fn run(mut batch: Vec<Piece>) {
     if batch.len() > 1 {
         match together(&batch) {
             Some(()) => return,
-            // One of the pieces has tasks that the session refuses, so each runs alone.
+            // The session refuses the tasks of one piece, so each piece runs alone.
             None => batch.iter_mut().for_each(|piece| piece.expected = None),
         }
     }
     for piece in batch {
         let control = Control { observer: None, cancel: Some(&piece.account.cancel), task: None };
         let outcomes = fits(&piece, &piece.tasks, control);
-        // The receiver is gone if its request has ended.
+        // If the request has ended, there is no receiver.
         let _ = piece.reply.send(Reply { number: piece.number, outcomes });
     }
 }
 
 /// Runs several short pieces as one batch and replies to each. Returns `None` if the batch fails.
 fn together(batch: &[Piece]) -> Option<()> {
-    // A request that is cancelled meanwhile must not hold up the others: each task has the flag of its request.
+    // A request that is cancelled during the batch must not delay the others. So each task has the flag of its
+    // request.
     let of_piece = |piece: &Piece| {
         let cancel = Some(Arc::clone(&piece.account.cancel));
         let task = move |task: &FitTask| FitTask { cancel: cancel.clone(), ..task.clone() };

@@ -12,7 +12,7 @@ use super::http::post;
 use super::process::Server;
 use super::{body, fixture};
 
-/// Returns the path of the command `nextstat` of the same build. If the build has not produced it, builds it now.
+/// Returns the path of the command `nextstat` of the same build. If it does not exist, builds it.
 fn nextstat() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -114,7 +114,7 @@ fn check(server: &Server, file: &Path, (name, flags, further): &Case) {
     let wanted = command_line(name, file, flags);
     let answer = post(server.address, &format!("/v1/{name}"), &body(&text, further.clone()));
     if wanted.is_empty() {
-        // The command refuses the request, and so does the server.
+        // The command refuses the request, so the server must refuse it too.
         let status = answer.status;
         assert_eq!(status, 422, "{name} of {}: {}", file.display(), answer.text());
         return;

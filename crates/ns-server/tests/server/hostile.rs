@@ -1,5 +1,5 @@
-//! Sends random requests; many are broken, incomplete or abandoned. The server must answer each and keep
-//! running.
+//! Sends random requests, of which many are broken, incomplete or abandoned. The server must answer each request and
+//! keep running.
 //!
 //! `NEXTSTAT_HOSTILE_SECONDS` sets the duration of the test, `NEXTSTAT_HOSTILE_SEED` the seed of the random
 //! numbers.

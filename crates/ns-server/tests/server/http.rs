@@ -1,5 +1,5 @@
-//! Sends HTTP requests over plain sockets. The test uses none of the server's HTTP libraries, so that it is
-//! independent of them.
+//! Sends HTTP requests over plain sockets. The tests use no HTTP library of the server, so that they are independent
+//! of it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -52,7 +52,7 @@ pub(crate) fn open(to: SocketAddr, method: &str, path: &str, headers: &str, body
 /// Reads the response from a connection until its end.
 pub(crate) fn read(mut stream: TcpStream) -> Response {
     let mut bytes = Vec::new();
-    // A server that refuses a body may close the connection while it is sent.
+    // A server that refuses a body may close the connection while the body is being sent.
     if let Err(error) = stream.read_to_end(&mut bytes) {
         assert!(!bytes.is_empty(), "{error}");
     }

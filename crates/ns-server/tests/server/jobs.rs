@@ -110,7 +110,7 @@ fn jobs_go_on_after_the_server_was_killed() {
     server.kill();
     for _ in 0..9 {
         let server = Server::start(&["--state-dir", state]);
-        // Whether it has ended by now depends on the machine.
+        // It depends on the machine whether the job has ended by now.
         let status = get(server.address, &job);
         assert_eq!(status.status, 200, "{}", status.text());
         server.kill();

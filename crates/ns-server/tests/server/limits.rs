@@ -104,7 +104,7 @@ fn an_analysis_that_takes_too_long_is_stopped() {
     let server = Server::start(&["--max-time", "3"]);
     let toys = json!({"options": {"n_toys": 100_000_000}, "wait_s": 60});
     let answer = post(server.address, "/v1/toys", &body(&fixture("simple_workspace.json"), toys));
-    // The toys that were done in time are the answer.
+    // The answer contains the toys that were finished in time.
     assert_eq!(answer.status, 200, "{}", answer.text());
     let warnings = answer.json()["warnings"].to_string();
     assert!(warnings.contains("interrupted"), "{warnings}");

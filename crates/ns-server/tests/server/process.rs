@@ -28,7 +28,7 @@ impl Server {
         let event: Value = serde_json::from_str(&first).unwrap();
         let address = event["fields"]["address"].as_str().unwrap_or_else(|| panic!("{first}"));
         let address = address.parse().unwrap();
-        // The log is read on, so that the server never waits for its reader.
+        // A thread reads the log to its end, so that the server never waits for its reader.
         let log = std::thread::spawn(move || lines.map_while(Result::ok).collect());
         Self { child, address, log: Some(log) }
     }

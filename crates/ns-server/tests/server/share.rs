@@ -1,4 +1,4 @@
-//! Checks that short requests do not wait for long ones, and that clients share the threads.
+//! Checks that short requests do not wait for long requests, and that clients share the threads.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ fn a_fit_is_answered_while_toys_run() {
         })
         .collect();
     times.sort();
-    // One piece of toys takes at most 50 ms; other programs of this machine may take their part too.
+    // One piece of toys takes at most 50 ms. Other programs of this machine may take further time.
     assert!(times[15] < Duration::from_millis(100), "{times:?}");
     assert_eq!(get(server.address, &job).json()["state"], "running");
     delete(server.address, &job);

@@ -1,4 +1,4 @@
-//! Chooses the analysis, and with it the likelihood, that a model is made of.
+//! Chooses the analysis, and its likelihood, from which a model is made.
 
 use crate::pyhf::WorkspaceError;
 
@@ -33,10 +33,10 @@ pub(super) fn choices<'a>(document: &'a Document) -> Vec<Choice<'a>> {
     document.analyses.iter().filter_map(choice).collect()
 }
 
-/// Returns the choice of this name. Without a name there must be one that is not of Asimov data.
+/// Returns the choice with this name. Without a name, exactly one choice must have data other than Asimov data.
 ///
 /// # Errors
-/// [`WorkspaceError::ChooseAnalysis`] if it is not clear which one is meant.
+/// [`WorkspaceError::ChooseAnalysis`] if no choice has this name, or if several choices are possible.
 pub(super) fn choose<'a>(document: &'a Document, name: Option<&str>) -> Result<Choice<'a>, WorkspaceError> {
     let all = choices(document);
     let available = || all.iter().map(|choice| choice.name.clone()).collect();
@@ -53,7 +53,7 @@ pub(super) fn choose<'a>(document: &'a Document, name: Option<&str>) -> Result<C
     })
 }
 
-/// Returns whether a likelihood has Asimov data: ROOT gives them names that begin so.
+/// Returns whether a likelihood has Asimov data. ROOT's names of such data contain `asimov`.
 fn is_asimov(document: &Document, likelihood: &Named<Likelihood>) -> bool {
     let asimov = |name: &str| name.to_lowercase().contains("asimov");
     let data = &likelihood.content.data;

@@ -3,29 +3,29 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A part of the file with its name and its place.
+/// A part of the file with its name and its location.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Named<T> {
-    /// Name of the part; distributions, functions, data and so on have names that are unique in the file.
+    /// Name of the part. Names of distributions, functions and data are unique in the file.
     pub(crate) name: String,
     /// JSON pointer to the part.
     pub(crate) path: String,
-    /// What the part says.
+    /// Contents of the part.
     pub(crate) content: T,
 }
 
-/// A number, or the name of the observable, parameter or function that gives it.
+/// A number, or the name of an observable, a parameter or a function.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Argument {
     /// A number.
     Number(f64),
     /// A name.
     Name(String),
-    /// Nothing usable was written; the problem is reported already.
+    /// The value is not usable. The problem has been reported.
     Broken,
 }
 
-/// A value with the place where it is written.
+/// A value with its location in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Placed<T> {
     /// The value.
@@ -34,10 +34,10 @@ pub(crate) struct Placed<T> {
     pub(crate) path: String,
 }
 
-/// An argument with its place.
+/// An argument with its location.
 pub(crate) type Arg = Placed<Argument>;
 
-/// Everything that a file says.
+/// The contents of a file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Document {
     pub(crate) distributions: Vec<Named<Distribution>>,
@@ -47,17 +47,18 @@ pub(crate) struct Document {
     pub(crate) domains: Vec<Named<Vec<DomainAxis>>>,
     pub(crate) points: Vec<Named<Vec<PointValue>>>,
     pub(crate) analyses: Vec<Named<Analysis>>,
-    /// Whether the file was written by ROOT or pyhs3, which differ from the text in some words.
+    /// Whether ROOT or pyhs3 wrote the file. Some words of these files differ from the HS3 standard.
     pub(crate) from_root: bool,
-    /// Whether the templates of histosys modifiers are known to be yields, because of the program that wrote the file.
+    /// Whether the templates of histosys modifiers are known to be yields. The program that wrote the file determines
+    /// this.
     pub(crate) templates_are_yields: bool,
     /// Names that ROOT marks as constant.
     pub(crate) constants: Vec<String>,
-    /// Names of parts that could not be read, for which the problem is reported.
+    /// Names of parts that could not be read. The problems have been reported.
     pub(crate) broken: Vec<String>,
 }
 
-/// A distribution: its type with its keys.
+/// A distribution with the values of its keys.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Distribution {
     Gaussian {
@@ -81,7 +82,7 @@ pub(crate) enum Distribution {
         slope: Arg,
         power: Arg,
     },
-    /// One list of tail parameters (`alpha`, `n`) means what `two_sided` says.
+    /// If there is only one list of tail parameters (`alpha`, `n`), `tails` says which tails it describes.
     CrystalBall {
         x: Arg,
         mean: Arg,
@@ -162,9 +163,9 @@ pub(crate) enum Distribution {
     /// A normalising flow; `nextstat.flow_dist`.
     Flow {
         x: Vec<Arg>,
-        /// Path of its manifest, relative to the folder of the model.
+        /// Path of the manifest of the flow, relative to the folder of the model.
         manifest: Placed<String>,
-        /// Hash of the manifest that is expected.
+        /// Expected hash of the manifest.
         sha256: Option<Placed<String>>,
         /// Folder of the model, if it was read from a file.
         folder: Option<PathBuf>,
@@ -178,7 +179,7 @@ pub(crate) enum Distribution {
     Generic {
         expression: Placed<String>,
     },
-    /// The density is a function, or the exponential of one.
+    /// The density is a function, or the exponential of a function.
     DensityFunction {
         function: Arg,
         logarithmic: bool,
@@ -206,7 +207,7 @@ pub(crate) enum Distribution {
     },
 }
 
-/// Tails of a Crystal Ball: exponent `n` and the place `alpha` where the tail begins, in units of the width.
+/// Tails of a Crystal Ball: exponent `n`, and the start `alpha` of the tail in units of the width.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tails {
     pub(crate) left: Option<(Arg, Arg)>,
@@ -230,12 +231,12 @@ pub(crate) struct Template {
 pub(crate) struct Response {
     pub(crate) path: String,
     pub(crate) parameter: Arg,
-    /// Weights at 1.
+    /// Weights of the events if the parameter is 1.
     pub(crate) up: Arc<[f64]>,
-    /// Weights at -1.
+    /// Weights of the events if the parameter is -1.
     pub(crate) down: Arc<[f64]>,
     pub(crate) interpolation: Option<Placed<Interpolation>>,
-    /// Whether it acts on the shape, and on the expected number of events.
+    /// Whether the response changes the shape (`shape`) and the expected number of events (`rate`).
     pub(crate) shape: bool,
     pub(crate) rate: bool,
 }
@@ -289,28 +290,28 @@ pub(crate) enum Effect {
     StatError,
 }
 
-/// How the constraint of a modifier is written.
+/// The constraint of a modifier as written in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WrittenConstraint {
-    /// Nothing is said.
+    /// The file gives no constraint.
     None,
-    /// Its kind: `Gauss`, `Poisson` or `LogNormal`.
+    /// The kind of the constraint: `Gauss`, `Poisson` or `LogNormal`.
     Kind(Placed<String>),
-    /// A distribution of this name.
+    /// The name of a distribution.
     Distribution(Placed<String>),
-    /// Distributions, parallel to the parameters; a parameter without one is free.
+    /// Names of distributions, one for each parameter. A parameter without a name is free.
     Distributions(Vec<Option<Placed<String>>>),
 }
 
-/// How the interpolation of a modifier is written.
+/// The interpolation of a modifier as written in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Interpolation {
-    /// ROOT's number.
+    /// ROOT's number of the code.
     Number(i64),
-    /// A word of the text.
+    /// A word of the HS3 standard.
     Word(String),
-    /// The structure of the next version: whether it multiplies, and the shapes within and beyond one standard
-    /// deviation.
+    /// The structure of the next version of HS3: whether the effect multiplies, and the shapes within and beyond one
+    /// standard deviation.
     Structure { multiplies: bool, inside: String, outside: Option<String> },
 }
 
@@ -371,11 +372,11 @@ pub(crate) enum Data {
 /// Where the events of a data set come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// They are written in the model file.
+    /// The events are written in the model file.
     Entries,
-    /// A file of their own, named under `nextstat.source`.
+    /// The events are in another file, which `nextstat.source` names.
     File,
-    /// The caller.
+    /// The caller gives the events.
     Given,
 }
 
@@ -385,7 +386,7 @@ pub(crate) struct Likelihood {
     pub(crate) distributions: Vec<Placed<String>>,
     pub(crate) data: Vec<Arg>,
     pub(crate) auxiliary: Vec<Placed<String>>,
-    /// `center` or `integral`: how a density is compared with bins.
+    /// How a density is compared with bins: `center` or `integral`.
     pub(crate) bins: Option<Placed<String>>,
     /// Fit ranges of observables.
     pub(crate) ranges: Vec<FitRanges>,
@@ -414,7 +415,7 @@ pub(crate) struct PointValue {
     pub(crate) max: Option<f64>,
 }
 
-/// An analysis: a likelihood with the meaning of its parameters.
+/// An analysis: a likelihood and the roles of its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Analysis {
     pub(crate) likelihood: Placed<String>,

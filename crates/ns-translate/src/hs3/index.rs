@@ -10,7 +10,7 @@ use crate::pyhf::problem::Report;
 use super::document::{Argument, Distribution, Document, Function, Named, Placed};
 use super::references::{Reference, of_distribution, of_function};
 
-/// What a name stands for.
+/// The type and the position of the object that a name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Object {
     /// A distribution, by its position in the document.
@@ -63,7 +63,7 @@ impl<'a> Index<'a> {
         Self { document, objects, distribution_expressions, function_expressions }
     }
 
-    /// Returns what a name stands for; `None` for parameters and observables.
+    /// Returns the object that a name refers to; `None` for parameters and observables.
     pub(super) fn find(&self, name: &str) -> Option<Object> {
         self.objects.get(name).copied()
     }
@@ -84,7 +84,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Returns the expression of a function; `None` if it has none or it could not be parsed.
+    /// Returns the expression of a function; `None` if there is no expression or it could not be parsed.
     pub(super) fn function_expression(&self, i: usize) -> Option<&Expression> {
         self.function_expressions.get(i)?.as_ref()
     }
@@ -99,7 +99,7 @@ impl<'a> Index<'a> {
         self.objects.keys().copied()
     }
 
-    /// Returns everything that an object refers to.
+    /// Returns all references of an object to other objects.
     pub(super) fn references(&self, object: Object) -> Vec<Reference<'_>> {
         match object {
             Object::Distribution(i) => self
@@ -117,8 +117,8 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Returns the names of observables and parameters that an object depends on, directly or through other
-    /// objects. References must have no circles.
+    /// Returns the names of observables and parameters that an object depends on, directly or through other objects.
+    /// References must have no cycles.
     pub(super) fn leaves(&self, object: Object) -> BTreeSet<String> {
         let mut leaves = BTreeSet::new();
         let mut seen = BTreeSet::new();

@@ -1,8 +1,8 @@
 //! HS3 models: text is read as an [`Hs3`], from which an [`ns_core::Model`] is made.
 //!
-//! Read are the words of the HS3 text, version 0.2.9, those that ROOT 6.40 writes, and those that were being
-//! merged into the next version of the text. All problems of a file are reported at once, with their paths in
-//! the file and remedies. What is not supported is an error where it is used, and never left out.
+//! Supported are version 0.2.9 of the HS3 standard, files that ROOT 6.40 writes, and changes that were being merged
+//! into the next version of the standard. All problems of a file are reported at once, with their paths in the file
+//! and remedies. A part that is not supported is an error if the model uses it. No part is ignored.
 
 mod build;
 mod check;

@@ -25,11 +25,11 @@ pub struct Hs3 {
     text: Arc<[u8]>,
     /// Names of channels that are left out.
     omitted: BTreeSet<String>,
-    /// Problems that were found when the file was read.
+    /// Problems found when the file was read.
     notes: Report,
 }
 
-/// The keys by which an HS3 file is known.
+/// The keys by which an HS3 file is recognised.
 #[derive(Deserialize)]
 struct Keys {
     metadata: Option<Metadata>,
@@ -43,8 +43,8 @@ struct Metadata {
     hs3_version: Option<IgnoredAny>,
 }
 
-/// Returns whether a JSON text is an HS3 file: it has an `hs3_version`, or distributions or likelihoods and no
-/// channels.
+/// Returns whether a JSON text is an HS3 file. Such a file has an `hs3_version`, or distributions or likelihoods and
+/// no channels.
 #[must_use]
 pub fn is_hs3(text: &[u8]) -> bool {
     let Ok(keys) = serde_json::from_slice::<Keys>(text) else { return false };
@@ -56,12 +56,12 @@ impl Hs3 {
     /// Reads JSON text.
     ///
     /// # Errors
-    /// If the text is not JSON, or not an HS3 file: the error has all problems, also those of the contents.
+    /// If the text is not JSON or not an HS3 file. The error has all problems, including problems of the contents.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
         Self::with_events(text, &EventSources::default())
     }
 
-    /// Reads JSON text, and events of its data sets from elsewhere.
+    /// Reads JSON text. Events that are not in the text come from `sources`.
     ///
     /// # Errors
     /// As [`Self::from_slice`], and if events cannot be read.
@@ -87,15 +87,15 @@ impl Hs3 {
         &self.text
     }
 
-    /// Returns the names of the analyses, in the order of the file; those of the likelihoods if there are no
-    /// analyses.
+    /// Returns the names of the analyses, in the order of the file. Without analyses, returns the names of the
+    /// likelihoods.
     #[must_use]
     pub fn analysis_names(&self) -> Vec<String> {
         choose::choices(&self.document).into_iter().map(|choice| choice.name).collect()
     }
 
-    /// Returns the file as JSON text, without the channels that were left out. Events that came from elsewhere
-    /// are written into it.
+    /// Returns the file as JSON text, without the channels that were left out. Events from other sources are written
+    /// into the text.
     ///
     /// # Errors
     /// If the text cannot be written.
@@ -138,7 +138,7 @@ impl Hs3 {
         serde_json::to_vec(&tree)
     }
 
-    /// Returns the names of the channels of all likelihoods: of distributions that have data.
+    /// Returns the names of the channels of all likelihoods. A channel is a distribution with data.
     #[must_use]
     pub fn channel_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -151,8 +151,8 @@ impl Hs3 {
         names
     }
 
-    /// Returns the file with some of its channels. Constraint terms that are factors of a channel that is left
-    /// out are left out too, unless another channel has them.
+    /// Returns the file with some of its channels. Constraint terms that only removed channels have as factors are
+    /// removed too.
     ///
     /// # Errors
     /// [`WorkspaceError::NoSuchChannel`] if a channel does not exist, or none is left.
@@ -195,12 +195,12 @@ impl Hs3 {
         report.problems
     }
 
-    /// Makes the model of one analysis, that of [`ModelOptions::measurement`].
+    /// Makes the model of the analysis that [`ModelOptions::measurement`] names.
     ///
     /// # Errors
-    /// [`WorkspaceError::ChooseAnalysis`] if there is none of this name, or none was named and it is not clear
-    /// which one is meant; [`WorkspaceError::Invalid`] with every problem that concerns the analysis, among
-    /// them everything that is not supported.
+    /// [`WorkspaceError::ChooseAnalysis`] if there is no analysis of this name, or if no name was given and several
+    /// analyses are possible; [`WorkspaceError::Invalid`] with every problem that concerns the analysis, including
+    /// parts that are not supported.
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         if options.interpolation != Interpolation::default() {
             return Err(WorkspaceError::NotForHs3 {
@@ -218,7 +218,7 @@ impl Hs3 {
     }
 }
 
-/// Returns events as HS3 writes them: one array of numbers per event.
+/// Returns events in the format of HS3: one array of numbers per event.
 pub(super) fn entries(columns: &[Arc<[f64]>]) -> Value {
     let n = columns.first().map_or(0, |column| column.len());
     let event = |i: usize| columns.iter().map(|column| json!(column.get(i))).collect::<Vec<Value>>();

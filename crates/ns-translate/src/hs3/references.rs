@@ -1,10 +1,10 @@
-//! What distributions and functions refer to by name.
+//! The names to which distributions and functions refer.
 
 use ns_unbinned::expression::Expression;
 
 use super::document::{Arg, Argument, Distribution, Function, HistFactory, WrittenConstraint};
 
-/// What a name has to stand for.
+/// The kind of object that a name must refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// An observable, a parameter or a function.
@@ -13,7 +13,7 @@ pub(super) enum Role {
     Distribution,
 }
 
-/// A name that is referred to, with the place where it is written.
+/// A name that an object refers to, with its location in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reference<'a> {
     pub(super) name: &'a str,
@@ -36,7 +36,7 @@ fn expressed<'a>(path: &'a str, expression: Option<&'a Expression>) -> Vec<Refer
     names.iter().map(|name| Reference { name, path, role: Role::Value }).collect()
 }
 
-/// Returns what a distribution refers to. Parameters that modifiers declare are no references.
+/// Returns the references of a distribution. Parameters that modifiers declare are not references.
 pub(super) fn of_distribution<'a>(
     distribution: &'a Distribution,
     expression: Option<&'a Expression>,
@@ -119,7 +119,7 @@ fn of_channel(channel: &HistFactory) -> Vec<Reference<'_>> {
     all
 }
 
-/// Returns what a function refers to.
+/// Returns the references of a function.
 pub(super) fn of_function<'a>(
     function: &'a Function,
     expression: Option<&'a Expression>,

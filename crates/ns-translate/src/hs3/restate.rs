@@ -1,7 +1,7 @@
-//! Writes an HS3 file again in the words of the text 0.2.9 and, where it has none, of its next version.
-//!
-//! What is read from the result is what was read from the file, so that models have the same digests. Words of
-//! ROOT alone are replaced, and events of other files are written into the result. Parts of types that are not
+//! Writes an HS3 file again, in the words of version 0.2.9 of the HS3 standard, or of its next version if version
+//! 0.2.9 has no word for a part. A model of the result has the same digest as a model of the file. Words that only
+//! ROOT uses are replaced, and events of other files are written into the result. Parts of unknown types are not
+//! changed.
 //! known stay as they are written.
 
 use std::collections::{BTreeMap, HashSet};
@@ -28,7 +28,7 @@ impl Hs3 {
                 map.insert("name".to_owned(), json!(name));
                 Value::Object(map)
             }
-            // A type that is not known: as it is written.
+            // A part of an unknown type is not changed.
             _ => tree.pointer(path).cloned().unwrap_or_default(),
         };
         let distributions =
@@ -52,7 +52,7 @@ impl Hs3 {
         section("domains", words.domains());
         section("parameter_points", words.points());
         section("analyses", analyses(document));
-        // A parameter without a value can be marked as constant in ROOT's way alone.
+        // For a parameter without a value, only ROOT's format can say that the parameter is constant.
         let valued = |name: &String| words.names.contains(name.as_str());
         let marks: Map<String, Value> = document
             .constants
@@ -103,7 +103,7 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Returns an axis; `binned` says whether its bins belong to it.
+/// Returns an axis. `binned` says whether the bins of the axis are written.
 pub(super) fn axis(axis: &Axis, binned: bool) -> Value {
     let mut map = object(json!({"name": axis.name}));
     let mut set = |key: &str, value: Option<Value>| {
@@ -144,15 +144,15 @@ fn data(data: &Data) -> Option<Value> {
     })
 }
 
-/// Lower and upper end of the range of a parameter; `None` where it is open.
+/// Lower and upper end of the range of a parameter; `None` for an open end.
 type Range = (Option<f64>, Option<f64>);
 
-/// What decides how names and ranges are written.
+/// The names and ranges that determine how parts are written.
 pub(super) struct Words<'a> {
     document: &'a Document,
     /// Names of objects, of axes, and of parameters with a value.
     names: HashSet<&'a str>,
-    /// Ranges that stand with the values of parameters, and move to the default domain.
+    /// Ranges that the file gives with the values of parameters. They are written to the default domain.
     moved: BTreeMap<&'a str, Range>,
 }
 
@@ -340,7 +340,7 @@ impl<'a> Words<'a> {
         }
         match &content.bins {
             Some(rule) => drop(map.insert("nextstat.bins".to_owned(), json!(rule.value))),
-            // Without a word, bins are compared with the density at their centres.
+            // By default, bins are compared with the density at their centres.
             None if self.compares_bins(content) => {
                 map.insert("nextstat.bins".to_owned(), json!("center"));
             }

@@ -62,7 +62,7 @@ fn modifier(modifier: &Modifier) -> Value {
     Value::Object(map)
 }
 
-/// Returns an interpolation as the structure of the next version; `factor` says whether it is that of a normsys.
+/// Returns an interpolation as the structure of the next version. `factor` says whether it belongs to a normsys.
 pub(super) fn interpolation(written: &Placed<Interpolation>, factor: bool) -> Value {
     let structure =
         |kind: &str, inside: &str, outside: Option<&str>| json!({"type": kind, "in": inside, "out": outside});
@@ -79,7 +79,7 @@ pub(super) fn interpolation(written: &Placed<Interpolation>, factor: bool) -> Va
         (Interpolation::Word(word), false) if word == "lin" => structure("add", "poly1", None),
         (Interpolation::Word(word), false) if word == "parabolic" => structure("add", "poly2", Some("poly1")),
         (Interpolation::Word(word), false) if word == "poly6" => structure("add", "poly6", Some("poly1")),
-        // What is not known is reported where it is used.
+        // An unknown interpolation is reported if the model uses it.
         (Interpolation::Number(number), _) => json!(number),
         (Interpolation::Word(word), _) => json!(word),
         (Interpolation::Structure { multiplies, inside, outside }, _) => {

@@ -1,4 +1,4 @@
-//! Events that come with a model file instead of being written in it.
+//! Events that are not written in the model file.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -9,26 +9,27 @@ use serde_json::Value;
 use crate::arrow::parquet::Condition;
 use crate::pyhf::names::quoted;
 
-/// Where the events of data sets come from that a model file does not contain.
+/// Sources of events that are not written in the model file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EventSources {
-    /// Folder of the model file, in which files of events are looked for. `None`: no file is read, for example
-    /// because the model came over the network.
+    /// Folder of the model file, which is searched for files of events. `None` means that no file is read, for
+    /// example because the model came over the network.
     pub folder: Option<PathBuf>,
-    /// Events that the caller gives, by name of their data set. They replace those of the file.
+    /// Events that the caller gives, by name of their data set. They replace the events of the file.
     pub given: BTreeMap<String, GivenEvents>,
 }
 
 /// The events of one data set, column by column.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GivenEvents {
-    /// Columns with their names, all of the same length: those of the axes of the data set, or those that its
-    /// `nextstat.source` names. A column `weights` has the weights of the events, unless an axis has this name.
+    /// Columns with their names, all of the same length. The names are those of the axes of the data set, or of the
+    /// columns in its `nextstat.source`. A column `weights` has the weights of the events, unless an axis has this
+    /// name.
     pub columns: Vec<(String, Arc<[f64]>)>,
 }
 
 impl EventSources {
-    /// Returns sources that read files of events from the folder in which a model file lies.
+    /// Returns sources that read files of events from the folder of a model file.
     #[must_use]
     pub fn beside(file: &Path) -> Self {
         let folder = match file.parent() {
@@ -56,14 +57,14 @@ impl GivenEvents {
 /// Names of the columns that a data set of events may take from what a caller gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WantedColumns {
-    /// Its axes.
+    /// Names of the axes of the data set.
     pub axes: Vec<String>,
-    /// The columns that its `nextstat.source` names, and `weights`.
+    /// Names of the columns in its `nextstat.source`, and `weights`.
     pub others: Vec<String>,
 }
 
-/// Returns the columns that each data set of events may take from what a caller gives. Empty if the text is no
-/// model; reading it says why.
+/// Returns the columns that each data set of events may take from what a caller gives. The result is empty if the
+/// text is not a model. In this case, reading the text gives an error.
 #[must_use]
 pub fn wanted_columns(text: &[u8]) -> BTreeMap<String, WantedColumns> {
     let tree: Value = serde_json::from_slice(text).unwrap_or_default();
@@ -91,25 +92,25 @@ pub fn wanted_columns(text: &[u8]) -> BTreeMap<String, WantedColumns> {
     wanted
 }
 
-/// A file of events, as a data set names it.
+/// A file of events, as described in a data set.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct FileSource {
     /// Path of the file, relative to the folder of the model file.
     pub(super) file: String,
-    /// Hash of the file that is expected, as hexadecimal text.
+    /// Expected hash of the file, as hexadecimal text.
     pub(super) sha256: Option<String>,
-    /// Column of each axis, in their order.
+    /// Column of each axis, in the order of the axes.
     pub(super) columns: Vec<String>,
     /// Column of the weights.
     pub(super) weight: Option<String>,
     /// Further columns of weights.
     pub(super) more: Vec<String>,
-    /// Conditions that an event has to fulfil.
+    /// Conditions that each event must fulfil.
     pub(super) selection: Vec<Condition>,
 }
 
-/// Returns where a file lies that a model names, if it lies in the folder of the model: below it, and not beyond
-/// a link that leaves it. Otherwise returns what is wrong, and what to do.
+/// Returns the path of a file that a model names. The file must lie in the folder of the model or below, also after
+/// links are resolved. The error has a message and a remedy.
 pub(super) fn inside(folder: &Path, file: &str) -> Result<PathBuf, (String, String)> {
     let near =
         "Put the file into the folder of the model, and write its path relative to that folder.".to_owned();

@@ -1,4 +1,5 @@
-//! Writes HistFactory models as HS3, in the words of the text 0.2.9 and, where it has none, of its next version.
+//! Writes HistFactory models as HS3, in the words of version 0.2.9 of the standard, or of its next version if version
+//! 0.2.9 has no word for a part.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The model has channels of events or constraint terms of functions.
+    /// The model has event channels or constraint terms of functions.
     #[error(
         "the model has {what}, which are not written yet. Models of HistFactory channels alone can be written."
     )]
@@ -20,11 +21,11 @@ pub enum WriteError {
     },
 }
 
-/// Names that are in use: those of distributions, functions and parameters have to differ.
+/// Names in use. Names of distributions, functions and parameters have to differ.
 struct Names(HashSet<String>);
 
 impl Names {
-    /// Returns the name, or the name with something behind it if it is taken.
+    /// Returns the name. If it is taken, a suffix is added.
     fn free(&mut self, name: &str) -> String {
         let mut free = name.to_owned();
         while !self.0.insert(free.clone()) {
@@ -117,7 +118,7 @@ fn range(parameter: &Parameter) -> Value {
 struct Written {
     distributions: Vec<Value>,
     functions: Vec<Value>,
-    /// Values of the constant parameters that stand for auxiliary data.
+    /// Values of the constant parameters that represent auxiliary data.
     nominal: Vec<Value>,
     /// Names of constraint terms by the index of their parameter.
     names: BTreeMap<usize, String>,
@@ -195,7 +196,7 @@ impl Written {
     }
 }
 
-/// Returns an interpolation code of factors in the words of the next version of HS3.
+/// Returns an interpolation code of normsys in the words of the next version of HS3.
 fn normsys(code: NormsysCode) -> Value {
     match code {
         NormsysCode::Code0 => json!({"type": "mult", "in": "poly1", "out": null}),
@@ -205,7 +206,7 @@ fn normsys(code: NormsysCode) -> Value {
     }
 }
 
-/// Returns an interpolation code of templates in the words of the next version of HS3.
+/// Returns an interpolation code of histosys in the words of the next version of HS3.
 fn histosys(code: HistosysCode) -> Value {
     match code {
         HistosysCode::Code0 => json!({"type": "add", "in": "poly1", "out": null}),

@@ -113,7 +113,7 @@ fn sample(
                     (*start, offsets.get(&channel.at).copied().unwrap_or(0))
                 }
                 Some((start, _)) => (*start, 0),
-                None => (0, 0), // does not occur: every modifier declares its parameter
+                None => (0, 0), // this case does not occur, because every modifier declares its parameter
             };
             let effect = match &modifier.effect {
                 document::Effect::HistoSys { lo, hi } => Effect::HistoSys { lo: lo.clone(), hi: hi.clone() },

@@ -1,9 +1,9 @@
 //! Determines the parameters that the modifiers of a document use, in pyhf's order.
 //!
-//! pyhf registers parameters by modifier type. Within a type, a parameter that appears earlier comes earlier,
-//! where channels, samples and modifiers are sorted by name (`pyhf.pdf`). Only staterror parameters are
-//! sorted by name alone (`pyhf.modifiers.staterror`). A name used by modifiers of several types is one
-//! parameter, in the position of the first of these types.
+//! pyhf registers parameters by modifier type. Within a type, parameters are in the order of their first use, with
+//! channels, samples and modifiers sorted by name (`pyhf.pdf`). Only staterror parameters are sorted by their own
+//! names (`pyhf.modifiers.staterror`). A name that modifiers of several types use is one parameter, in the position
+//! of the first of these types.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,8 +37,8 @@ pub(crate) enum SetKind {
     /// One parameter per bin with a Poisson constraint. In bins without a positive yield and uncertainty,
     /// `tau` is 1 and the parameter is fixed.
     ShapeSys { tau: Vec<f64>, fixed: Vec<bool> },
-    /// One parameter per bin with a Gaussian constraint. In bins without a yield or uncertainty, `sigma` is 1
-    /// and the parameter is fixed. `offsets` maps a channel's index in the document to its first parameter in
+    /// One parameter per bin with a Gaussian constraint. In bins without a yield or uncertainty, `sigma` is 1 and the
+    /// parameter is fixed. `offsets` maps the index of a channel in the document to the channel's first parameter in
     /// the set.
     StatError { sigma: Vec<f64>, fixed: Vec<bool>, offsets: HashMap<usize, usize> },
 }
@@ -120,8 +120,8 @@ pub(crate) fn declare(document: &Document, report: &mut Report) -> Vec<Declared>
     sets
 }
 
-/// Warns if a scalar parameter has the same name as an element of a vector. Both are in the model, as in
-/// pyhf, but a look-up by name finds only the first.
+/// Warns if a scalar parameter has the same name as an element of a vector. Both are in the model, as in pyhf, but a
+/// look-up by name finds only the first of them.
 fn warn_of_equal_names(sets: &[Declared], report: &mut Report) {
     let vectors: HashMap<&str, usize> =
         sets.iter().filter(|set| !set.kind.scalar()).map(|set| (set.name.as_str(), set.kind.n())).collect();

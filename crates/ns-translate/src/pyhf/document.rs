@@ -16,8 +16,8 @@ pub(crate) struct Document {
     pub(crate) known: ReadParts,
 }
 
-/// Which parts of a document were read in full. A file with structural errors is read as far as possible.
-/// Rules that report missing items must not be applied to parts that were not read in full.
+/// Says which parts of a document were read in full. A file with structural errors is read as far as possible. Rules
+/// that report missing items must not be applied to parts that were not read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadParts {
     pub(crate) channels: bool,

@@ -232,7 +232,7 @@ impl WorkspaceError {
     }
 }
 
-/// Asks whether the nearest available name was meant; empty if none is near.
+/// Writes a question whether the nearest available name was meant; empty if no name is near.
 fn meant(name: &str, available: &[String]) -> String {
     let near = nearest(name, available.iter().map(String::as_str));
     near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))
@@ -280,7 +280,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Writes the message for a missing member: how to name a member, and which ones exist.
+/// Writes the message for a missing member: how to name a member, and the names of the existing members.
 fn member(archive: &Path, name: Option<&str>, nameable: bool, members: &[String]) -> String {
     let archive = archive.display();
     let known = list("Its files are", members);

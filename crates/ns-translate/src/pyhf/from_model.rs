@@ -284,7 +284,7 @@ fn setting(model: &Model, first: usize, entry: &Entry, reasons: &mut Vec<String>
     map.insert("name".to_owned(), json!(entry.name));
     map.insert("inits".to_owned(), json!(inits));
     map.insert("bounds".to_owned(), json!(bounds));
-    // Factors without effect are fixed by pyhf's rules, so only the others decide.
+    // pyhf's rules fix factors without effect, so only the other factors decide.
     let free = |p: &&Parameter| {
         entry.n == 1 || !matches!(p.constraint, Constraint::None) || entry.declared == Declared::FreeBins
     };

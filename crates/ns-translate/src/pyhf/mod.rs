@@ -17,9 +17,9 @@
 //! # }
 //! ```
 //!
-//! Order, names, start values, bounds and constraints are those of pyhf 0.7. Input that pyhf rejects is
-//! rejected here too, with the path in the file and a remedy. Only if the input can have just one meaning, it
-//! is accepted with a warning. All problems of a file are reported at once.
+//! Order, names, start values, bounds and constraints are those of pyhf 0.7. Input that pyhf rejects is rejected here
+//! too, with the path in the file and a remedy. The only exception is input with just one possible meaning: it is
+//! accepted with a warning. All problems of a file are reported at once.
 
 mod build;
 mod declare;

@@ -1,4 +1,4 @@
-//! Names in messages: quoting them, listing them, and finding the one nearest to a misspelt name.
+//! Names in messages: quoting names, listing names, and finding the name nearest to a misspelt name.
 
 /// Largest length, in bytes, of a name that is accepted. The name of a vector parameter is repeated for each
 /// bin, so that a small file with a very long name could use much memory.

@@ -1,7 +1,7 @@
 //! The fast reader, which turns text into a [`Document`] in one pass, without an intermediate JSON tree.
 //!
-//! It accepts exactly the documents that follow pyhf's schema 1.0.0. For any other document it fails without
-//! an explanation; the slower reader in `diagnose` then finds everything that is wrong.
+//! It accepts exactly the documents that follow pyhf's schema 1.0.0. For any other document it fails without an
+//! explanation. The slower reader in `diagnose` then finds all errors.
 
 use std::fmt;
 use std::marker::PhantomData;

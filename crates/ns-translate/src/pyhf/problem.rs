@@ -41,7 +41,7 @@ impl Problem {
     #[must_use]
     pub fn paragraph(&self) -> String {
         let place = if self.path.is_empty() { "top level" } else { &self.path };
-        // Text quoted from the file could otherwise look like the line of another problem.
+        // Line breaks are removed, because text quoted from the file could look like the line of another problem.
         format!("{}: {} {}", plain(place), plain(&self.message), plain(&self.remedy))
     }
 }
@@ -106,7 +106,7 @@ impl Report {
         });
     }
 
-    /// Puts the name of a file before each path, for a report on a file other than the workspace.
+    /// Adds the name of a file to each path, for a report on a file other than the workspace.
     pub(crate) fn of_file(mut self, name: &str) -> Self {
         for problem in &mut self.problems {
             problem.path =

@@ -255,8 +255,8 @@ fn check_observations(document: &Document, report: &mut Report) {
     }
 }
 
-/// Returns the candidate nearest to `name`, but only if `position` is below 50: comparing thousands of names
-/// with thousands would take long and not help.
+/// Returns the candidate nearest to `name`, but only if `position` is below 50. Comparing thousands of names with
+/// thousands of candidates would take long and not help.
 fn nearest_few<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str> + Clone,

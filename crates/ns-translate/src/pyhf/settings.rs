@@ -1,8 +1,8 @@
 //! Applies the parameter settings of a measurement to the declared parameter sets.
 //!
-//! The rules are those of `pyhf.parameters.utils`: an array in a setting replaces the whole default array,
-//! must have one value per parameter, and is allowed only if the parameter has this property (`sigmas`, for
-//! example, only with a Gaussian constraint).
+//! The rules are those of `pyhf.parameters.utils`. An array in a setting replaces the whole default array and must
+//! have one value per parameter. An array is allowed only if the parameter has this property; for example, `sigmas`
+//! needs a Gaussian constraint.
 
 use std::collections::HashMap;
 
@@ -83,7 +83,7 @@ fn settings_by_name<'a>(
         }
         if !by_name.contains_key(setting.name.as_str()) && document.known.modifiers {
             unused += 1;
-            // A search for the nearest name takes time: a hostile file must not cause thousands of searches.
+            // Searching for the nearest name takes time, and a hostile file must not cause thousands of searches.
             let near = if unused <= 50 {
                 nearest(&setting.name, declared.iter().map(|d| d.name.as_str()))
             } else {
@@ -171,7 +171,7 @@ fn defaults(kind: &SetKind) -> Resolved {
     let n = kind.n();
     let (init, bounds) = match kind {
         SetKind::Alpha => (0.0, (-5.0, 5.0)),
-        SetKind::Lumi => (1.0, (0.0, 10.0)), // not used: the measurement must give these numbers
+        SetKind::Lumi => (1.0, (0.0, 10.0)), // never used, because the measurement must give these numbers
         SetKind::NormFactor | SetKind::ShapeFactor { .. } => (1.0, (0.0, 10.0)),
         SetKind::ShapeSys { .. } | SetKind::StatError { .. } => (1.0, (1e-10, 10.0)),
     };

@@ -22,11 +22,11 @@ use super::{names, rules};
 /// Options for making a model from a workspace.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelOptions {
-    /// Name of the measurement; if `None`, the first one is used.
+    /// Name of the measurement; the first measurement if `None`.
     pub measurement: Option<String>,
-    /// Interpolation codes; the smooth ones by default.
+    /// Interpolation codes; by default the smooth codes.
     pub interpolation: Interpolation,
-    /// Name of the parameter of interest; if `None`, that of the measurement is used.
+    /// Name of the parameter of interest; the parameter of interest of the measurement if `None`.
     pub poi: Option<String>,
 }
 
@@ -102,8 +102,8 @@ impl Workspace {
         super::diagnose::read_text(text, notes).map(Self::read)
     }
 
-    /// Reads text that follows pyhf's schema. Returns `None` for any other text; the caller then reads it
-    /// again to collect its problems.
+    /// Reads text that follows pyhf's schema. Returns `None` for any other text. The caller then reads the text again
+    /// to collect its problems.
     pub(crate) fn quick(text: &[u8]) -> Option<Self> {
         let mut notes = Report::default();
         let document = serde_json::from_slice(without_mark(text, &mut notes)).ok()?;

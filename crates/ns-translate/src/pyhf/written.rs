@@ -1,5 +1,4 @@
-//! A workspace whose numbers stay as they are written in the file, while it is patched, sorted or its digest
-//! is computed.
+//! A workspace whose numbers keep the form in which the file writes them. Patching, sorting and digests need this.
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -11,7 +10,7 @@ use super::patch::{DigestAlgorithm, DigestCheck, Patch, digest_of};
 use super::problem::Report;
 use super::workspace::{ModelOptions, Workspace};
 
-/// A workspace with every number as it is written in the file: `50` differs from `50.0`, as it does for a
+/// A workspace with every number in the form in which the file writes it. So `50` differs from `50.0`, as in a
 /// digest.
 ///
 /// The JSON value has the structure of a workspace. Serialisation writes the keys in a fixed order.
@@ -68,9 +67,8 @@ impl WrittenWorkspace {
         first.map_or(Ok(()), Err)
     }
 
-    /// Sorts channels, samples, measurements, parameter settings and observations by name, and modifiers by
-    /// name and type, as `pyhf.Workspace.sorted` does. Models stay the same, but another measurement may be
-    /// the first one.
+    /// Sorts channels, samples, measurements, parameter settings and observations by name, and modifiers by name and
+    /// type, as `pyhf.Workspace.sorted` does. Models stay the same, but another measurement may become the first one.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         for channel in sort_by(self.value.get_mut("channels"), &["name"]) {

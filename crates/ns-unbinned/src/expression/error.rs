@@ -1,22 +1,22 @@
-//! What can be wrong with the text of an expression.
+//! Errors in the text of an expression.
 
 use thiserror::Error;
 
-/// A mistake in an expression, with its place.
+/// An error in an expression, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("at character {character}: {mistake}")]
 pub struct ExpressionError {
-    /// Position of the mistake in characters, counted from 1.
+    /// Position of the error in characters, counted from 1.
     pub character: usize,
     /// What is wrong.
     pub mistake: Mistake,
 }
 
-/// What is wrong at one place of an expression.
+/// Kind of an error in an expression.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Mistake {
-    /// The text is longer than expressions may be.
+    /// The text is too long.
     #[error("the expression has {length} bytes, and at most {limit} are read")]
     TooLong {
         /// Length of the text in bytes.
@@ -30,7 +30,7 @@ pub enum Mistake {
         /// Largest number of levels.
         limit: usize,
     },
-    /// A character that no expression has.
+    /// A character that is not used in expressions.
     #[error("'{}' has no meaning in an expression", found.escape_debug())]
     Character {
         /// The character.
@@ -39,10 +39,10 @@ pub enum Mistake {
     /// A number that is not finite.
     #[error("the number is too large")]
     Number,
-    /// Something else than what has to follow here.
+    /// The text has something other than what is expected at this place.
     #[error("{expected} is expected, not '{found}'")]
     Unexpected {
-        /// What has to follow.
+        /// What is expected.
         expected: &'static str,
         /// The text found.
         found: String,
@@ -50,13 +50,13 @@ pub enum Mistake {
     /// The text ends too early.
     #[error("the expression ends where {expected} is expected")]
     Ends {
-        /// What has to follow.
+        /// What is expected.
         expected: &'static str,
     },
-    /// A function that is not known.
+    /// A function that does not exist.
     #[error("there is no function '{name}'")]
     UnknownFunction {
-        /// Its name.
+        /// Name of the function.
         name: String,
     },
     /// A function with a wrong number of arguments.
@@ -64,9 +64,9 @@ pub enum Mistake {
     Arguments {
         /// Name of the function.
         name: String,
-        /// How many it takes, in words.
+        /// Expected number of arguments, in words.
         expected: &'static str,
-        /// How many were given.
+        /// Number of arguments given.
         found: usize,
     },
     /// A function without its arguments.
@@ -78,7 +78,7 @@ pub enum Mistake {
 }
 
 impl ExpressionError {
-    /// Makes the error for a place given in bytes.
+    /// Makes the error for a position given in bytes.
     pub(super) fn at(text: &str, byte: usize, mistake: Mistake) -> Self {
         let character = text.get(..byte).map_or(0, |before| before.chars().count()) + 1;
         Self { character, mistake }

@@ -48,13 +48,13 @@ impl Binary {
     }
 }
 
-/// Returns the number of a logical value.
+/// Returns 1 for true and 0 for false.
 fn truth(value: bool) -> f64 {
     f64::from(u8::from(value))
 }
 
 impl Expression {
-    /// Returns the value, where `of` gives the number that belongs to the name at this position in
+    /// Returns the value of the expression. `of` returns the number for the name at a position in
     /// [`Expression::names`].
     pub fn value(&self, of: impl Fn(usize) -> f64) -> f64 {
         let mut values: Vec<f64> = Vec::with_capacity(self.nodes.len());

@@ -1,8 +1,8 @@
-//! The functions that expressions know, by name.
+//! The functions of expressions, by name.
 
 use super::node::{Binary, Unary};
 
-/// What a function with a name computes.
+/// The operation that a named function performs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// A function of one argument.
@@ -17,7 +17,7 @@ pub enum Function {
     Constant(&'static str),
 }
 
-/// All functions: name, meaning. The names with the prefix `TMath::` are those of ROOT.
+/// All functions with their meaning. Names with the prefix `TMath::` are ROOT's.
 const FUNCTIONS: &[(&str, Function)] = &[
     ("exp", Function::Unary(Unary::Exp)),
     ("log", Function::Unary(Unary::Ln)),
@@ -60,7 +60,7 @@ impl Function {
         FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| *function)
     }
 
-    /// Returns the names of the functions of the HS3 text, for messages.
+    /// Returns the names of the functions in the HS3 standard, for messages.
     #[must_use]
     pub fn names() -> String {
         let names: Vec<&str> =
@@ -80,7 +80,7 @@ impl Function {
     }
 }
 
-/// Returns the number that a word stands for: `PI`, `EULER`, `TRUE` or `FALSE`.
+/// Returns the number of a named constant: `PI`, `EULER`, `TRUE` or `FALSE`.
 pub(super) fn constant(name: &str) -> Option<f64> {
     match name {
         "PI" => Some(std::f64::consts::PI),

@@ -11,9 +11,9 @@
 //! # }
 //! ```
 //!
-//! The language is that of section 3.1 of the HS3 text, version 0.2.9, with what ROOT writes besides: the
-//! conditional operator `a ? b : c` and functions with the prefix `TMath::`. Logical values are numbers: 0 is
-//! false, everything else is true, and comparisons give 0 or 1.
+//! The language is that of section 3.1 of the HS3 standard, version 0.2.9, and also has what ROOT writes: the
+//! conditional operator `a ? b : c` and functions with the prefix `TMath::`. Logical values are numbers: 0 is false,
+//! everything else is true, and comparisons give 0 or 1.
 
 mod error;
 mod evaluate;

@@ -1,25 +1,25 @@
-//! The parsed form of an expression: a list of nodes, of which each uses earlier ones only.
+//! The parsed form of an expression: a list of nodes, each of which uses only earlier nodes.
 
-/// An expression. Its nodes are in an order in which they can be computed one after another; the last node is
-/// the value of the expression. Names are listed once each, in the order in which they first occur.
+/// An expression. Its nodes are computed one after another; the last node is the value of the expression. Each name
+/// is listed once, in the order in which the names first occur.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
     pub(super) nodes: Vec<Node>,
     pub(super) names: Vec<String>,
 }
 
-/// One step of the computation. The numbers `usize` are positions of earlier nodes, except in [`Node::Name`].
+/// One step of the computation. Numbers of type `usize` are positions of earlier nodes, except in [`Node::Name`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Node {
     /// A number.
     Number(f64),
-    /// The value that belongs to a name: its position in [`Expression::names`].
+    /// The value of a name, given by its position in [`Expression::names`].
     Name(usize),
     /// An operation on one value.
     Unary(Unary, usize),
     /// An operation on two values.
     Binary(Binary, usize, usize),
-    /// The second value if the first is true, else the third.
+    /// The second value if the first is true, otherwise the third.
     Select(usize, usize, usize),
 }
 
@@ -28,7 +28,7 @@ pub enum Node {
 pub enum Unary {
     /// `-x`.
     Neg,
-    /// `!x`: 1 if `x` is 0, else 0.
+    /// `!x`: 1 if `x` is 0, otherwise 0.
     Not,
     /// Exponential.
     Exp,
@@ -61,7 +61,7 @@ pub enum Binary {
     Sub,
     /// Product.
     Mul,
-    /// Quotient, also of integers.
+    /// Quotient. The quotient of two integers is not rounded.
     Div,
     /// The first value to the power of the second.
     Pow,
@@ -73,7 +73,7 @@ pub enum Binary {
     Less,
     /// `a <= b`.
     LessOrEqual,
-    /// `a == b` within four units in the last place of the larger.
+    /// `a == b`, true within four units in the last place of the larger value.
     AlmostEqual,
     /// `a === b`: equal to the last bit.
     Equal,
@@ -90,13 +90,13 @@ impl Expression {
         &self.nodes
     }
 
-    /// Returns the names that the expression uses, each once.
+    /// Returns the names in the expression, each once.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Returns the value of an expression that is a number, without any name; else `None`.
+    /// Returns the value of an expression without names. Returns `None` if the expression has names.
     #[must_use]
     pub fn constant(&self) -> Option<f64> {
         match self.nodes.last() {

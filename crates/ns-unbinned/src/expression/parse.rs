@@ -1,6 +1,6 @@
-//! Parses the text of an expression by the strength of its operators (Pratt's method).
+//! Parses the text of an expression by the precedence of its operators (Pratt's method).
 //!
-//! Operators from the weakest to the strongest: `? :`, `||`, `&&`, `== != === !==`, `< <= > >=`, `+ -`,
+//! Operators from the lowest to the highest precedence: `? :`, `||`, `&&`, `== != === !==`, `< <= > >=`, `+ -`,
 //! `* /`, the signs `- + !`, and `^`. `^` and `? :` group from the right, all others from the left.
 
 use std::collections::HashMap;
@@ -17,14 +17,14 @@ pub const LONGEST: usize = 65_536;
 /// Largest number of levels of brackets, functions, signs and operators that group from the right.
 pub const NESTING: usize = 200;
 
-/// Strength with which a sign binds the operand behind it.
+/// Precedence of a sign. Its operand includes all operators of at least this precedence.
 const SIGN: u8 = 13;
 
 impl Expression {
     /// Parses an expression.
     ///
     /// # Errors
-    /// The first mistake in the text, with its place.
+    /// The first error in the text, with its position.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         if text.len() > LONGEST {
             let mistake = Mistake::TooLong { length: text.len(), limit: LONGEST };
@@ -65,7 +65,7 @@ enum Infix {
     Conditional,
 }
 
-/// Returns an operator with the strengths by which it binds its left and its right operand.
+/// Returns an operator with its precedences on the left and on the right side.
 fn infix(token: Token<'_>) -> Option<(Infix, u8, u8)> {
     let plain = |operation| Infix::Binary(operation, false, false);
     Some(match token {
@@ -119,8 +119,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Parses an operand and all operators behind it that bind at least as strongly as `least`. Returns the
-    /// position of its node.
+    /// Parses an operand and all operators after it whose precedence is at least `least`. Returns the position of its
+    /// node.
     fn operand(&mut self, least: u8) -> Result<usize, ExpressionError> {
         self.depth += 1;
         if self.depth > NESTING {
@@ -181,7 +181,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses what follows a name, whose token is `at`: the arguments of a function, or nothing.
+    /// Parses the arguments of a function after its name. A name without arguments is complete. `at` is the token of
+    /// the name.
     fn name(&mut self, name: &'a str, at: usize) -> Result<usize, ExpressionError> {
         let function = Function::of(name);
         if self.peek() == Some(Token::Open) {
@@ -259,7 +260,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Replaces the last nodes, numbers from `first` on, by the result of an operation on them.
+    /// Replaces the nodes from position `first` on by their result.
     fn fold(&mut self, first: usize, value: f64) -> usize {
         self.nodes.truncate(first);
         self.push(Node::Number(value))

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Expression, LONGEST, Mistake, NESTING};
 
-/// Returns the value of an expression of `x = 3`, `y = -2` and `flag = 0`.
+/// Returns the value of an expression at `x = 3`, `y = -2` and `flag = 0`.
 fn value(text: &str) -> f64 {
     let parsed = Expression::parse(text).unwrap();
     let numbers: Vec<f64> = parsed
@@ -125,7 +125,7 @@ fn depth_and_length_are_limited() {
     assert_eq!(error.mistake, Mistake::TooLong { length: LONGEST + 1, limit: LONGEST });
 }
 
-/// Evaluates operations one after another, to compare them with the expression that they were made of.
+/// Evaluates operations one after another, to compare them with the expression from which they were made.
 fn computed(ops: &[ns_core::Op], x: f64, y: f64) -> f64 {
     use ns_core::{Op, Value};
     let truth = |condition: bool| f64::from(u8::from(condition));

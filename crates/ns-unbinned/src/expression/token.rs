@@ -6,7 +6,7 @@ use logos::Logos;
 
 use super::error::{ExpressionError, Mistake};
 
-/// A token; white space lies between them.
+/// A token. White space may separate tokens.
 #[derive(Logos, Debug, Clone, Copy, PartialEq)]
 #[logos(skip r"[ \t\r\n]+")]
 pub(super) enum Token<'a> {
@@ -59,10 +59,10 @@ pub(super) enum Token<'a> {
     GreaterOrEqual,
 }
 
-/// Splits a text into tokens with their places.
+/// Splits a text into tokens with their positions.
 ///
 /// # Errors
-/// [`Mistake::Character`] for a character that no token has, and [`Mistake::Number`] for a number that is not
+/// [`Mistake::Character`] for a character that no token contains, and [`Mistake::Number`] for a number that is not
 /// finite.
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>, ExpressionError> {
     let mut tokens = Vec::new();

@@ -59,7 +59,7 @@ fn a_context_may_come_in_any_order_and_has_derivatives() {
         let method = flow.context_gradient(&events, given, &mut gradient).unwrap();
         let bound = match method {
             GradientMethod::Graph => 1e-12,
-            // The third derivative by the stretch is 4 z^2, and |z| is below 7.
+            // The third derivative with respect to the stretch is 4 z^2, and |z| is below 7.
             GradientMethod::Differences(steps) => {
                 assert_eq!(steps, [1e-3, 1e-3]);
                 1e-6 / 6.0 * 4.0 * 49.0 * 1.01
@@ -85,7 +85,7 @@ fn flows_are_normalised_and_integrals_of_boxes_are_those_of_the_oracle() {
         assert!((all.value - 1.0).abs() < 1e-3 && all.error < 1e-4, "{name}: {all:?}");
         let (sides, expected) = oracle_integral(name);
         let part = flow.integral(&sides).unwrap();
-        // The oracle's distribution function of two normal numbers is good to about 1e-8.
+        // The oracle's distribution function of two normal numbers is accurate to about 1e-8.
         assert!((part.value - expected).abs() < 1e-6, "{name}: {part:?}, not {expected}");
         assert!(part.error < 1e-6, "{name}: {part:?}");
     }
@@ -99,8 +99,8 @@ fn a_range_without_the_density_is_refused() {
     assert!(error.contains("holds nothing of it"), "{error}");
 }
 
-/// The largest distance between the distribution of samples and a distribution function, times the root of their number
-/// (Kolmogorov and Smirnov): above 2.3 with a probability of 5e-5.
+/// Returns the largest distance between the distribution of samples and a distribution function, times the square
+/// root of the number of samples (Kolmogorov and Smirnov). It exceeds 2.3 with a probability of 5e-5.
 fn distance(mut samples: Vec<f64>, probability: impl Fn(f64) -> f64) -> f64 {
     samples.sort_by(f64::total_cmp);
     let n = samples.len() as f64;
@@ -129,7 +129,7 @@ fn samples_follow_the_density() {
         let d = flow.dimension();
         let mut events = vec![0.0; N * d];
         flow.sample(&z, &[], &mut events).unwrap();
-        // The marginal distribution of the first feature, by an integral of the density.
+        // Marginal distribution of the first feature, as an integral of the density.
         let lowest = if name == "falling" { 100.0 } else { 100.0 + 1e-9 };
         let edges: Vec<f64> = (0..=60).map(|i| lowest + f64::from(i) * (160.0 - lowest) / 60.0).collect();
         let first: Vec<f64> = events.iter().step_by(d).copied().collect();
@@ -166,7 +166,7 @@ fn samples_follow_the_density() {
     }
 }
 
-/// The complementary error function by its continued fraction and series, to 1e-9: an oracle of its own.
+/// The complementary error function by its continued fraction and series, accurate to 1e-9, as an independent oracle.
 fn erfc(x: f64) -> f64 {
     if x < 0.0 {
         return 2.0 - erfc(-x);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{folder, oracle};
 
-/// A model of the fixtures, after a change of its JSON.
+/// Returns a model of the fixtures, after a change of its JSON.
 fn try_model(name: &str, change: impl Fn(&mut Value)) -> Result<Model, String> {
     let file = folder().join(format!("{name}.hs3.json"));
     let mut tree: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -54,7 +54,7 @@ fn a_flow_beside_an_exponential_recovers_the_yields() {
         let pull = (found.value(name).unwrap() - truth) / found.uncertainty(name).unwrap();
         assert!(pull.abs() < 4.0, "{name}: {pull}");
     }
-    // The uncertainty of the efficiency is that of its constraint.
+    // The uncertainty of the efficiency is the width of its constraint.
     assert!((found.uncertainty("efficiency").unwrap() - 1.0).abs() < 0.01);
 }
 
@@ -99,7 +99,7 @@ fn several_flows_mix_and_each_has_one_column() {
     assert_eq!(model.event_channels[0].log_densities().len(), 2);
     assert_eq!(model.observed.events[0].columns.len(), 3);
     let session = open_session(&model, &Execution::default()).unwrap();
-    // -ln L written down anew, with the columns of the table.
+    // `-ln L` computed in this test, with the columns of the table.
     let table = &model.observed.events[0];
     let rates = [210.0, 1500.0];
     let sum: f64 = (0..table.len())
@@ -135,7 +135,7 @@ fn toys_by_a_sampler_have_pulls_of_mean_0_and_width_1() {
 #[test]
 fn toys_by_rejection_and_in_cut_ranges_too() {
     for manifest in ["tabled.flow.json", "falling.flow.json"] {
-        // A falling signal above a flat background, so that both shapes are seen.
+        // A falling signal above a flat background, so that both shapes affect the fit.
         let with = |tree: &mut Value| {
             tree["distributions"][0]["manifest"] = json!(manifest);
             tree["distributions"][1] = json!({"name": "background", "type": "uniform_dist", "x": ["m"]});
@@ -147,7 +147,8 @@ fn toys_by_rejection_and_in_cut_ranges_too() {
     }
 }
 
-/// A signal in two observables above a background that falls in the first; the axes cut the signal.
+/// Returns a signal in two observables above a background that falls in the first observable. The axes cut off a part
+/// of the signal.
 fn in_the_plane(signal: Value) -> Model {
     let with = |tree: &mut Value| {
         tree["distributions"][0] = signal.clone();
@@ -160,7 +161,7 @@ fn in_the_plane(signal: Value) -> Model {
         tree["parameter_points"][0]["parameters"][1]["value"] = json!(600);
         tree["data"][0]["axes"] =
             json!([{"name": "m", "min": 120, "max": 133}, {"name": "t", "min": 1, "max": 4}]);
-        // Weighted events of a peak above a grid.
+        // Weighted events of a peak, as a histogram on a grid.
         let peak = oracle("plane", "events");
         let inside = |row: &&[f64]| (120.0..=133.0).contains(&row[0]) && (1.0..=4.0).contains(&row[1]);
         let mut events: Vec<[f64; 2]> = peak.chunks(2).filter(inside).map(|row| [row[0], row[1]]).collect();

@@ -1,4 +1,4 @@
-//! What is said of wrong manifests, graphs and runtimes.
+//! Messages about wrong manifests, graphs and runtimes.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{flow, folder};
 
-/// Loads a flow whose manifest, read from a folder of its own, was changed.
+/// Loads a flow after a change of its manifest, from a folder of its own.
 fn changed(name: &str, change: impl Fn(&mut Value)) -> String {
     let place = tempfile::tempdir().unwrap();
     for file in std::fs::read_dir(folder()).unwrap() {
@@ -67,7 +67,7 @@ fn wrong_graphs_are_refused_when_they_are_loaded() {
         &["'log_prob' of the graph", "broken_shape.onnx", "[2, 2] for 2 events, not [2]"],
     );
     expect(&of("broken_name"), &["no output 'log_prob'", "density", "docs/flows.md"]);
-    // Two features where the graph has one.
+    // The manifest has two features, but the graph has one.
     let message = changed("peak", |m| {
         m["features"] = json!(["m", "t"]);
         m["support"] = json!([[null, null], [null, null]]);
@@ -96,7 +96,7 @@ fn a_missing_library_is_explained() {
         let error = FlowPdf::from_manifest(folder().join("peak.flow.json"), &[]).unwrap_err().to_string();
         return expect(&error, &["/nowhere/libonnxruntime.so", "pip install onnxruntime", "ORT_DYLIB_PATH"]);
     }
-    // The library is loaded once per process, so this needs one of its own.
+    // The library is loaded once per process, so this test starts a new process.
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["messages::a_missing_library_is_explained", "--exact", "--quiet"])
         .env(CHILD, "1")

@@ -1,4 +1,4 @@
-//! Invented inputs of pictures, for the gallery and for tests. Some look like those of real analyses, others
+//! Invented inputs of pictures, for the gallery and for tests. Some inputs look like those of real analyses, others
 //! are hard to draw.
 
 use ns_viz::{

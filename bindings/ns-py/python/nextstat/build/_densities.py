@@ -171,8 +171,8 @@ class Densities:
         return density
 
     def flow(self, name, observables, manifest):
-        """A normalising flow. `observables` are its features in the order of the manifest, whose path is relative to the
-        folder that the model is written to."""
+        """A normalising flow. `observables` are its features in the order of the manifest. `manifest` is a path
+        relative to the folder to which the model is written."""
         observables = list(observables) if isinstance(observables, (list, tuple)) else [observables]
         density = self._density(name, "nextstat.flow_dist", observables, x=observables)
         self._distributions[-1]["manifest"] = str(manifest)
@@ -191,7 +191,7 @@ class Densities:
         return self._density(name, "product_dist", axes, factors=list(factors))
 
     def mixture(self, name, summands, fractions):
-        """A sum of normalised densities times fractions. The fraction of the last one is 1 minus the sum of the
+        """A sum of normalised densities times fractions. The fraction of the last density is 1 minus the sum of the
         others."""
         summands, fractions = list(summands), list(fractions)
         if len(fractions) + 1 != len(summands):

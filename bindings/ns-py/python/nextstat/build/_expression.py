@@ -59,7 +59,7 @@ class Expression:
 
 
 class Named(Expression):
-    """A part of a model with a name. In formulas it is written by its name."""
+    """A part of a model with a name, which formulas use."""
 
     def __init__(self, name):
         super().__init__(name, (self,))

@@ -71,7 +71,7 @@ class ModelBuilder(Densities):
         return Observable(self._take(name), low, high)
 
     def parameter(self, name, value, low=None, high=None, fixed=False):
-        """Adds a parameter with its start value, its bounds (none by default), and whether it is fixed."""
+        """Adds a parameter with its start value, its bounds (no bounds by default), and whether it is fixed."""
         added = Parameter(self._take(name), value, low, high, fixed)
         self._parameters.append(added)
         return added
@@ -151,7 +151,7 @@ class ModelBuilder(Densities):
         return name
 
     def interest(self, *parameters):
-        """Sets the parameters of interest. Limits and tests use the first one."""
+        """Sets the parameters of interest. Limits and tests use the first of them."""
         for parameter in parameters:
             if not isinstance(parameter, Parameter):
                 raise TypeError("a parameter of interest is what `parameter` returns")
@@ -222,10 +222,10 @@ class ModelBuilder(Densities):
         pathlib.Path(path).write_text(json.dumps(self.document(), indent=1) + "\n")
 
     def model(self, **options):
-        """The model, for all analyses. `options` are those of `load_workspace`.
+        """Returns the model for all analyses. `options` are those of `load_workspace`.
 
-        A model with an `EventFile` or a flow has to be written first, because these files are looked for beside the
-        model.
+        A model with an `EventFile` or a flow has to be written first, because these files are searched for in the
+        folder of the model.
         """
         if any(density["type"] == "nextstat.flow_dist" for density in self._distributions):
             raise ValueError("flows are in files beside the model: write the model, and load its file")

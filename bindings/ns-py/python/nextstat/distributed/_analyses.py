@@ -48,7 +48,7 @@ def run_rows(
 
 
 def check_options(function: str, options: Json) -> Json:
-    """Returns the options in the form that is sent. Unknown options are an error here, not on every worker."""
+    """Returns the options in the form that is sent. Unknown options are an error here, before workers receive them."""
     own = {"threads": "a task has one thread; start more workers", "model": "it is the second argument"}
     for name, whose in own.items():
         if name in options:
@@ -58,7 +58,7 @@ def check_options(function: str, options: Json) -> Json:
         inspect.signature(call).bind(model=None, **options)
     except TypeError as error:
         raise TypeError(f"{function}: {error}") from None
-    # Arrays become lists, because arrays that were sent may have a memory layout that the package does not read.
+    # Arrays become lists, because the package cannot read every memory layout that a sent array may have.
     sent: Json = json.loads(plain({name: value for name, value in options.items() if value is not None}))
     return sent
 
@@ -75,7 +75,7 @@ def profile_scans(
 
     `params` are names, or pairs of names for scans in two parameters; by default all free parameters. `options` have
     the same meaning as for `nextstat.profile_scan`. A scan is one task, because the fits of its points start from one
-    another. Ctrl-C raises `KeyboardInterrupt`, whose attribute `result` has all rows; unfinished ones have the status
+    another. Ctrl-C raises `KeyboardInterrupt`, whose attribute `result` has all rows. Unfinished rows have the status
     "not run".
     """
     for name in ("param", "param2"):
@@ -114,8 +114,8 @@ def upper_limits(
 
     `models` are a mapping from names to models or a list of models, each a path, a dictionary or a `ModelSource`.
     `options` have the same meaning as for `nextstat.upper_limit`; with `toys=N` the limits come from toys. A limit is
-    one task. If the limit of a model fails, its row has the reason. Ctrl-C raises `KeyboardInterrupt`, whose attribute
-    `result` has all rows; unfinished ones have the status "not run".
+    one task. If the limit of a model fails, its row has the reason. Ctrl-C raises `KeyboardInterrupt`, whose
+    attribute `result` has all rows. Unfinished rows have the status "not run".
     """
     if isinstance(models, Mapping) and "channels" not in models:
         named = {str(name): source_of(model) for name, model in models.items()}

@@ -12,7 +12,7 @@ class WorkerMismatchError(WorkerError):
 
 
 def mismatch(found: dict[str, str], version: str) -> WorkerMismatchError:
-    """Returns the error for workers without the client's version; `found` maps addresses to what is installed."""
+    """Returns the error for workers without the client's version. `found` maps addresses to installed versions."""
     places = [f"{address} has {what}" for address, what in sorted(found.items())]
     shown = "; ".join(places[:5]) + (f"; and {len(places) - 5} more" if len(places) > 5 else "")
     return WorkerMismatchError(

@@ -41,7 +41,8 @@ def check(client: Any) -> None:
         raise TypeError(f"the first argument is a dask.distributed.Client, not {type(client).__name__}")
     if client.asynchronous:
         raise TypeError("the client is asynchronous: use a Client that was made without asynchronous=True")
-    # A function of the standard library, which workers without the package can run. Tasks check later workers.
+    # The question is a function of the standard library, so that workers without the package can run it. Tasks check
+    # later workers.
     question = (pydoc.locate, "nextstat.__version__")
     answers = client.run(*question, on_error="return")
     # The scheduler also reads tasks, so it needs the package.
@@ -50,7 +51,7 @@ def check(client: Any) -> None:
     found = {
         address: "no nextstat" if answer is None else f"nextstat {answer}" if isinstance(answer, str) else str(answer)
         for address, answer in answers.items()
-        # A worker that is dying at the moment, which gives an OSError, has no wrong version.
+        # An OSError comes from a worker that is just dying. Its version is not wrong.
         if answer != here and not isinstance(answer, OSError)
     }
     if found:
@@ -58,7 +59,7 @@ def check(client: Any) -> None:
 
 
 def n_threads(client: Any) -> int:
-    """Returns how many tasks run at the same time; 16 as long as there is no worker."""
+    """Returns how many tasks run at the same time; 16 if there is no worker yet."""
     return int(sum(client.nthreads().values())) or 16
 
 
@@ -89,7 +90,7 @@ def gather(
             for number in numbers[future.key]:
                 take(number, result)
                 done += tasks[number].weight
-            # The result is on the client now, so that the worker need not keep it.
+            # The result is on the client, so the worker can release it.
             future.release()
             tell(done, total, done == total)
     finally:

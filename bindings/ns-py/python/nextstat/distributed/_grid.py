@@ -45,7 +45,7 @@ def signal_grid(
     dictionary), a mapping from names to patches, or a list of patches, each as in `load_workspace`. `what` names a
     function of the package and `options` are its options (`mu=1.0` for "hypotest"). A point that fails is a row with
     the status "failed" and the reason; other points are not affected. Ctrl-C raises `KeyboardInterrupt`, whose
-    attribute `result` has all rows; unfinished ones have the status "not run".
+    attribute `result` has all rows. Unfinished rows have the status "not run".
     """
     if what not in KNOWN:
         raise ValueError(f"unknown what '{what}'; use one of {', '.join(KNOWN)}")

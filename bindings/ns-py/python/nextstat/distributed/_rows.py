@@ -87,7 +87,7 @@ class Row:
         return {"name": self.name, **self.values, "status": self.status, "reason": self.reason, **result}
 
 
-# Keys that a table shows of each class of results.
+# Keys that a table shows, for each class of results.
 _COLUMNS = {
     "LimitResult": ("observed", "expected"),
     "ToyLimitResult": ("observed", "observed_error", "expected"),
@@ -101,7 +101,7 @@ _COLUMNS = {
 
 
 class Rows(Sequence[Row]):
-    """Rows in the order in which the analyses were asked for. `rows["name"]` is the row of that name."""
+    """Rows in the order of the request. `rows["name"]` is the row with this name."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = tuple(rows)
@@ -132,7 +132,7 @@ class Rows(Sequence[Row]):
         return Rows([row for row in self._rows if row.status != "done"])
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One flat dictionary per row, for `pandas.DataFrame` and the like."""
+        """One flat dictionary per row, for example for `pandas.DataFrame`."""
         return [row.to_dict() for row in self._rows]
 
     def _cells(self) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""What a model is made from, in the form that is sent to workers."""
+"""The source of a model, in the form that is sent to workers."""
 
 import hashlib
 import json
@@ -54,7 +54,7 @@ class ModelSource:
         )
 
     def shipment(self, digest: str | None = None, header: str | None = None) -> "Shipment":
-        """Returns what is sent to workers: the source, the digest that their model must have, and a header of toys."""
+        """Returns the message for workers: the source, the digest that their model must have, and a header of toys."""
         options = dict(self.options)
         if self.patch is not None:
             options["patch"] = operations(self.patch)
@@ -67,7 +67,7 @@ class ModelSource:
 
 @dataclass(frozen=True)
 class Shipment:
-    """All that a worker needs to build a model. It is sent once and then passed from worker to worker."""
+    """All data that a worker needs to build a model. They are sent once and then passed from worker to worker."""
 
     key: str
     model_key: str
@@ -79,7 +79,8 @@ class Shipment:
 
     @staticmethod
     def pack(workspace: Json, options: Json, digest: str | None = None, header: str | None = None) -> "Shipment":
-        """Compresses the workspace. `key` is a hash of all contents, `model_key` of those that determine the model."""
+        """Compresses the workspace. `key` is a hash of all contents, `model_key` a hash of the contents that
+        determine the model."""
         text = plain(workspace).encode()
         options = json.loads(plain(options))
         version = _native.__version__

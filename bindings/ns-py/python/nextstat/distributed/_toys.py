@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from .._native import Hypothesis, Statistic
 
 # Limits of the number of toys per task. Even if a toy takes 10 ms, a task takes seconds, so that a lost worker costs
-# little time. A task has enough toys to be worth a message.
+# little time. A task has enough toys that sending it takes a small part of its time.
 MIN_CHUNK, MAX_CHUNK = 64, 2048
 
 
 @dataclass(frozen=True)
 class ToyRows:
-    """Toys of one test, in the order of their numbers: what `nextstat.toys_summarise` counts.
+    """Toys of one test, in the order of their numbers, for `nextstat.toys_summarise`.
 
     `parts` are tuples (hypothesis, index, statistic, mu_hat, status, reasons) as `ToyTest.run` returns them.
     """
@@ -156,13 +156,13 @@ def _chunk(wanted: int | None, n_toys: int, threads: int) -> int:
         if wanted < 1:
             raise ValueError(f"chunk is {wanted}; a task has at least 1 toy")
         return wanted
-    # About 8 tasks per thread even out their different times. Multiples of 8 toys fill the vectors of the CPU.
+    # About 8 tasks per thread compensate for their different times. Multiples of 8 toys fill the vectors of the CPU.
     even = -(-2 * n_toys // (8 * threads))
     return min(max(-(-even // 8) * 8, MIN_CHUNK), MAX_CHUNK)
 
 
 def _ranges(n_toys: int, chunk: int) -> Iterable[tuple[Hypothesis, int, int]]:
-    # Tasks of both hypotheses alternate, so that a run that is stopped has toys of both.
+    # Tasks of both hypotheses alternate, so that a stopped run has toys of both.
     for start in range(0, n_toys, chunk):
         yield "b", start, min(start + chunk, n_toys)
         yield "sb", start, min(start + chunk, n_toys)

@@ -1,4 +1,4 @@
-"""What runs on workers: tasks, whose results depend only on their arguments, and the models that they share.
+"""The code of workers: tasks, whose results depend only on their arguments, and the models that they share.
 
 A task uses one thread. Tasks import Dask as late as possible, so that they can be tested without it.
 """
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Shelf(Generic[T]):
-    """A cache of the `capacity` objects used last. An object is made once, even if several threads ask for it."""
+    """A cache of the last `capacity` objects. Each object is made once, even if several threads ask for it."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -27,7 +27,7 @@ class Shelf(Generic[T]):
         self.entries: OrderedDict[str, tuple[threading.Lock, list[T]]] = OrderedDict()
 
     def get(self, key: str, make: Callable[[], T]) -> T:
-        """Returns the object of this key, made by `make` if it is missing. Exceptions of `make` are not stored."""
+        """Returns the object with this key. If it is missing, `make` makes it. Exceptions of `make` are not stored."""
         with self.guard:
             lock, slot = self.entries.setdefault(key, (threading.Lock(), []))
             self.entries.move_to_end(key)
@@ -39,7 +39,7 @@ class Shelf(Generic[T]):
             return slot[0]
 
 
-# Large models take 100 MB. A few are enough for the tasks that run at the same time.
+# Large models take 100 MB. A few models are enough for the tasks that run at the same time.
 _models: Shelf[Model] = Shelf(4)
 _tests: Shelf[ToyTest] = Shelf(4)
 _workspaces: Shelf[Json] = Shelf(2)
@@ -66,7 +66,7 @@ def analyse(shipment: Shipment, function: str, options: Json, patch: Any = None)
     started = time.perf_counter()
     try:
         model = _model(shipment) if patch is None else _patched(shipment, patch)
-        # A TypeError is an error of the caller, not of one analysis, and is raised.
+        # A TypeError is an error of the caller and does not concern a single analysis, so it is raised.
         result = getattr(_native, function)(model=model, threads=1, **options)
     except (TypeError, WorkerMismatchError):
         raise
@@ -97,7 +97,7 @@ def _patched(shipment: Shipment, patch: Any) -> Model:
     # Each patched model is used once, so it is not kept in the cache.
     workspace = _workspaces.get(shipment.model_key, shipment.unpack)
     options = dict(shipment.options)
-    # A text instead of operations would be taken for a path on the worker.
+    # The worker would take a text in place of operations for a path.
     if not all(isinstance(one, list) and all(isinstance(step, dict) for step in one) for one in patch):
         raise workspace_error("the patch is no list of operations; see RFC 6902")
     return _native.load_workspace(workspace, patch=[*options.pop("patch", []), *patch], **options)

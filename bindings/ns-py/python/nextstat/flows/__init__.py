@@ -4,8 +4,8 @@
 
     nextstat.flows.export(flow, "models", "signal", features=["m"], location=[125], scale=[10])
 
-Flows of `zuko` and `nflows` are known, and any module with a method `log_prob(x)`. PyTorch is imported when `export` is
-called: ``pip install torch onnx onnxscript``.
+`export` accepts flows of `zuko` and `nflows`, and any module with a method `log_prob(x)`. PyTorch is imported when
+`export` is called: ``pip install torch onnx onnxscript``.
 """
 
 from ._export import ExportError, export

@@ -1,4 +1,4 @@
-"""`export`: the graphs, their comparison with the flow, and the manifest."""
+"""`export` writes the graphs and the manifest of a flow, and compares the graphs with the flow."""
 
 import contextlib
 import copy
@@ -9,12 +9,12 @@ import math
 import pathlib
 import warnings
 
-# Numbers of events with which a graph is made and compared.
+# Numbers of events with which a graph is traced and compared.
 TRACED, COMPARED = 5, 257
 
 
 class ExportError(RuntimeError):
-    """A flow cannot be written, or its graph gives other numbers."""
+    """A flow cannot be written, or the graph differs from the flow."""
 
 
 def export(
@@ -32,23 +32,24 @@ def export(
     double=None,
     description=None,
 ):
-    """Writes a flow to `folder`: the graph ``NAME.onnx``, ``NAME_sampler.onnx`` and the manifest ``NAME.flow.json``, whose
-    path is returned.
+    """Writes a flow to `folder`: the graph ``NAME.onnx``, ``NAME_sampler.onnx`` and the manifest ``NAME.flow.json``.
+    Returns the path of the manifest.
 
     `flow` is a flow of `zuko`, of `nflows`, or a module with a method ``log_prob(x)`` (``log_prob(x, context)`` with
-    context). `features` are names, in the order of its columns. If the flow was trained with ``(x - location) / scale``,
-    give both, a number per feature: the graphs then take and give ``x``. `support` has a pair per feature beyond which
-    the density is 0, with None where there is no end; without it there is none.
+    context). `features` are names, in the order of the columns of ``x``. If the flow was trained with ``(x -
+    location) / scale``, give `location` and `scale`, one number per feature each. The input and output of the graphs
+    are then ``x``. `support` has a pair per feature, outside which the density is 0; None means an open end. Without
+    `support` all ends are open.
 
-    `context` names the numbers of the context, if the flow has one, and `finite_differences` are the steps of the
-    derivatives by them. A sampler is written where the base is a standard normal or a uniform distribution; otherwise there
-    is a warning. Graphs compute with 64 bits if `double` is true, with 32 if it is false; by default with 64 where ONNX
-    Runtime has all of the flow's operations in 64 bits.
+    `context` names the numbers of the context, if the flow has one. `finite_differences` are the steps for
+    derivatives with respect to these numbers. A sampler is written if the base is a standard normal or a uniform
+    distribution; otherwise there is a warning. Graphs compute with 64 bits if `double` is true, with 32 if it is
+    false. By default they compute with 64 bits if ONNX Runtime supports all operations of the flow in 64 bits.
 
     The graphs are compared with the flow at random points if `onnxruntime` is installed.
 
-    Raises `ImportError` without PyTorch or its exporter, `ValueError` for arguments that do not fit together, and
-    `ExportError` if PyTorch cannot export the flow or a graph gives other numbers.
+    Raises `ImportError` without PyTorch or its exporter, `ValueError` for inconsistent arguments, and `ExportError`
+    if PyTorch cannot export the flow or a graph differs from the flow.
     """
     try:
         import torch  # type: ignore
@@ -115,11 +116,11 @@ def export(
 
 
 class _NotImplementedInRuntime(Exception):
-    """ONNX Runtime lacks an operation for numbers of this type."""
+    """ONNX Runtime does not support an operation for numbers of this type."""
 
 
 class Graphs:
-    """Writes the graphs of one flow, and compares them with it."""
+    """Writes the graphs of one flow, and compares the graphs with the flow."""
 
     def __init__(self, torch, folder, spread, support, context):
         self.torch, self.folder, self.spread, self.support, self.context = torch, folder, spread, support, context
@@ -129,7 +130,7 @@ class Graphs:
         return self.torch.randn(rows, columns, generator=self.generator, dtype=self.spread[0].dtype)
 
     def inputs(self, rows, base):
-        """Random numbers of the base of a sampler; without a base, events around the region of training."""
+        """Random numbers of the base of a sampler. Without a base, events around the region of training."""
         first = self.random(rows, len(self.support))
         if base == "uniform":
             first = self.torch.special.ndtr(first)
@@ -150,7 +151,7 @@ class Graphs:
 
 
 def _pair(side):
-    """Both ends of a feature, None where there is none."""
+    """Both ends of a feature. None means an open end."""
     try:
         low, high = side
     except TypeError:
@@ -166,7 +167,7 @@ def _per_feature(what, values, features, default):
 
 
 def _write(torch, module, path, inputs, names, output):
-    """Exports a module by PyTorch's exporter; by the older one, which traces, if that fails."""
+    """Exports a module by PyTorch's exporter. If this fails, uses the older exporter, which traces."""
     rows = torch.export.Dim("n")
     errors = []
     for dynamo in (True, False):
@@ -206,7 +207,7 @@ def _compare(torch, module, path, inputs, names, output):
     options.log_severity_level = 3
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # Its errors have no common base but this.
+    except Exception as error:  # ONNX Runtime's errors have no other common base class.
         raise _NotImplementedInRuntime(str(error)) from error
     given = {name: tensor.numpy() for name, tensor in zip(names, inputs)}
     found = torch.from_numpy(session.run([output], given)[0])

@@ -1,10 +1,10 @@
-"""Modules of PyTorch that have the inputs and outputs of a flow's graphs."""
+"""PyTorch modules with the inputs and outputs of the graphs of a flow."""
 
 import torch  # type: ignore
 
 
 class LogProb(torch.nn.Module):
-    """`x` (and `context`) to `log_prob`."""
+    """Module from `x` (and `context`) to `log_prob`."""
 
     def __init__(self, flow, spread):
         super().__init__()
@@ -18,21 +18,21 @@ class LogProb(torch.nn.Module):
 
 
 class ZukoLogProb(LogProb):
-    """Of a flow of zuko, which is called with its context and returns a distribution."""
+    """Log-density of a flow of zuko, which returns a distribution for its context."""
 
     def own(self, x, context):
         return self.flow(context).log_prob(x)
 
 
 class OtherLogProb(LogProb):
-    """Of a flow with a method `log_prob`, as those of nflows."""
+    """Log-density of a flow with a method `log_prob`, such as a flow of nflows."""
 
     def own(self, x, context):
         return self.flow.log_prob(x) if context is None else self.flow.log_prob(x, context)
 
 
 class Sampler(torch.nn.Module):
-    """`z` (and `context`) to `x`. Uniform numbers are moved from [0, 1] to the box of the base."""
+    """Module from `z` (and `context`) to `x`. Uniform numbers are moved from [0, 1] to the box of the base."""
 
     def __init__(self, flow, spread, box=None):
         super().__init__()
@@ -51,14 +51,14 @@ class Sampler(torch.nn.Module):
 
 
 class ZukoSampler(Sampler):
-    """Of a flow of zuko."""
+    """Sampler of a flow of zuko."""
 
     def own(self, z, context):
         return self.flow(context).transform.inv(z)
 
 
 class NflowsSampler(Sampler):
-    """Of a flow of nflows."""
+    """Sampler of a flow of nflows."""
 
     def own(self, z, context):
         embedded = None if context is None else self.flow._embedding_net(context)
@@ -77,7 +77,7 @@ def log_prob_module(flow, spread):
 
 
 def sampler_module(flow, spread, context):
-    """Returns the module of the sampler of a flow, and the kind of its random numbers; None without one."""
+    """Returns the module of the sampler of a flow, and the kind of its random numbers; None without a sampler."""
     if hasattr(flow, "_transform") and hasattr(flow, "_distribution"):
         if type(flow._distribution).__name__ != "StandardNormal":
             return None

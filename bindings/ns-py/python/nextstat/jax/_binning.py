@@ -24,5 +24,5 @@ def kde_histogram(x: t.Any, edges: t.Any, bandwidth: t.Any, weights: t.Any = Non
 
 
 def soft_histogram(x: t.Any, edges: t.Any, temperature: t.Any, weights: t.Any = None) -> t.Any:
-    """Return the contents of bins: an event contributes the difference of two sigmoids at the edges of a bin."""
+    """Return the contents of bins. An event contributes the difference of two sigmoids at the edges of a bin."""
     return _binned(x, edges, weights, lambda distance: jax.nn.sigmoid(distance / temperature))

@@ -179,7 +179,7 @@ def cls(
     *,
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
 ) -> Array:
-    """Return CLs of ``mu``: the observed value, then those expected at -2, -1, 0, 1 and 2 standard deviations."""
+    """Return CLs of ``mu``: the observed value, then the values expected at -2, -1, 0, 1 and 2 standard deviations."""
     return _profiled(session, yields, (6,), lambda rows: session.cls(mu, rows, test_stat=test_stat))
 
 
@@ -190,12 +190,14 @@ def upper_limit(
     cl: float = 0.95,
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
 ) -> Array:
-    """Return CLs upper limits: the observed one, then those expected at -2, -1, 0, 1 and 2 standard deviations."""
+    """Return CLs upper limits: the observed limit, then the limits expected at -2, -1, 0, 1 and 2 standard
+    deviations."""
     return _profiled(session, yields, (6,), lambda rows: session.upper_limit(rows, cl=cl, test_stat=test_stat))
 
 
 def significance(session: ProfiledDifferentiableSession, yields: Array) -> Array:
-    """Return the significance of a discovery: the observed one, then the one expected for a signal of strength 1."""
+    """Return the significance of a discovery: the observed value, then the value expected for a signal of strength 1.
+    """
     return _profiled(session, yields, (2,), session.significance)
 
 

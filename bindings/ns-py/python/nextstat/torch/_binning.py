@@ -31,7 +31,7 @@ def kde_histogram(
 def soft_histogram(
     x: torch.Tensor, edges: torch.Tensor, temperature: float | torch.Tensor, weights: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Return the contents of bins: an event contributes the difference of two sigmoids at the edges of a bin.
+    """Return the contents of bins. An event contributes the difference of two sigmoids at the edges of a bin.
 
     They are differentiable functions of events, edges, weights and temperature, and faster to compute than a kernel
     density. Outer edges may be infinite. In the limit of temperature 0 the result is the ordinary histogram.

@@ -34,9 +34,9 @@ def stream_of(device: torch.device) -> int:
 
 
 def enqueue(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor, check: bool) -> torch.Tensor:
-    """Start the computation for contiguous float64 rows, or for a single row. Return one array: the values of all rows;
-    then for each row the derivatives with respect to yields and to params; then the statuses of all rows as 32-bit
-    integers."""
+    """Start the computation for contiguous float64 rows, or for a single row. Return one array: the values of all
+    rows; then for each row the derivatives with respect to yields and to params; then the statuses of all rows as
+    32-bit integers."""
     rows = 1 if y.dim() == 1 else y.shape[0]
     n, m = y.shape[-1], p.shape[-1]
     # One allocation for all results.
@@ -50,7 +50,7 @@ def enqueue(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor, ch
 def nll(
     session: DifferentiableSession, yields: torch.Tensor, params: torch.Tensor, check: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return ``-ln L`` of rows and its derivatives. Waits for the GPU only if ``check`` asks for errors."""
+    """Return ``-ln L`` of rows and its derivatives. Wait for the GPU only if ``check`` is true."""
     kind = yields.dtype
     y = yields.detach().to(torch.float64).contiguous()
     p = params.detach().to(torch.float64).contiguous()

@@ -246,7 +246,7 @@ def _is_plain(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor) 
 
 
 class _Kept:
-    """Holds the fits of a forward pass for the backward pass. A list would be copied by PyTorch's transforms."""
+    """Holds the fits of a forward pass for the backward pass. PyTorch's transforms would copy a list."""
 
     fits: BestFits
 
@@ -299,7 +299,7 @@ class _PullBack(torch.autograd.Function):
     def vmap(info: t.Any, in_dims: t.Any, *arguments: t.Any) -> t.Any:
         if in_dims[1] is not None:
             return _in_rows(_PullBack, info.batch_size, in_dims, arguments)
-        # Several gradients for the same fits, as jacrev passes them.
+        # There are several gradients for the same fits, for example from jacrev.
         flow, *others = arguments
         return torch.stack([_PullBack.apply(one, *others) for one in flow.movedim(in_dims[0], 0)]), 0
 
@@ -369,7 +369,7 @@ def cls(
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
     check: bool = False,
 ) -> torch.Tensor:
-    """Return CLs of ``mu``: the observed value, then those expected at -2, -1, 0, 1 and 2 standard deviations."""
+    """Return CLs of ``mu``: the observed value, then the values expected at -2, -1, 0, 1 and 2 standard deviations."""
 
     def compute(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return session.cls(mu, rows, test_stat=test_stat, check=check)
@@ -385,7 +385,8 @@ def upper_limit(
     test_stat: t.Literal["qtilde", "q"] = "qtilde",
     check: bool = False,
 ) -> torch.Tensor:
-    """Return CLs upper limits: the observed one, then those expected at -2, -1, 0, 1 and 2 standard deviations."""
+    """Return CLs upper limits: the observed limit, then the limits expected at -2, -1, 0, 1 and 2 standard
+    deviations."""
 
     def compute(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return session.upper_limit(rows, cl=cl, test_stat=test_stat, check=check)
@@ -394,7 +395,8 @@ def upper_limit(
 
 
 def significance(session: ProfiledDifferentiableSession, yields: Tensors, *, check: bool = False) -> torch.Tensor:
-    """Return the significance of a discovery: the observed one, then the one expected for a signal of strength 1."""
+    """Return the significance of a discovery: the observed value, then the value expected for a signal of strength 1.
+    """
     return _profiled(session, yields, "significance", (2,), lambda rows: session.significance(rows, check=check))
 
 

@@ -31,7 +31,7 @@ class _Profiled(torch.nn.Module):
 class TestStatistic(_Profiled):
     """The statistic "q0", "q" or "qtilde" of a value of the parameter of interest."""
 
-    __test__ = False  # pytest would otherwise collect a class with this name
+    __test__ = False  # otherwise pytest would collect a class with this name
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class TestStatistic(_Profiled):
 
 
 class CLs(_Profiled):
-    """CLs of a value of the parameter of interest: the observed value, then the five expected ones."""
+    """CLs of a value of the parameter of interest: the observed value, then the five expected values."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class CLs(_Profiled):
 
 
 class UpperLimit(_Profiled):
-    """CLs upper limits: the observed one, then the five expected ones."""
+    """CLs upper limits: the observed limit, then the five expected limits."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class UpperLimit(_Profiled):
 
 
 class Significance(_Profiled):
-    """The significance of a discovery: the observed one, then the one expected for a signal of strength 1."""
+    """The significance of a discovery: the observed value, then the value expected for a signal of strength 1."""
 
     def forward(self, yields: Tensors) -> torch.Tensor:
         return functions.significance(self.session, yields, check=self.check)

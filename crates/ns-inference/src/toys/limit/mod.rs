@@ -61,7 +61,7 @@ struct Work<'a> {
     options: &'a ToyLimitOptions,
     control: Control<'a>,
     tested: Vec<Tested>,
-    /// Warnings, each with the number of other tested values that have the same warning with other numbers.
+    /// Warnings, each with the number of further tested values whose warning differs only in its numbers.
     notes: Vec<(String, usize)>,
     converged: bool,
     n_toys: u64,
@@ -239,8 +239,7 @@ impl Work<'_> {
         (slope < 0.0 && limit.is_finite()).then_some((limit, level.error / -slope))
     }
 
-    /// Returns the smallest tested value at which no toy is counted for a limit, and the bound on CLs at this
-    /// value.
+    /// Returns the smallest tested value at which no toy is counted for a limit, and the bound on CLs at this value.
     fn lowest_without_toys(&self, slot: usize) -> Option<(f64, f64)> {
         let bound = |t: &Tested| {
             let error = match slot {
@@ -286,7 +285,7 @@ impl Work<'_> {
                     )),
                 ),
                 None if interrupted => (None, Some(format!("{which} is null: interrupted"))),
-                // All steps are used up, and the search function counts as 0 at no tested value.
+                // All steps are used up, and the search function counts as 0 at none of the tested values.
                 None if limit.is_some() => (
                     limit,
                     Some(format!(
@@ -364,8 +363,8 @@ fn without_toys(mu: f64) -> ToyLimitPoint {
 /// Returns the search function `root - sqrt(-2 ln CLs)`. It is nearly linear in the tested value, because CLs
 /// falls approximately like a Gaussian.
 fn level_of(cls: f64, error: f64, root: f64) -> Level {
-    // If no toy is counted, `error` is an upper bound on CLs. With few toys this bound can lie above
-    // `1 - cl`; the limit must be searched at smaller values nevertheless.
+    // If no toy is counted, `error` is an upper bound on CLs. With few toys this bound can lie above `1 - cl`, but
+    // the search must continue at smaller values of the POI.
     let counts = cls > 0.0;
     let cls = if counts { cls } else { 0.5 * error };
     let y = (-2.0 * cls.clamp(f64::MIN_POSITIVE, 1.0).ln()).sqrt();

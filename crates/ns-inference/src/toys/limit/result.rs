@@ -71,7 +71,7 @@ pub struct ToyLimitResult {
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// True if the caller stopped the work; limits not found by then are missing.
+    /// True if the caller stopped the work; limits that were not found are missing.
     #[serde(skip)]
     pub interrupted: bool,
 }

@@ -17,7 +17,7 @@ pub(super) enum Content {
     Count,
     /// Floating-point numbers, or null.
     Number,
-    /// Names out of a short list, never null.
+    /// Names from a short list, never null.
     Name,
     /// Texts, or null.
     Text,

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::InferenceError;
 
-/// The error that a file belongs to another run.
+/// The error that a file of toys belongs to another run.
 #[derive(Debug, Error)]
 #[error("{}: from another run than {than}: {what} is {theirs} there and {ours} here; {remedy}", path.display())]
 pub struct ForeignFile {
@@ -57,7 +57,7 @@ pub enum StoreError {
         /// Description of the entry that is missing.
         reason: String,
     },
-    /// The file holds toys of the other kind (tests or studies).
+    /// The file holds toys of the other kind (toys of tests or toys of studies).
     #[error(
         "{}: holds rows of `{found}`, not of `{expected}`; name files of one command only",
         path.display()
@@ -83,7 +83,7 @@ pub enum StoreError {
         /// Format version that this version of NextStat reads.
         expected: u32,
     },
-    /// The file has rows that no run writes. They may have been changed after they were written.
+    /// The file has rows that no run writes. The rows may have been changed after they were written.
     #[error("{}: damaged: {reason}; copy it again, or remove it and run its toys again", path.display())]
     Damaged {
         /// Path of the file.
@@ -138,7 +138,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns whether the machine failed (for example, the disk is full) and not the request.
+    /// Returns whether the cause is a failure of the machine (for example, a full disk) and not a wrong request.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};

@@ -248,8 +248,8 @@ fn lock(target: &Path, folder: &Path) -> Result<Option<File>, StoreError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(StoreError::Busy { path: target.to_owned() }),
-        // Some cluster file systems have no locks and report that in various ways. On these, users must
-        // ensure that only one run writes a file.
+        // Some cluster file systems have no locks, and report this by different errors. There, users must ensure that
+        // only one run writes a file.
         Err(TryLockError::Error(_)) => {}
     }
     Ok(is_at(&file, &path).then_some(file))

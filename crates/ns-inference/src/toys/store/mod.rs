@@ -1,8 +1,8 @@
 //! Stores toys in Parquet files: one row per toy, and a header with everything on which the numbers depend.
 //!
-//! A run writes its rows in pieces and combines these at the end ([`ToyDestination`], [`Recording`]). So all
-//! files on the disk are complete whenever the run is killed, and a later run continues with the missing
-//! toys. [`ToySet`] reads the files of several shards together.
+//! A run writes its rows in pieces and combines the pieces at the end ([`ToyDestination`], [`Recording`]). So all
+//! files on the disk are complete whenever the run is killed, and a later run continues with the missing toys.
+//! [`ToySet`] reads the files of several shards together.
 
 mod column;
 mod error;

@@ -54,7 +54,7 @@ impl Ranges {
         gaps
     }
 
-    /// Returns how many numbers the set has.
+    /// Returns the number of integers in the set.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().map(|range| range.end - range.start).sum()

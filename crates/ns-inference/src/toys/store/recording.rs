@@ -1,4 +1,4 @@
-//! Saves a run while it is running, and continues an interrupted one.
+//! Saves a run while it is running, and continues an interrupted run.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ const PIECE_TIME: Duration = Duration::from_secs(2);
 /// Number of rows after which a piece is written.
 const PIECE_ROWS: usize = 1 << 17;
 
-/// A file path that is reserved for one run. The path is claimed before the first fit, so that a wrong path
-/// costs no computing time.
+/// A file path that is reserved for one run. The path is claimed before the first fit, so that a wrong path is
+/// reported before any fit is made.
 pub struct ToyDestination {
     folder: Folder,
     resume: bool,
@@ -36,10 +36,10 @@ impl ToyDestination {
         Ok(Self { folder: Folder::claim(target.as_ref(), resume)?, resume })
     }
 
-    /// Begins to save the run that `header` describes; if `resume` was set, continues an earlier one.
+    /// Begins to save the run that `header` describes. If `resume` was set, continues an earlier run.
     ///
     /// # Errors
-    /// If an earlier run cannot be read or is a different one.
+    /// If an earlier run cannot be read or differs from this run.
     pub fn begin<R: StoredRow>(self, header: &R::Header) -> Result<Recording<R>, StoreError> {
         let mut recording = Recording {
             folder: self.folder,

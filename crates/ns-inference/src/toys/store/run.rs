@@ -19,7 +19,7 @@ pub struct Saving {
     pub every: Duration,
 }
 
-/// Why a run that may be saved ended without a result.
+/// Why a run of toys ended without a result.
 #[derive(Debug, Error)]
 pub enum SavedRunError {
     /// The file of toys cannot be written or read.
@@ -46,8 +46,8 @@ pub struct SavedRun {
 }
 
 impl SavedRun {
-    /// Returns warnings that the result covers only part of the toys, because of an interrupt or a shard.
-    /// `saved` says whether the user has a file of the toys.
+    /// Returns warnings if the result covers only part of the toys, because of an interrupt or a shard. `saved` says
+    /// whether the user has a file of the toys.
     #[must_use]
     pub fn warnings(&self, saved: bool) -> Vec<String> {
         let mut list = Vec::new();

@@ -32,12 +32,12 @@ pub struct ToySet<R: StoredRow> {
 }
 
 impl<R: StoredRow> ToySet<R> {
-    /// Opens files and checks each one, and all against each other. If a run did not finish its file, the
-    /// file's pieces are read.
+    /// Opens files, checks each file, and compares all files. If a run did not finish its file, the pieces of the
+    /// file are read.
     ///
     /// # Errors
-    /// If a file cannot be read, is damaged, or belongs to another run than the first one; if two files have
-    /// the same toys.
+    /// If a file cannot be read, is damaged, or belongs to another run than the first file; if two files have the
+    /// same toys.
     pub fn open(paths: &[PathBuf]) -> Result<Self, StoreError> {
         let mut set: Option<Self> = None;
         for path in paths {
@@ -91,7 +91,7 @@ impl<R: StoredRow> ToySet<R> {
         Ok(())
     }
 
-    /// Returns the header of the first file. The shard in it is the shard of this file only.
+    /// Returns the header of the first file. Its shard is the shard of this file only.
     pub fn header(&self) -> &R::Header {
         &self.header
     }
@@ -101,7 +101,7 @@ impl<R: StoredRow> ToySet<R> {
         &self.interrupted
     }
 
-    /// Returns a description of the toys of the run that no file has; `None` if all are there.
+    /// Returns a description of the toys of the run that no file has; `None` if no toy is missing.
     pub fn missing(&self) -> Option<String> {
         let whole = 0..R::origin(&self.header).n_toys;
         let mut words: Vec<String> = Vec::new();

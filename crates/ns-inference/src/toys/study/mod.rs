@@ -18,12 +18,12 @@ pub use summary::FitToysSummary;
 use crate::InferenceError;
 use crate::toys::FitToysTest;
 
-/// Fits toys and compares the fitted values with those at which the toys were drawn: bias, pulls, coverage.
+/// Fits toys and compares the fitted values with the values at which the toys were drawn: bias, pulls, coverage.
 ///
 /// # Errors
-/// The errors of [`FitToysTest::prepare`] and [`FitToysTest::run`]; [`InferenceError::Cancelled`] if the
-/// caller stopped the work before the first toy. If the caller stops it later, the result has the toys done
-/// so far, and `interrupted` is set.
+/// The errors of [`FitToysTest::prepare`] and [`FitToysTest::run`]; [`InferenceError::Cancelled`] if the caller
+/// stopped the work before the first toy. If the caller stops the work later, the result has the toys done so far,
+/// and `interrupted` is set.
 pub fn fit_toys(
     model: &Model,
     session: &dyn Session,

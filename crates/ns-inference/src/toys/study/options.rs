@@ -38,7 +38,7 @@ pub struct FitToysOptions {
     /// given, `point` is ignored, and the best fit to the expected data takes its place.
     #[serde(deserialize_with = "options::expectation")]
     pub expectation: Option<Arc<Observations>>,
-    /// Full names of the parameters to study; all free ones if empty.
+    /// Full names of the parameters to study. If empty, all free parameters are studied.
     pub params: Vec<String>,
     /// Number of toys.
     pub n_toys: u64,
@@ -47,8 +47,8 @@ pub struct FitToysOptions {
     /// Part of the toys to run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
-    /// Number of toys handed to the device at a time; if `None`, it follows from the measured speed. No
-    /// result depends on it.
+    /// Number of toys handed to the device at a time. If `None`, the number is chosen from the measured speed.
+    /// Results do not depend on this number.
     pub batch: Option<u64>,
 }
 
@@ -80,8 +80,8 @@ impl FitToysOptions {
         Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 }
     }
 
-    /// Sets the expected data from which toys are drawn. These need not be the expected data at any parameter
-    /// values.
+    /// Sets the expected data from which toys are drawn. There need not be parameter values at which the model
+    /// expects these data.
     #[must_use]
     pub fn expectation(mut self, expectation: Option<Observations>) -> Self {
         self.expectation = expectation.map(Arc::new);

@@ -64,7 +64,7 @@ pub struct FitToysResult {
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// True if the caller stopped the work; the toys done by then are counted.
+    /// True if the caller stopped the work; only finished toys are counted.
     #[serde(skip)]
     pub interrupted: bool,
 }

@@ -42,8 +42,8 @@ impl<'a> FitToysTest<'a> {
         let (fit, place) = match &options.expectation {
             None => (options.fit.clone(), &options.point),
             Some(given) => {
-                // The expected data are checked before they are fitted, because an error of the fit would
-                // call them data.
+                // The expected data are checked before they are fitted, because the message of a failed fit would
+                // speak of observed data.
                 source_of_expectation(model, &given.main, Some(&given.aux), options.seed)?;
                 let data = FitData::Given(Arc::clone(given));
                 (options.fit.clone().data(data), &GeneratingPoint::BestFit)

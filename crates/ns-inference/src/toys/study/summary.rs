@@ -5,7 +5,7 @@ use crate::InferenceError;
 use crate::diagnosis;
 use crate::toys::{FitToyRow, FitToysHeader, INTERRUPTED, RowSink, ToyRun, ToyStatus};
 
-/// Largest number of toys for which the median is computed from the values themselves.
+/// Largest number of toys for which the median is computed from all values.
 const EXACT: usize = 20_000;
 
 /// Number of bins of the histogram that gives the median of more than [`EXACT`] toys.
@@ -14,7 +14,7 @@ const BINS: usize = 4096;
 /// [`ToyOrigin::sigmas`](crate::toys::ToyOrigin).
 const REACH: f64 = 8.0;
 
-/// Summarises the toys of a study row by row. The memory is limited: from 20 000 toys on it no longer grows.
+/// Summarises the toys of a study row by row. Above 20 000 toys the memory does not grow with the number of toys.
 #[derive(Debug, Clone)]
 pub struct FitToysSummary {
     header: FitToysHeader,

@@ -10,7 +10,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::error::ParquetReadError;
 use super::file::{Column, Kind, Open, Part, guarded};
 
-/// Why a row has no number that can be used.
+/// Why a row has no usable number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The row has no value (null).
@@ -19,8 +19,8 @@ pub(super) enum Fault {
     Inexact,
 }
 
-/// Rows without a usable number, as positions among the rows that were read, in ascending order. The result
-/// has NaN in these rows.
+/// Rows without a usable number, as positions among the rows that were read, in ascending order. In these rows the
+/// result has NaN.
 pub(super) type Faults = Vec<(usize, Fault)>;
 
 /// Reads some rows of a column in a row group into `out`. `rows` are ascending ranges of rows of the row
@@ -39,7 +39,7 @@ pub(super) fn decode(
         let whole = matches!(rows, [all] if *all == (0..n));
         let pages = open.contents.page_index_for_row_group(group);
         let locations = pages.offset_index(column.index).map(|index| index.page_locations().clone());
-        // A selection of pages is read page by page, and everything else at once.
+        // Selected pages are read one by one. Otherwise the whole chunk is read at once.
         let part = if whole || locations.is_none() {
             let (start, length) = chunk.byte_range();
             Part::load(&open.source, start, length)?

@@ -109,7 +109,7 @@ pub enum ParquetReadError {
     },
 }
 
-/// Asks whether the nearest available name was meant; empty if none is near.
+/// Writes a question whether the nearest available name was meant; empty if no name is near.
 fn meant(name: &str, available: &[String]) -> String {
     let near = nearest(name, available.iter().map(String::as_str));
     near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))

@@ -99,7 +99,8 @@ impl Open {
                 }
             }
         }
-        // Even a constant column needs some bytes per page. The rows are allocated before they are read.
+        // Even a constant column needs some bytes per page. This check limits the memory, which is allocated before
+        // rows are read.
         if rows > 1 << 24 && rows / self.source.length.max(1) > 1 << 16 {
             return Err(broken("its table of contents has more rows than its bytes can hold"));
         }
@@ -268,7 +269,7 @@ impl Part {
         Ok(Self { source: Arc::clone(source), cached: Some((start, bytes)) })
     }
 
-    /// Returns bytes from the part that is in memory; `None` if they are not in it.
+    /// Returns bytes from the part that is in memory; `None` if this part does not contain them.
     fn known(&self, start: u64, length: usize) -> Option<Bytes> {
         let (first, bytes) = self.cached.as_ref()?;
         let from = usize::try_from(start.checked_sub(*first)?).ok()?;

@@ -70,14 +70,14 @@ pub struct Condition {
     pub limit: f64,
 }
 
-/// Which columns and rows of a file are read, and on how many threads.
+/// The columns and rows of a file to read, and the number of threads.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParquetOptions {
-    /// Names of the columns, each once; `None`: all columns of the file.
+    /// Names of the columns, each once; `None` means all columns of the file.
     pub columns: Option<Vec<String>>,
-    /// Conditions on rows. A row is read if it fulfils all of them.
+    /// Conditions on rows. A row is read if it fulfils all conditions.
     pub selection: Vec<Condition>,
-    /// Largest number of threads. `None`: all threads of the machine if there are enough values to read,
-    /// otherwise one.
+    /// Largest number of threads. `None` means all threads of the machine if there are enough values to read, and
+    /// otherwise one thread.
     pub threads: Option<NonZeroUsize>,
 }

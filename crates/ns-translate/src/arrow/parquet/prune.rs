@@ -23,8 +23,8 @@ pub(super) struct Test {
     pub(super) limit: f64,
 }
 
-/// Returns whether a number between the bounds `min` and `max` can fulfil a condition. A bound of NaN is
-/// unknown. Statistics do not include numbers that are NaN; these fulfil only `!=`.
+/// Returns whether a number between the bounds `min` and `max` can fulfil a condition. A bound of NaN is unknown.
+/// Statistics leave out NaN values, which fulfil only `!=`.
 fn possible(comparison: Comparison, limit: f64, (min, max): (f64, f64)) -> bool {
     match comparison {
         Comparison::Less => !(min >= limit),
@@ -61,7 +61,7 @@ fn of_group(statistics: &Statistics, kind: Kind) -> (f64, f64) {
     fn pair<T: Copy>(min: Option<&T>, max: Option<&T>, number: impl Fn(T) -> f64) -> (f64, f64) {
         (min.map_or(f64::NAN, |x| number(*x)), max.map_or(f64::NAN, |x| number(*x)))
     }
-    // Old writers compared all integers as signed ones.
+    // Old writers compared unsigned integers as if they were signed, so these bounds are wrong.
     if statistics.is_min_max_deprecated() && matches!(kind, Kind::U32 | Kind::U64) {
         return (f64::NAN, f64::NAN);
     }

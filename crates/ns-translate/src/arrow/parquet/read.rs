@@ -18,8 +18,8 @@ const WORTH_THREADS: u64 = 200_000;
 
 /// Reads columns of a Parquet file as 64-bit floating-point numbers. Booleans are 0 and 1.
 ///
-/// Memory in addition to the result: one chunk of a column per thread, and, with a selection, a second copy of
-/// one column of the result.
+/// Memory in addition to the result: one chunk of a column per thread. With a selection, also a second copy of one
+/// column of the result.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged; if a column does not exist, is nested, or has no numbers; if a row
@@ -69,7 +69,7 @@ fn everything(
     let mut arrays: Columns = columns.iter().map(|_| empty(total)).collect();
     let mut pieces = Vec::new();
     for (array, column) in arrays.iter_mut().zip(columns) {
-        // An array that was just made has one owner.
+        // The array was just made and has no other owner, so `get_mut` succeeds.
         let mut rest = Arc::get_mut(array).unwrap_or_default();
         let mut first = 0;
         for (group, &n) in groups.iter().enumerate() {
@@ -134,7 +134,7 @@ fn selected(
         let mut array = empty(total);
         let mut rest = Arc::get_mut(&mut array).unwrap_or_default();
         for kept in &mut kept {
-            // Freed at once, so that one column at most is twice in memory.
+            // Each column is freed at once, so that at most one column is in memory twice.
             let column = kept.get_mut(i).map(std::mem::take).unwrap_or_default();
             let Some((out, behind)) = rest.split_at_mut_checked(column.len()) else { break };
             out.copy_from_slice(&column);
@@ -162,7 +162,7 @@ fn of_group(
         if !known.iter().any(|(index, _)| *index == column.index) {
             let mut numbers = vec![0.0; n];
             let faults = decode(open, group, column, &rows, &mut numbers)?;
-            // Neither a null nor a number that is not exact fulfils a condition.
+            // A null or inexact number does not fulfil a condition.
             for (at, _) in &faults {
                 if let Some(passes) = passes.get_mut(*at) {
                     *passes = false;
@@ -179,7 +179,7 @@ fn of_group(
     let (Some(from), Some(to)) = (passes.iter().position(|p| *p), passes.iter().rposition(|p| *p)) else {
         return Ok(columns.iter().map(|_| Vec::new()).collect());
     };
-    // Rows before the first and behind the last one that is kept need not be decoded.
+    // Rows before the first and after the last kept row need not be decoded.
     let whole = std::mem::take(&mut rows);
     let span = row_of(&whole, from)..row_of(&whole, to) + 1;
     rows = intersected(&whole, std::slice::from_ref(&span));
@@ -206,7 +206,7 @@ fn of_group(
     Ok(kept)
 }
 
-/// Returns the row of the row group for a position in the list of rows given by `rows`.
+/// Returns the index in the row group of the row at a position in the list of rows given by `rows`.
 fn row_of(rows: &[Range<usize>], mut position: usize) -> usize {
     for range in rows {
         if position < range.len() {
@@ -256,8 +256,8 @@ fn threads(options: &ParquetOptions, pieces: usize, values: u64) -> usize {
     most.min(pieces).max(1)
 }
 
-/// Runs `work` on all pieces, on up to `threads` threads. Returns the error of the first piece, in their
-/// order, that failed.
+/// Runs `work` on all pieces, on up to `threads` threads. If pieces fail, returns the error of the first failed piece
+/// in the order of the pieces.
 fn shared<T: Send>(
     pieces: Vec<T>,
     threads: usize,
@@ -272,8 +272,8 @@ fn shared<T: Send>(
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((i, piece)) = next else { return };
-            // Pieces are taken in their order. Those before a failed one are still done, so that the error does not
-            // depend on which thread is faster.
+            // Pieces are taken in their order. Pieces before a failed piece are still done, so that the error does
+            // not depend on which thread is faster.
             let earlier = error.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(i, _)| *i);
             if earlier.is_some_and(|earlier| earlier < i) {
                 return;

@@ -14,11 +14,11 @@ use crate::pyhf::problem::Report;
 use super::parameters::{Default, Written};
 use super::{Builder, interpolation};
 
-/// A nuisance parameter of a normsys or histosys modifier.
+/// Default of a nuisance parameter of a normsys or histosys modifier.
 const ALPHA: Default = Default { init: 0.0, bounds: (-5.0, 5.0) };
-/// A factor of one bin.
+/// Default of a factor of one bin.
 const GAMMA: Default = Default { init: 1.0, bounds: (1e-10, 10.0) };
-/// A factor of a whole sample.
+/// Default of a factor of a whole sample.
 const FACTOR: Default = Default { init: 1.0, bounds: (0.0, 10.0) };
 
 /// The kinds of constraint that a modifier can name.
@@ -29,7 +29,8 @@ enum Kind {
 }
 
 impl Builder<'_, '_> {
-    /// Declares the parameters of modifiers with one parameter per bin, which have to follow each other.
+    /// Declares the parameters of modifiers with one parameter per bin. These parameters are consecutive in the
+    /// model.
     pub(super) fn declare_groups(&mut self, likelihood: &Likelihood) {
         let index = self.index;
         let mut open: Vec<usize> = likelihood
@@ -43,7 +44,7 @@ impl Builder<'_, '_> {
             match &distribution.content {
                 Distribution::Product { factors } => {
                     open.extend(factors.iter().filter_map(|factor| index.named_distribution(factor)));
-                    // Shared factors need not be visited twice, and there is no circle.
+                    // Each factor is visited once. The loop ends because references have no cycles.
                     open.sort_unstable();
                     open.dedup();
                 }
@@ -115,7 +116,7 @@ impl Builder<'_, '_> {
             }
             samples.push(Sample { name: sample.name.clone(), nominal: sample.contents.clone(), modifiers });
         }
-        // The first bin is known when all channels are.
+        // `first_bin` is set when all channels are known.
         let channel = Channel { name: name.to_owned(), first_bin: 0, n_bins, samples };
         self.binned.push((channel, contents.clone()));
     }
@@ -202,7 +203,7 @@ impl Builder<'_, '_> {
         Some(Modifier { name, first, effect })
     }
 
-    /// Returns the parameter of a modifier that has one.
+    /// Returns the parameter of a modifier with a single parameter.
     fn scalar(&mut self, modifier: &document::Modifier, default: Default) -> Option<usize> {
         let name = match modifier.parameters.as_slice() {
             [only] => only.clone(),
@@ -235,7 +236,7 @@ impl Builder<'_, '_> {
         Some(self.parameters.get(&name, Some(default), &modifier.path, self.report))
     }
 
-    /// Returns the first of the parameters of a modifier that has one per bin.
+    /// Returns the first parameter of a modifier with one parameter per bin.
     fn vector(
         &mut self,
         channel_name: &str,
@@ -292,7 +293,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Constrains a parameter in the way that a modifier says. Modifiers that share a parameter have to agree.
+    /// Adds the constraint that a modifier gives to its parameter. Modifiers that share a parameter have to agree.
     fn constrain_once(&mut self, parameter: usize, written: Written, modifier: &document::Modifier) {
         if self.parameters.constrain(parameter, written, &modifier.path) {
             return;
@@ -312,8 +313,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Adds the constraints of a modifier with one parameter per bin, and returns its effect. `relative` has
-    /// the relative uncertainty of each bin; a bin without one has a fixed factor.
+    /// Adds the constraints of a modifier with one parameter per bin, and returns its effect. `relative` is the
+    /// relative uncertainty of each bin. In a bin without an uncertainty the factor is fixed.
     fn constrain_bins(
         &mut self,
         first: usize,
@@ -356,7 +357,7 @@ impl Builder<'_, '_> {
         (first, if kind == Kind::Gauss { Effect::StatError } else { Effect::ShapeSys })
     }
 
-    /// Warns or complains where templates of a histosys may be differences instead of yields.
+    /// Reports a warning or an error if the templates of a histosys may be differences instead of yields.
     fn check_templates(
         &mut self,
         modifier: &document::Modifier,
@@ -388,8 +389,8 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Returns the names of the parameters of a modifier that has one per bin; empty for other modifiers. A
-/// staterror without names has those that ROOT would give it.
+/// Returns the names of the parameters of a modifier with one parameter per bin; empty for other modifiers. A
+/// staterror without names gets the names that ROOT would give.
 fn bin_parameters(channel_name: &str, channel: &HistFactory, modifier: &document::Modifier) -> Vec<String> {
     let prefix = match modifier.effect {
         document::Effect::ShapeFactor | document::Effect::ShapeSys { .. } => {
@@ -407,7 +408,7 @@ fn bin_parameters(channel_name: &str, channel: &HistFactory, modifier: &document
     (0..n_bins).map(|bin| format!("{prefix}_bin_{bin}")).collect()
 }
 
-/// Returns the relative uncertainties of the summed samples that share a staterror, by its parameters.
+/// Returns the relative uncertainties of the summed samples that share a staterror. The keys are its parameters.
 fn stat_errors(channel_name: &str, channel: &HistFactory) -> HashMap<Vec<String>, Vec<f64>> {
     let n_bins = channel.samples.first().map_or(0, |sample| sample.contents.len());
     let mut sums: HashMap<Vec<String>, Vec<(f64, f64)>> = HashMap::new();

@@ -20,7 +20,7 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Returns the space of functions, which depend on parameters alone.
+    /// Returns a space without observables, for functions that depend only on parameters.
     pub(super) fn none() -> Self {
         Self::default()
     }
@@ -87,8 +87,8 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Divides the factors of a product into those that depend on the axes of the data, and constraint terms.
-    /// Anything else is a product of one factor.
+    /// Divides the factors of a product into distributions of the axes of the data (`shapes`) and constraint terms
+    /// (`terms`). A distribution that is not a product counts as its only factor.
     fn factors(&mut self, i: usize, axes: &BTreeSet<&str>, shapes: &mut Vec<usize>, terms: &mut Vec<usize>) {
         let index = self.index;
         if let Some(Distribution::Product { factors }) =
@@ -104,8 +104,8 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Returns whether a distribution describes the data. That of a histogram does so even if its axes have
-    /// other names.
+    /// Returns whether a distribution describes the data. A HistFactory channel does, even if its axes have other
+    /// names.
     fn is_shape(&mut self, i: usize, axes: &BTreeSet<&str>) -> bool {
         let content = self.index.document.distributions.get(i).map(|d| &d.content);
         matches!(content, Some(Distribution::HistFactory(_)))
@@ -224,8 +224,8 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Returns how a density is compared with bins. Without a word in the file it is the density at the bin
-    /// centre, as in ROOT.
+    /// Returns how a density is compared with bins. If the file does not say so, the density at the bin centre is
+    /// used, as in ROOT.
     fn bin_rule(&mut self, likelihood: &Likelihood, path: &str) -> Option<BinRule> {
         match likelihood.bins.as_ref().map(|word| (word.value.as_str(), &word.path)) {
             Some(("center", _)) => Some(BinRule::Center),

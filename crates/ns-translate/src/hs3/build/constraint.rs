@@ -11,7 +11,7 @@ use super::parameters::{Parameters, Written};
 use super::value::operation;
 use super::{Builder, Trouble};
 
-/// Moves the auxiliary datum of a penalty behind those of the parameters.
+/// Moves the auxiliary datum of a penalty after the auxiliary data of the parameters.
 pub(super) fn shift_datum(form: &mut PenaltyForm, by: usize) {
     if let PenaltyForm::Gaussian { mean: Measured::Datum(datum), .. }
     | PenaltyForm::Poisson { count: Measured::Datum(datum), .. } = form
@@ -29,7 +29,7 @@ impl Builder<'_, '_> {
         }
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return };
-        // Problems are reported where they are found.
+        // An error needs no further action, because it has been reported.
         let _ = self.term(distribution, given);
     }
 
@@ -84,7 +84,7 @@ impl Builder<'_, '_> {
                     self.constrain(factor, None);
                 }
             }
-            // A constant factor, which no fit notices.
+            // A uniform distribution is a constant factor and does not change the fit.
             D::Uniform { .. } => {}
             D::Unsupported { kind } => {
                 let what = format!("Distributions of type {}", quoted(kind));
@@ -116,7 +116,7 @@ impl Builder<'_, '_> {
         sigma: &Arg,
     ) -> Result<(), Trouble> {
         let space = Space::none();
-        // The term is symmetric: the side that is always the same number is the datum.
+        // The term is symmetric in both arguments. The argument that is a constant number is the datum.
         let (x, mean) =
             if self.constant(x).is_some() && self.constant(mean).is_none() { (mean, x) } else { (x, mean) };
         let width = self.constant(sigma);
@@ -139,8 +139,8 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Makes a Poisson term the constraint of a parameter, if its count is a number and its mean the parameter
-    /// times a number. Returns whether it is.
+    /// Makes a Poisson term the constraint of a parameter, if the count is a number and the mean is the parameter
+    /// times a number. Returns whether this was possible.
     fn scaled_poisson(
         &mut self,
         distribution: &Named<Distribution>,
@@ -175,7 +175,7 @@ impl Builder<'_, '_> {
         Ok(self.parameters.constrain(parameter, Written::Poisson { tau, datum }, &distribution.path))
     }
 
-    /// Returns a number as an auxiliary datum, and anything else as a value.
+    /// Returns a number as an auxiliary datum, and any other argument as a value.
     fn measured(&mut self, argument: &Arg) -> Result<Measured, Trouble> {
         match self.constant(argument) {
             Some(number) => {

@@ -18,7 +18,7 @@ impl Builder<'_, '_> {
         };
         self.count_density(&distribution.path)?;
         match self.direct(i, space) {
-            // What has no formula of its own becomes an expression, which is normalised numerically.
+            // A density without a formula in the engine becomes an expression, which is normalised numerically.
             Err(Trouble::Observables) => self.generic(&[i], &distribution.path, space),
             other => other,
         }
@@ -60,8 +60,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns the density by its own formula, if its observables are plain and its parameters do not depend
-    /// on observables.
+    /// Returns the density by its own formula. This is possible if its observables are plain names and its parameters
+    /// do not depend on observables.
     fn direct(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
         use Distribution as D;
         let index = self.index;
@@ -207,7 +207,7 @@ impl Builder<'_, '_> {
                 self.product(&factors, path, space)?
             }
             D::RateExtended { distribution, .. } => {
-                // Within another density only the shape counts.
+                // Within another density the expected number of events is not used.
                 match index.named_distribution(distribution) {
                     Some(inner) => self.density(inner, space)?,
                     None => return Err(Trouble::Reported),
@@ -248,7 +248,7 @@ impl Builder<'_, '_> {
         self.values(arguments, space)
     }
 
-    /// Reports something that cannot be built.
+    /// Reports a part of the model that is not supported.
     pub(super) fn unsupported(&mut self, path: &str, what: &str, remedy: &str) {
         let (verb, what) = if what.starts_with("A ") { ("is", what) } else { ("are", what) };
         self.report.error(path.to_owned(), format!("{what} {verb} not supported."), remedy);

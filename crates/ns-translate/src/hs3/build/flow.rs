@@ -11,7 +11,7 @@ use crate::pyhf::names::quoted;
 use super::channel::Space;
 use super::{Builder, Trouble};
 
-/// Error of an integral over the fit ranges that a warning tells.
+/// Smallest error of an integral over the fit ranges that is reported in a warning.
 const NOTABLE: f64 = 1e-6;
 
 impl Builder<'_, '_> {
@@ -40,7 +40,7 @@ impl Builder<'_, '_> {
         self.loaded(i, observables, space)
     }
 
-    /// Explains why a flow is no factor beside a density of the same observable.
+    /// Reports that a flow cannot be multiplied with a density of the same observable.
     pub(super) fn flow_in_product(&mut self, i: usize) -> Trouble {
         let name = self.index.document.distributions.get(i).map(|d| (d.path.clone(), quoted(&d.name)));
         let (path, name) = name.unwrap_or_default();
@@ -52,7 +52,7 @@ impl Builder<'_, '_> {
         Trouble::Reported
     }
 
-    /// Returns whether a distribution is a flow, or is made of one.
+    /// Returns whether a distribution is a flow or contains a flow.
     pub(super) fn has_flow(&self, i: usize) -> bool {
         let index = self.index;
         let within = |name: &crate::hs3::document::Arg| {
@@ -71,7 +71,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Loads the manifest, which is read once per model.
+    /// Loads the manifest. Each manifest is read once per model.
     fn loaded(&mut self, i: usize, observables: Vec<usize>, space: &Space) -> Result<Density, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -173,7 +173,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Loads a flow from the folder of the model; else returns what is wrong, and what to do.
+/// Loads a flow from the folder of the model. The error has a message and a remedy.
 fn load(folder: Option<&Path>, manifest: &str) -> Result<Arc<dyn LogProb>, (String, String)> {
     let Some(folder) = folder else {
         return Err((

@@ -1,4 +1,4 @@
-//! Densities as expressions, for those without a formula of their own in the engine.
+//! Expressions for densities that have no formula of their own in the engine.
 
 use std::collections::HashMap;
 
@@ -240,7 +240,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Appends what a name stands for: an observable, a value, or a function that depends on observables.
+    /// Appends the observable, the value, or the function of observables with this name.
     fn named_operand(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Interpolation codes of HistFactory modifiers, in the words of all dialects.
+//! Interpolation codes of HistFactory modifiers, in all dialects of HS3 (the standard, ROOT, pyhs3).
 
 use ns_core::{HistosysCode, NormsysCode};
 
@@ -6,17 +6,17 @@ use crate::hs3::document::{Interpolation, Placed};
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
-/// The codes met so far: the first one of each kind, with the place of the modifier.
+/// The codes found so far: the first code of each kind, with the place of its modifier.
 #[derive(Debug, Default)]
 pub(super) struct Codes {
     normsys: Option<(NormsysCode, String)>,
     histosys: Option<(HistosysCode, String)>,
-    /// Places of modifiers whose code differs from the first one.
+    /// Places of modifiers whose code differs from the first code.
     mixed: Vec<(String, String)>,
 }
 
 impl Codes {
-    /// Notes the code of a normsys modifier.
+    /// Records the code of a normsys modifier.
     pub(super) fn normsys(&mut self, code: NormsysCode, path: &str) {
         match &self.normsys {
             None => self.normsys = Some((code, path.to_owned())),
@@ -25,7 +25,7 @@ impl Codes {
         }
     }
 
-    /// Notes the code of a histosys modifier.
+    /// Records the code of a histosys modifier.
     pub(super) fn histosys(&mut self, code: HistosysCode, path: &str) {
         match &self.histosys {
             None => self.histosys = Some((code, path.to_owned())),
@@ -34,7 +34,7 @@ impl Codes {
         }
     }
 
-    /// Returns the codes that all modifiers share. Reports modifiers with another one.
+    /// Returns the codes that all modifiers share. Reports modifiers with a different code.
     pub(super) fn common(&self, report: &mut Report) -> ns_core::Interpolation {
         for (path, first) in &self.mixed {
             report.error(
@@ -51,8 +51,8 @@ impl Codes {
     }
 }
 
-/// Returns the code of a normsys modifier. `alone` says whether it is the only one of its sample: adding its
-/// effect to 1 is then the same as multiplying by it.
+/// Returns the code of a normsys modifier. `alone` says whether it is the only normsys of its sample. In this case,
+/// adding its effect to 1 is the same as multiplying by the factor.
 pub(super) fn normsys(
     written: Option<&Placed<Interpolation>>,
     alone: bool,
@@ -65,7 +65,7 @@ pub(super) fn normsys(
         Interpolation::Number(4) => (NormsysCode::Code6, true),
         Interpolation::Number(5) => (NormsysCode::Code4, false),
         Interpolation::Number(6) => (NormsysCode::Code6, false),
-        // The text has these for factors, so that they multiply.
+        // In the HS3 standard these words describe factors, which multiply.
         Interpolation::Word(word) if word == "lin" => (NormsysCode::Code0, false),
         Interpolation::Word(word) if word == "log" => (NormsysCode::Code1, false),
         Interpolation::Word(word) if word == "poly6" => (NormsysCode::Code6, false),

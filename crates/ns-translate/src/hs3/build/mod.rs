@@ -1,4 +1,4 @@
-//! Builds a [`Model`] from a document whose names and contents are in order.
+//! Builds a [`Model`] from a document that has passed all checks.
 
 mod binned;
 mod channel;
@@ -29,8 +29,8 @@ use super::index::{Index, Object};
 use interpolation::Codes;
 use parameters::{Parameters, Written};
 
-/// Builds the model of one likelihood. The document must have no errors so far. If the result is `None`, the
-/// report says why.
+/// Builds the model of one likelihood. The document must have no errors so far. If the result is `None`, `report`
+/// gives the reason.
 pub(super) fn build(
     index: &Index<'_>,
     choice: &Choice<'_>,
@@ -65,14 +65,14 @@ pub(super) fn build(
     builder.finish(choice, poi)
 }
 
-/// The largest number of densities in a model: a bound on what references to shared parts may unfold to.
+/// Largest number of densities in a model. References to shared parts can multiply their number.
 const MOST_DENSITIES: usize = 100_000;
 
 /// Why a value or a density could not be built.
 enum Trouble {
-    /// It depends on observables, so that it is no function of parameters alone.
+    /// It depends on observables, not only on parameters.
     Observables,
-    /// The problem is reported.
+    /// The problem has been reported.
     Reported,
 }
 
@@ -81,17 +81,17 @@ struct Builder<'a, 'r> {
     index: &'a Index<'a>,
     parameters: Parameters<'a>,
     functions: Vec<Function>,
-    /// The values of functions of the document that are built.
+    /// The values of the functions that have been built, by index in the document.
     function_values: HashMap<usize, Value>,
-    /// Numbers of functions that are always the same; `None` for others.
+    /// The number that a function always has; `None` if its value varies.
     constants: HashMap<usize, Option<f64>>,
     /// Names of the axes of all data of the likelihood.
     axes: BTreeSet<String>,
     leaves: HashMap<Object, Arc<BTreeSet<String>>>,
-    /// Distributions that are constraint terms already.
+    /// Distributions that already are constraint terms.
     constrained: BTreeSet<usize>,
     penalties: Vec<Penalty>,
-    /// Auxiliary data of penalties, which count their data from 0 until the model is finished.
+    /// Auxiliary data of penalties. Until the model is finished, their indices count from 0.
     penalty_data: Vec<f64>,
     /// Binned channels with their counts.
     binned: Vec<(Channel, Vec<f64>)>,
@@ -99,11 +99,11 @@ struct Builder<'a, 'r> {
     tables: Vec<Arc<EventTable>>,
     codes: Codes,
     densities: usize,
-    /// Parameters that weights of templates follow, with the places that say so.
+    /// Parameters on which weights of templates depend, with the JSON pointers to these templates.
     weighted: Vec<(usize, String)>,
     /// Log-densities of the channel that is being built.
     logs: Vec<ns_core::LogDensity>,
-    /// Flows that are loaded, by index of their distribution.
+    /// Loaded flows, by index of their distribution.
     flows: HashMap<usize, ns_core::SharedLogProb>,
     report: &'r mut Report,
 }
@@ -134,7 +134,7 @@ impl Builder<'_, '_> {
         Arc::clone(self.leaves.entry(object).or_insert_with(|| Arc::new(index.leaves(object))))
     }
 
-    /// Counts a density. Reports a model that has too many.
+    /// Counts a density. Reports an error if the model has too many densities.
     fn count_density(&mut self, path: &str) -> Result<(), Trouble> {
         self.densities += 1;
         if self.densities == MOST_DENSITIES + 1 {
@@ -147,7 +147,7 @@ impl Builder<'_, '_> {
         if self.densities > MOST_DENSITIES { Err(Trouble::Reported) } else { Ok(()) }
     }
 
-    /// Puts the parts together.
+    /// Builds the model from its parts.
     fn finish(mut self, choice: &Choice<'_>, poi: Option<&str>) -> Option<Model> {
         self.check_weighted();
         let poi = self.interest(choice, poi);
@@ -184,7 +184,7 @@ impl Builder<'_, '_> {
             scalar: true,
         };
         let parameter_sets = parameters.iter().enumerate().map(set).collect();
-        // Channels are sorted by name, as those of workspaces.
+        // Channels are sorted by name, as in models of workspaces.
         self.binned.sort_by(|a, b| a.0.name.cmp(&b.0.name));
         let mut main = Vec::new();
         let mut channels = Vec::new();
@@ -221,7 +221,8 @@ impl Builder<'_, '_> {
         Some(model)
     }
 
-    /// Returns the index of the parameter of interest: the one asked for, or that of the analysis.
+    /// Returns the index of the parameter of interest: `poi`, or by default the parameter of interest of the
+    /// analysis.
     fn interest(&mut self, choice: &Choice<'_>, poi: Option<&str>) -> Option<usize> {
         let written =
             choice.analysis.map(|analysis| analysis.content.interest.as_slice()).unwrap_or_default();

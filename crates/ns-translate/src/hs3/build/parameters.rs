@@ -18,7 +18,7 @@ pub(super) enum Written {
     Poisson { tau: f64, datum: f64 },
 }
 
-/// A constraint with what it comes from.
+/// A constraint and the place in the file that gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Constrained {
     pub(super) written: Written,
@@ -36,7 +36,7 @@ pub(super) struct Entry {
     pub(super) constraint: Option<Constrained>,
 }
 
-/// Start value and bounds of a parameter of which the file says nothing.
+/// Start value and bounds of a parameter for which the file gives none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Default {
     pub(super) init: f64,
@@ -48,7 +48,7 @@ pub(super) struct Parameters<'a> {
     pub(super) entries: Vec<Entry>,
     pub(super) settings: Settings<'a>,
     index: HashMap<String, usize>,
-    /// Lists of parameters that must follow each other: one per bin of a channel.
+    /// Lists of parameters that must be consecutive in the model: one parameter per bin of a channel.
     groups: Vec<Vec<String>>,
     group_of: HashMap<String, usize>,
 }
@@ -69,8 +69,8 @@ impl<'a> Parameters<'a> {
         self.index.get(name).copied()
     }
 
-    /// Declares that these parameters follow each other. Returns whether that is possible beside the lists
-    /// declared before.
+    /// Declares that these parameters are consecutive. Returns whether this is compatible with the lists declared
+    /// before.
     pub(super) fn declare_group(&mut self, names: &[String]) -> bool {
         let known = names.iter().find_map(|name| self.group_of.get(name)).copied();
         match known.and_then(|group| self.groups.get(group)) {
@@ -89,7 +89,8 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Returns the index of a parameter, which is added if it is new. `path` is the place that uses it.
+    /// Returns the index of a parameter. A new parameter is added. `path` is the JSON pointer to the place that uses
+    /// it.
     pub(super) fn get(
         &mut self,
         name: &str,
@@ -157,7 +158,7 @@ impl<'a> Parameters<'a> {
         Entry { name: name.to_owned(), init, bounds, fixed, constraint: None }
     }
 
-    /// Gives a parameter its constraint. Returns `false` if it has another one already.
+    /// Adds the constraint of a parameter. Returns `false` if the parameter already has a different constraint.
     pub(super) fn constrain(&mut self, parameter: usize, written: Written, origin: &str) -> bool {
         let Some(entry) = self.entries.get_mut(parameter) else { return false };
         match &entry.constraint {

@@ -1,4 +1,4 @@
-//! The processes of a channel: what a mixture consists of, with rates or fractions.
+//! The processes of a channel, i.e. the summands of a mixture, with their rates or fractions.
 
 use ns_core::{Density, FunctionForm, Op, Process, Value};
 
@@ -9,15 +9,15 @@ use super::channel::Space;
 use super::value::operation;
 use super::{Builder, Trouble};
 
-/// Densities that add up, before they are processes.
+/// Densities that are summed, with their coefficients.
 struct Parts {
     extended: bool,
     parts: Vec<(String, Value, Density)>,
 }
 
 impl Builder<'_, '_> {
-    /// Returns the processes of a channel whose density is the product of some distributions, and whether
-    /// their rates are expected numbers of events.
+    /// Returns the processes of a channel whose density is the product of some distributions. Also returns whether
+    /// the rates of the processes are expected numbers of events.
     pub(super) fn processes(
         &mut self,
         shapes: &[usize],
@@ -33,7 +33,7 @@ impl Builder<'_, '_> {
         let parts = match (shapes, shapes.iter().position(composed)) {
             ([only], Some(_)) => self.parts(*only, space).ok()?,
             (_, Some(place)) => {
-                // One factor that is a sum, times densities of other observables.
+                // The density is a mixture times densities of other observables.
                 let mixture = shapes.get(place).copied()?;
                 let mut parts = self.parts(mixture, space).ok()?;
                 let others: Vec<usize> = shapes.iter().copied().filter(|i| *i != mixture).collect();
@@ -65,7 +65,7 @@ impl Builder<'_, '_> {
         let n = space.observables.len();
         let mut processes = Vec::with_capacity(parts.parts.len());
         for (name, rate, density) in parts.parts {
-            // A density that does not name an observable is constant in it.
+            // A density that does not depend on an observable is uniform in it.
             let named = density.observables();
             let missing: Vec<usize> = (0..n).filter(|x| !named.contains(x)).collect();
             let density = if missing.is_empty() {
@@ -74,7 +74,7 @@ impl Builder<'_, '_> {
                 let flat = missing.into_iter().map(|x| Density::Uniform { x });
                 Density::Product(std::iter::once(density).chain(flat).collect())
             };
-            // Only expected numbers of events follow the weights of simulated events.
+            // Weights of simulated events change a rate only if the rate is an expected number of events.
             let rate =
                 if parts.extended { self.response((&name, path), rate, &density, boxes).ok()? } else { rate };
             processes.push(Process { name, rate, density });
@@ -82,7 +82,7 @@ impl Builder<'_, '_> {
         Some((parts.extended, processes))
     }
 
-    /// Returns the parts of a mixture, or of an extended density.
+    /// Returns the summands of a mixture, or of an extended density.
     fn parts(&mut self, i: usize, space: &Space) -> Result<Parts, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -147,7 +147,8 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Returns one coefficient per summand of a mixture; the last one may be 1 minus the sum of the others.
+    /// Returns one coefficient per summand of a mixture. The last coefficient may be left out in the file; then it is
+    /// 1 minus the sum of the others.
     fn coefficients(&mut self, i: usize, space: &Space) -> Result<Vec<Value>, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -203,7 +204,7 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("last fraction of {name}"), FunctionForm::Expression(tape)))
     }
 
-    /// Warns if fractions that are all given are constant and do not add up to 1.
+    /// Reports an error if all fractions are given and constant, but do not add up to 1.
     fn check_sum(&mut self, coefficients: &[Arg], path: &str) {
         let numbers: Option<Vec<f64>> = coefficients.iter().map(|c| self.constant(c)).collect();
         let Some(sum) = numbers.map(|numbers| numbers.iter().sum::<f64>()) else { return };

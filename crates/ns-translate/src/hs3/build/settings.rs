@@ -1,4 +1,4 @@
-//! What parameter points and domains say about a parameter.
+//! The values, ranges and constants that parameter points and domains give to parameters.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,8 +12,8 @@ pub(super) struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// Collects what applies to an analysis. Its own point and domains come first, then those that ROOT calls
-    /// default, then all others.
+    /// Collects the settings of an analysis. Its own point and domains take precedence. Next come those that ROOT
+    /// calls default, then all others.
     pub(super) fn new(document: &'a Document, analysis: Option<&'a Analysis>) -> Self {
         let own = analysis.and_then(|analysis| analysis.init.as_ref()).map(|name| name.value.as_str());
         let rank = |name: &str| match name {
@@ -56,7 +56,7 @@ impl<'a> Settings<'a> {
         self.constants.contains(name) || self.value(name).is_some_and(|value| value.constant)
     }
 
-    /// Returns the range of a parameter, with infinities where it is open; `None` if nothing is said.
+    /// Returns the range of a parameter, with infinities for open ends; `None` if the file gives no range.
     pub(super) fn range(&self, name: &str) -> Option<(f64, f64)> {
         let domain = self.ranges.get(name).map(|range| (range.min, range.max));
         let point = self.value(name).map(|value| (value.min, value.max));

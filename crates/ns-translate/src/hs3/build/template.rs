@@ -1,4 +1,4 @@
-//! Templates of simulated events: their histograms, and what their weights do to rates.
+//! Templates of simulated events: their histograms, and the effect of their weights on rates.
 
 use ns_core::{Density, FunctionForm, HistosysCode, InterpolationForm, Value, WeightSys};
 
@@ -46,8 +46,8 @@ impl Builder<'_, '_> {
         Ok(Density::Template { observables, edges: edges.clone(), heights: nominal, variations })
     }
 
-    /// Returns the rate of a process with the effects of its templates: the ratio of the sum of weights within the
-    /// fit ranges to the nominal one.
+    /// Returns the rate of a process, multiplied by the effects of its templates. Each effect is the sum of weights
+    /// within the fit ranges, divided by its nominal value.
     pub(super) fn response(
         &mut self,
         (name, path): (&str, &str),
@@ -122,7 +122,7 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("rate of {name}"), FunctionForm::Product(factors)))
     }
 
-    /// Warns of weights that follow a parameter without a constraint.
+    /// Warns of weights that depend on a parameter without a constraint.
     pub(super) fn check_weighted(&mut self) {
         let weighted = std::mem::take(&mut self.weighted);
         let mut seen = Vec::new();
@@ -158,7 +158,7 @@ fn acts_on_rate(density: &Density) -> bool {
     }
 }
 
-/// Returns the bin of an event; a number beyond all bins if it is outside.
+/// Returns the index of the bin of an event. Outside the bins, the index is larger than any bin index.
 fn bin(template: &Template, event: usize) -> usize {
     let mut index = 0;
     for (edges, column) in template.edges.iter().zip(&template.columns) {
@@ -167,7 +167,7 @@ fn bin(template: &Template, event: usize) -> usize {
         if above == 0 || x > last {
             return usize::MAX;
         }
-        // The last edge belongs to the last bin.
+        // The last bin includes its upper edge.
         index = index * (edges.len() - 1) + (above - 1).min(edges.len() - 2);
     }
     index

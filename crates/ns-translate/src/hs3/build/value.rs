@@ -24,7 +24,7 @@ impl Builder<'_, '_> {
         arguments.iter().map(|argument| self.value(argument, space)).collect()
     }
 
-    /// Returns the value that a name stands for.
+    /// Returns the value of the parameter or function with this name.
     pub(super) fn named_value(&mut self, name: &str, path: &str, space: &Space) -> Result<Value, Trouble> {
         if space.observable(name).is_some() {
             return Err(Trouble::Observables);
@@ -60,7 +60,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns the value of a function of parameters, which is built when it is first used.
+    /// Returns the value of a function of parameters. The function is built at its first use.
     fn function(&mut self, i: usize) -> Result<Value, Trouble> {
         if let Some(value) = self.function_values.get(&i) {
             return Ok(*value);
@@ -115,7 +115,7 @@ impl Builder<'_, '_> {
         Ok(value)
     }
 
-    /// Keeps the value of a function that depends on nothing.
+    /// Stores the value of a function that depends on no parameter.
     fn number(&mut self, i: usize, number: f64, path: &str) -> Result<Value, Trouble> {
         if !number.is_finite() {
             self.report.error(
@@ -135,9 +135,9 @@ impl Builder<'_, '_> {
         Value::Function(self.functions.len() - 1)
     }
 
-    /// Makes an expression of operations; `last` gives its value.
+    /// Builds an expression from operations. `last` is the index of the operation that gives its value.
     pub(super) fn tape(&mut self, mut ops: Vec<Op>, last: usize, path: &str) -> Result<Tape, Trouble> {
-        // The value of a tape is that of its last operation.
+        // The last operation of a tape gives its value.
         if last + 1 != ops.len()
             && let Some(op) = ops.get(last).copied()
         {
@@ -150,7 +150,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Makes ROOT's interpolation of a number by nuisance parameters.
+    /// Builds ROOT's interpolation of a number by nuisance parameters.
     fn interpolation(
         &mut self,
         path: &str,
@@ -191,8 +191,8 @@ impl Builder<'_, '_> {
         Ok(FunctionForm::Interpolation { nominal, variations, positive: true })
     }
 
-    /// Returns the number that an argument always has: a number, a constant parameter, or a function of such;
-    /// else `None`.
+    /// Returns the number of an argument that never varies: a number, a constant parameter, or a function of these.
+    /// Returns `None` for any other argument.
     pub(super) fn constant(&mut self, argument: &Arg) -> Option<f64> {
         match &argument.value {
             Argument::Number(number) => Some(*number),

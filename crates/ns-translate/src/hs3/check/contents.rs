@@ -65,7 +65,7 @@ pub(super) fn check(document: &Document, report: &mut Report) {
     }
 }
 
-/// Returns the edges of the bins of an axis; `None` and a problem if it has no bins.
+/// Returns the edges of the bins of an axis. If the axis has no bins, reports this and returns `None`.
 pub(in crate::hs3) fn edges(axis: &Axis, report: &mut Report) -> Option<Vec<f64>> {
     let name = quoted(&axis.name);
     match (&axis.edges, axis.bins, axis.min, axis.max) {
@@ -98,7 +98,7 @@ pub(in crate::hs3) fn edges(axis: &Axis, report: &mut Report) -> Option<Vec<f64>
     }
 }
 
-/// Checks axes with bins, and that there is one content per bin.
+/// Checks that all axes have bins, and that there is one content per bin.
 fn histogram(axes: &[Axis], contents: &[f64], what: &str, path: &str, report: &mut Report) {
     let bins: Option<Vec<usize>> =
         axes.iter().map(|axis| edges(axis, report).map(|edges| edges.len() - 1)).collect();
@@ -124,7 +124,7 @@ fn histogram(axes: &[Axis], contents: &[f64], what: &str, path: &str, report: &m
     }
 }
 
-/// Returns the range of an axis: its own, or that of the domain of the same name.
+/// Returns the range of an axis. If the axis gives no range, returns the range of the domain with the same name.
 pub(in crate::hs3) fn range(document: &Document, axis: &Axis) -> Option<(f64, f64)> {
     if let (Some(first), Some(last)) =
         (axis.edges.as_ref().and_then(|e| e.first()), axis.edges.as_ref().and_then(|e| e.last()))
@@ -213,7 +213,7 @@ fn samples(channel: &HistFactory, what: &str, path: &str, report: &mut Report) {
     let bins = match bins {
         None => return,
         Some(bins) if bins.is_empty() => {
-            // Without axes the first sample says how many bins there are.
+            // Without axes, the first sample determines the number of bins.
             channel.samples.first().map_or(0, |sample| sample.contents.len())
         }
         Some(bins) => bins.iter().product(),

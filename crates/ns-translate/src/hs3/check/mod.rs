@@ -1,4 +1,4 @@
-//! Checks of a document that hold for all of its likelihoods.
+//! Checks of a document that apply to all of its likelihoods.
 
 mod contents;
 mod references;
@@ -10,8 +10,8 @@ use crate::pyhf::problem::Report;
 
 use super::index::Index;
 
-/// Reports names that stand for nothing or for the wrong thing, circles of references, and data, histograms
-/// and samples that are inconsistent.
+/// Reports names that do not exist or have the wrong type, cyclic references, and inconsistent data, histograms and
+/// samples.
 pub(super) fn check(index: &Index<'_>, report: &mut Report) {
     references::check(index, report);
     contents::check(index.document, report);

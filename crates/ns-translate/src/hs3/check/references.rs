@@ -1,4 +1,4 @@
-//! Checks that every name stands for something, and that nothing refers to itself.
+//! Checks that every name exists, and that references have no cycles.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -77,7 +77,7 @@ fn leaves(document: &Document) -> BTreeSet<&str> {
     leaves
 }
 
-/// Reports a name that stands for nothing.
+/// Reports a name that does not exist.
 fn undefined(
     index: &Index<'_>,
     leaves: &BTreeSet<&str>,
@@ -107,7 +107,7 @@ fn undefined(
 
 /// Reports objects that refer to themselves through others, and chains of references that are too long.
 fn circles(index: &Index<'_>, objects: impl Iterator<Item = Object>, report: &mut Report) {
-    // The number of levels below each object that is done; `None` while it is being visited.
+    // The number of levels below each finished object; `None` for an object that is being visited.
     let mut levels: HashMap<Object, Option<usize>> = HashMap::new();
     for start in objects {
         if levels.contains_key(&start) {

@@ -118,7 +118,7 @@ pub(super) fn point(fields: &Fields<'_>, report: &mut Report) -> Option<Vec<Poin
     Some(values)
 }
 
-/// Reads an analysis. The text spells some keys in two ways.
+/// Reads an analysis. The HS3 standard spells some keys in two ways.
 pub(super) fn analysis(fields: &Fields<'_>, report: &mut Report) -> Option<Analysis> {
     let likelihood = fields.name("likelihood", report)?;
     let mut interest = fields.optional_names("parameters_of_interest", report);

@@ -86,8 +86,7 @@ pub(super) fn axes(fields: &Fields<'_>, report: &mut Report) -> Vec<Axis> {
     axes
 }
 
-/// Reads events into one column per axis: those that the caller gives, those of a file, or those that are written
-/// in the data set.
+/// Reads events into one column per axis. The events are given by the caller, by another file, or by the data set.
 fn unbinned(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) -> Option<Data> {
     unused(fields, "entries_uncertainties", report);
     let axes = axes(fields, report);
@@ -105,14 +104,14 @@ fn unbinned(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) ->
         fields.ignore(&["entries", "weights"]);
         let origin = if given.is_some() { Origin::Given } else { Origin::File };
         let events = elsewhere(fields, &axes, given, has_source, sources, report);
-        // Without its events the data set still has its axes, so that no other part is reported for them.
+        // Without events the data set keeps its axes, so that no further problems are reported.
         let events = events.unwrap_or_default();
         return Some(Data::Unbinned { axes, columns: events.columns, weights: events.weights, origin });
     }
     written(fields, axes, report)
 }
 
-/// Takes events that are not written in the data set; `None` and a problem if there are none.
+/// Takes events that are not written in the data set. If there are none, reports this and returns `None`.
 fn elsewhere(
     fields: &Fields<'_>,
     axes: &[Axis],
@@ -135,7 +134,7 @@ fn written(fields: &Fields<'_>, axes: Vec<Axis>, report: &mut Report) -> Option<
     let items = expect::array(fields.required("entries", report)?, &place, "events", report)?;
     let mut columns: Vec<Vec<f64>> = axes.iter().map(|_| Vec::with_capacity(items.len())).collect();
     for (i, item) in items.iter().enumerate() {
-        // Messages are built for mistakes only, because there can be many events.
+        // Messages are built only for errors, because there can be many events.
         let mut bad = |message: String, remedy: &str| {
             report.error(format!("{}/{i}", place.path), message, remedy);
         };

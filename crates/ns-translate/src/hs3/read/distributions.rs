@@ -10,7 +10,7 @@ use crate::pyhf::expect;
 use crate::pyhf::names::{nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Types that are read.
+/// Distribution types that are read.
 const KNOWN: &[&str] = &[
     "gaussian_dist",
     "normal_dist",
@@ -49,8 +49,8 @@ const KNOWN: &[&str] = &[
     "extend_pdf",
 ];
 
-/// Reads the keys of a distribution. A type that is not supported is kept, because it only matters where it is
-/// used.
+/// Reads the keys of a distribution. A type that is not supported is kept, because it is an error only if the model
+/// uses it.
 pub(super) fn read(
     fields: &Fields<'_>,
     from_root: bool,
@@ -93,7 +93,7 @@ pub(super) fn read(
             Distribution::Lognormal { x, mu, sigma: fields.argument("sigma", report) }
         }
         "poisson_dist" => {
-            // Whether x is rounded: values that are whole numbers are the same in both cases.
+            // The key says whether x is rounded. For whole numbers this makes no difference.
             fields.ignore(&["integer"]);
             Distribution::Poisson { x: fields.argument("x", report), mean: fields.argument("mean", report) }
         }
@@ -171,7 +171,7 @@ pub(super) fn read(
     })
 }
 
-/// Keeps a type that is not supported. A type that is probably misspelt is reported.
+/// Stores a type that is not supported. A type that is probably misspelt is reported.
 fn unsupported(fields: &Fields<'_>, kind: &str, report: &mut Report) -> Option<Distribution> {
     if let Some(near) = nearest(kind, KNOWN.iter().copied()) {
         report.error(
@@ -185,7 +185,7 @@ fn unsupported(fields: &Fields<'_>, kind: &str, report: &mut Report) -> Option<D
     Some(Distribution::Unsupported { kind: kind.to_owned() })
 }
 
-/// Reads the Argus density; the text and ROOT use the same words for its keys.
+/// Reads the Argus density. The HS3 standard and ROOT use the same words for its keys.
 fn argus(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     let mass = fields.argument("mass", report);
     let resonance = fields.argument("resonance", report);
@@ -199,8 +199,8 @@ fn argus(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     Distribution::Argus { mass, resonance, slope, power }
 }
 
-/// Reads a Crystal Ball. With one `alpha` and one `n` it is two-sided in the text, but one-sided in files of
-/// ROOT and pyhs3.
+/// Reads a Crystal Ball. If there is one `alpha` and one `n`, the density is two-sided in the HS3 standard, and
+/// one-sided in files of ROOT and pyhs3.
 fn crystal_ball(fields: &Fields<'_>, kind: &str, from_root: bool, report: &mut Report) -> Distribution {
     let x = fields.argument("m", report);
     let mean = fields.argument("m0", report);
@@ -232,7 +232,7 @@ fn crystal_ball(fields: &Fields<'_>, kind: &str, from_root: bool, report: &mut R
     Distribution::CrystalBall { x, mean, left, right, tails }
 }
 
-/// Reads a Crystal Ball that has the tails whose `alpha` is given: `alpha_L`, `alpha_R`, or both.
+/// Reads a Crystal Ball with separate tails. A tail exists if its key `alpha_L` or `alpha_R` is given.
 fn one_or_two_tails(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     let x = fields.argument("m", report);
     let mean = fields.argument("m0", report);

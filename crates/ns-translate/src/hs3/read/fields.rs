@@ -9,7 +9,7 @@ use crate::pyhf::expect::{self, ValueLocation, lower};
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// An object that is being read. Keys that nobody asked for are reported by [`Fields::finish`].
+/// An object that is being read. [`Fields::finish`] reports keys that no function has read.
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
     place: ValueLocation,
@@ -19,10 +19,10 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Begins to read an object; reports any other value.
+    /// Begins to read an object. Reports any other value.
     pub(super) fn of(value: &'a Value, place: ValueLocation, report: &mut Report) -> Option<Self> {
         let Value::Object(map) = value else {
-            // Keys are checked one by one later, so any are allowed here.
+            // Any keys are allowed here, because they are checked one by one later.
             expect::object(value, &place, &[], &[], report);
             return None;
         };
@@ -62,7 +62,7 @@ impl<'a> Fields<'a> {
         value
     }
 
-    /// Returns whether a key is there, without asking for it.
+    /// Returns whether a key exists, without marking it as read.
     pub(super) fn has(&self, key: &str) -> bool {
         self.map.get(key).is_some_and(|value| !value.is_null())
     }
@@ -91,7 +91,7 @@ impl<'a> Fields<'a> {
         Some(Placed { value: text.to_owned(), path: self.path(key) })
     }
 
-    /// Returns a number, and reports anything else; then the number is NaN.
+    /// Returns a number. Reports any other value and returns NaN.
     pub(super) fn number(&self, key: &'static str, report: &mut Report) -> f64 {
         match self.required(key, report) {
             Some(value) => expect::number(value, &self.location(key), report),
@@ -148,7 +148,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns the numbers and names of an array, or of a single one that stands for an array.
+    /// Returns the numbers and names of an array. A single number or name stands for an array with one element.
     pub(super) fn arguments(&self, key: &'static str, report: &mut Report) -> Vec<Arg> {
         if self.map.get(key).is_some_and(|value| value.is_string() || value.is_number()) {
             return vec![self.argument(key, report)];
@@ -180,7 +180,7 @@ impl<'a> Fields<'a> {
         self.whole.set(true);
     }
 
-    /// Reports all keys that nobody asked for.
+    /// Reports all keys that no function has read.
     pub(super) fn finish(self, report: &mut Report) {
         if self.whole.get() {
             return;

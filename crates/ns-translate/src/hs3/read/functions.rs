@@ -7,7 +7,7 @@ use crate::hs3::document::Function;
 use crate::pyhf::names::{nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Types that are read.
+/// Function types that are read.
 const KNOWN: &[&str] = &["sum", "product", "polynomial", "generic_function", "generic", "interpolation0d"];
 
 /// Reads the keys of a function.

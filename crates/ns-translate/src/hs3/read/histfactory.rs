@@ -9,7 +9,7 @@ use crate::pyhf::expect::{self, ValueLocation, lower};
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Types of modifiers, with the older word for normsys.
+/// Types of modifiers, including the older word for normsys.
 const TYPES: [&str; 7] =
     ["normfactor", "normsys", "histosys", "shapesys", "shapefactor", "staterror", "overallsys"];
 
@@ -148,7 +148,7 @@ fn template(fields: &Fields<'_>, key: &'static str, report: &mut Report) -> Vec<
     contents
 }
 
-/// Reads the constraint, for which every dialect has words of its own.
+/// Reads the constraint, for which every dialect uses different words.
 fn constraint(fields: &Fields<'_>, report: &mut Report) -> WrittenConstraint {
     let kinds = ["Gauss", "Poisson", "LogNormal", "Const"];
     let named = fields.optional_name("constraint_name", report);
@@ -176,7 +176,7 @@ fn constraint(fields: &Fields<'_>, report: &mut Report) -> WrittenConstraint {
     }
 }
 
-/// Reads how a modifier is interpolated: ROOT's number, a word of the text, or the structure of its next
+/// Reads how a modifier is interpolated: ROOT's number, a word of the HS3 standard, or the structure of its next
 /// version.
 pub(super) fn interpolation(
     value: &Value,

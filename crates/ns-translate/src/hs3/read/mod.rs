@@ -1,4 +1,4 @@
-//! Reads the JSON tree of an HS3 file into a [`Document`], with every problem of its structure.
+//! Reads the JSON tree of an HS3 file into a [`Document`]. Reports every problem of its structure.
 
 mod analyses;
 mod data;
@@ -19,7 +19,7 @@ use super::document::{Data, Document, Named};
 use super::sources::EventSources;
 use fields::Fields;
 
-/// Reads a document. Parts that cannot be read are left out, and reported.
+/// Reads a document. Parts that cannot be read are left out and reported.
 /// Events that are not in the file come from `sources`.
 pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) -> Document {
     let place = ValueLocation::new("", "The document");
@@ -31,7 +31,7 @@ pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) ->
         templates_are_yields: by(&["root", "pyhs3", "nextstat"]),
         ..Document::default()
     };
-    // What is in `misc` is not part of the model, but ROOT keeps there which parameters are constant.
+    // The contents of `misc` are not part of the model, but ROOT writes the constant parameters there.
     if let Some(misc) = fields.optional("misc") {
         document.constants = constants(misc);
     }
@@ -52,7 +52,7 @@ pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) ->
     document
 }
 
-/// Reports events that the caller gives for a data set that the file does not have, or that has no events.
+/// Reports events of the caller for a data set that does not exist in the file, or that has no events.
 fn unknown_given(document: &Document, sources: &EventSources, report: &mut Report) {
     let events = |data: &&Named<Data>| matches!(data.content, Data::Unbinned { .. });
     let known: Vec<&str> = document.data.iter().filter(events).map(|data| data.name.as_str()).collect();
@@ -75,7 +75,7 @@ fn metadata(fields: &Fields<'_>, report: &mut Report) -> Vec<String> {
     let place = ValueLocation::new("/metadata", "The metadata");
     let Some(metadata) = Fields::of(value, place, report) else { return Vec::new() };
     if let Some(version) = metadata.text("hs3_version", report) {
-        // 0.1 was written by ROOT 6.26, before HistFactory modifiers named their parameters.
+        // ROOT 6.26 wrote version 0.1, in which HistFactory modifiers did not name their parameters.
         if !version.starts_with("0.2") && !version.starts_with("0.3") {
             report.warn(
                 metadata.path("hs3_version"),
@@ -134,7 +134,7 @@ impl Sections<'_, '_> {
             let Some(fields) = Fields::of(value, place, report) else { continue };
             let name = fields.text("name", report).map(str::to_owned);
             let content = read(&fields, report);
-            // Without the content it is not known which keys belong there.
+            // If the contents could not be read, it is unknown which keys belong to the object.
             if content.is_some() {
                 fields.finish(report);
             }

@@ -28,7 +28,7 @@ pub(super) struct Events {
     pub(super) more: Vec<Arc<[f64]>>,
 }
 
-/// Reads what a data set says about its file of events.
+/// Reads the keys of a data set that describe its file of events.
 pub(super) fn file_source(fields: &Fields<'_>, axes: &[Axis], report: &mut Report) -> Option<FileSource> {
     let value = fields.required(KEY, report)?;
     let source = Fields::of(value, fields.location(KEY), report)?;
@@ -85,7 +85,7 @@ pub(super) fn file_source(fields: &Fields<'_>, axes: &[Axis], report: &mut Repor
     Some(FileSource { file, sha256, columns, weight, more: Vec::new(), selection })
 }
 
-/// Reads conditions: `["column", "<", number]` each.
+/// Reads conditions, each of the form `["column", "<", number]`.
 fn conditions(source: &Fields<'_>, report: &mut Report) -> Vec<Condition> {
     let mut conditions = Vec::new();
     for (item, place) in source.items("where", "conditions", report) {
@@ -156,7 +156,7 @@ pub(super) fn from_file(
             }
         }
     }
-    // Each column is read once, although several axes or the weights may share it.
+    // Each column is read once, even if several axes or the weights use it.
     let mut names: Vec<String> = Vec::new();
     for name in source.columns.iter().chain(&source.weight).chain(&source.more) {
         if !names.contains(name) {
@@ -206,7 +206,7 @@ pub(super) fn from_caller(
     let mut columns = Vec::new();
     for (i, axis) in axes.iter().enumerate() {
         let mapped = source.and_then(|source| source.columns.get(i));
-        // The name of the axis stands for its column, if the column itself is not given.
+        // If the column is not given, the column with the name of the axis is used.
         let name = mapped.filter(|name| known.contains(&name.as_str())).unwrap_or(&axis.name);
         columns.push(find(name, "")?);
     }

@@ -35,7 +35,7 @@ pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Rep
     Some(Template { x, edges: edges?, columns: events.columns, weights: events.weights, responses })
 }
 
-/// An observable as an axis without a range.
+/// Returns an observable as an axis without a range.
 fn axis(x: &Arg) -> Option<Axis> {
     let Argument::Name(name) = &x.value else { return None };
     Some(Axis { name: name.clone(), path: x.path.clone(), min: None, max: None, bins: None, edges: None })
@@ -88,14 +88,14 @@ fn edges(fields: &Fields<'_>, axes: usize, report: &mut Report) -> Option<Vec<Ve
     Some(edges)
 }
 
-/// Weights as they are written: numbers, or the name of a column.
+/// Weights as written in the file: numbers, or the name of a column.
 enum Written {
     Numbers(Vec<f64>),
     Column(String),
     Broken,
 }
 
-/// A response whose weights are not looked up yet.
+/// A response whose weights have not been looked up yet.
 struct Draft {
     path: String,
     parameter: Arg,
@@ -149,7 +149,7 @@ fn weights(fields: &Fields<'_>, key: &'static str, report: &mut Report) -> Writt
     }
 }
 
-/// Reads what a response acts on: by default on shape and yield.
+/// Reads what a response changes: the shape, the yield, or by default both.
 fn acts_on(fields: &Fields<'_>, report: &mut Report) -> (bool, bool) {
     let words = fields.optional_names("acts_on", report);
     if !fields.has("acts_on") {
@@ -174,7 +174,7 @@ fn acts_on(fields: &Fields<'_>, report: &mut Report) -> (bool, bool) {
     acts
 }
 
-/// Reads the events of a template with all their weights: `more` has `up` and `down` of each response.
+/// Reads the events of a template with all their weights. `more` has the weights `up` and `down` of each response.
 fn events(
     fields: &Fields<'_>,
     axes: &[Axis],
@@ -268,7 +268,7 @@ fn written(
             );
         }
     }
-    // JSON has finite numbers alone; others are reported already.
+    // JSON contains only finite numbers. Other numbers have been reported.
     let own = columns.iter().chain(&weights).flatten();
     if !own.chain(more.iter().flat_map(|(_, w)| w.iter())).all(|x| x.is_finite()) {
         return None;

@@ -145,7 +145,7 @@ pub(crate) fn array<'a>(
     None
 }
 
-/// Returns the elements of an array if it has at least one. Reports any other value.
+/// Returns the elements of an array that has at least one. Reports an empty array and any other value.
 pub(crate) fn non_empty<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -198,8 +198,8 @@ pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) 
     f64::NAN
 }
 
-/// Returns the numbers of a non-empty array. Other elements are reported and read as NaN. Any other value is
-/// reported and gives an empty result.
+/// Returns the numbers of a non-empty array. Other elements are reported and read as NaN. If the value is not such an
+/// array, reports this and returns an empty list.
 pub(crate) fn numbers(value: &Value, place: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(items) = non_empty(value, place, "numbers", report) else { return Vec::new() };
     items

@@ -163,8 +163,8 @@ fn capitalised(reason: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().to_string() + chars.as_str())
 }
 
-/// Returns the literal for a non-finite number (such as `NaN`) at byte `at`, where the parser failed, if
-/// there is one.
+/// Returns the literal of a non-finite number (such as `NaN`) at byte `at`, where the parser failed. Returns `None`
+/// if there is no such literal.
 fn not_a_number(text: &[u8], at: usize) -> Option<&'static str> {
     // The parser may stop within the literal, or after its sign.
     let around = text.get(at.saturating_sub(3)..text.len().min(at.saturating_add(10)))?;

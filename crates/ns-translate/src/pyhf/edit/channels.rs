@@ -35,10 +35,10 @@ impl Workspace {
 
     /// Returns a workspace with only the selected channels.
     ///
-    /// Parameters that only the removed channels use are removed with their settings. If the parameter of
-    /// interest is removed, the model has no parameter of interest, and there is a warning, as for a
-    /// background-only workspace. Unlike after [`Workspace::prune`], messages about the result give JSON
-    /// pointers to the file that was read, and errors in the removed channels do not matter.
+    /// Parameters that only the removed channels use are removed with their settings. If the parameter of interest is
+    /// removed, the model has no parameter of interest, and there is a warning, as for a background-only workspace.
+    /// Two properties differ from [`Workspace::prune`]: messages about the result give JSON pointers to the file that
+    /// was read, and errors in the removed channels are ignored.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is both kept and left out, or if no

@@ -19,8 +19,8 @@ pub enum Join {
     /// The same name in both workspaces is an error.
     #[default]
     None,
-    /// Items with the same name must be equal and are taken once. Measurements need only the same parameter
-    /// of interest and no settings that differ; their settings are joined.
+    /// Items with the same name must be equal and are taken once. Measurements with the same name must have the same
+    /// parameter of interest. Their settings are joined if no setting differs.
     Outer,
     /// The item of the left workspace is taken, whatever the right workspace has.
     LeftOuter,
@@ -80,7 +80,7 @@ fn join<'de, D: Deserializer<'de>>(from: D) -> Result<Join, D::Error> {
     String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }
 
-/// The two input documents, in the order in which their items stand in the result.
+/// The two input documents. The items of the result are in this order.
 struct Pair<'a> {
     first: &'a Document,
     second: &'a Document,
@@ -90,7 +90,7 @@ struct Pair<'a> {
 }
 
 impl Workspace {
-    /// Combines two workspaces. Modifiers with the same name in both share a parameter in the result, which
+    /// Combines two workspaces. Modifiers with the same name in both workspaces share a parameter in the result. This
     /// correlates the two workspaces. The changes in the result list these parameters.
     ///
     /// # Errors
@@ -309,7 +309,7 @@ struct Named<T> {
     what: &'static str,
     name: fn(&T) -> &str,
     path: fn(&T) -> String,
-    /// Whether two items are equal, apart from their index in the file.
+    /// Whether two items are equal, except for their index in the file.
     same: fn(&T, &T) -> bool,
     /// Describes how two items with the same name differ, as the end of a sentence; may be empty.
     difference: fn(&T, &T) -> String,
@@ -373,7 +373,7 @@ fn merge_settings(measurement: &mut Measurement, other: &Measurement, log: &mut 
     }
 }
 
-/// Returns whether two settings are equal, apart from their index in the file.
+/// Returns whether two settings are equal, except for their index in the file.
 fn equal(a: &Setting, b: &Setting) -> bool {
     let b = Setting { at: a.at, ..b.clone() };
     *a == b

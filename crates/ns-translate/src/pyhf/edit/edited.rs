@@ -107,8 +107,8 @@ impl Log {
     /// Numbers the elements of the new document, checks that a valid input did not become invalid, and
     /// returns the result.
     ///
-    /// A workspace that had errors before the operation may still have some: removing its faulty parts is a
-    /// way to repair it, which may take several operations.
+    /// A workspace that had errors before the operation may still have errors, because a repair may need several
+    /// operations that remove faulty parts.
     pub(super) fn finish(
         mut self,
         operation: Operation,

@@ -119,8 +119,7 @@ impl Size {
     }
 }
 
-/// Returns whether `size` is at most the threshold. Rounding errors, such as the error of 1.05 - 1, are
-/// tolerated.
+/// Returns whether `size` is at most the threshold. Rounding errors, such as the error of 1.05 - 1, are ignored.
 fn within(size: f64, threshold: f64) -> bool {
     size <= threshold * (1.0 + 1e-9) + 1e-12
 }
@@ -147,7 +146,8 @@ mod tests {
         // All bins increase by a tenth, which changes only the normalisation.
         let size = Size::of(&[10.0, 20.0], &[10.0, 20.0], &[11.0, 22.0]);
         assert!((size.norm - 0.1).abs() < 1e-12 && size.shape < 1e-12);
-        // One event moves to the other bin, which changes only the shape, relatively most in the smaller bin.
+        // One event moves to the other bin, which changes only the shape. The relative change is larger in the
+        // smaller bin.
         let size = Size::of(&[10.0, 20.0], &[11.0, 19.0], &[10.0, 20.0]);
         assert!(size.norm < 1e-12 && (size.shape - 0.1).abs() < 1e-12);
     }

@@ -40,11 +40,11 @@ pub struct Prune {
 impl Workspace {
     /// Removes the parts that `prune` names, and then the modifiers whose effects are within its thresholds.
     ///
-    /// Observations are removed with their channels. If a parameter loses its last modifier because modifiers
-    /// were removed, its settings are removed too, and it is no longer a parameter of interest. If the last
-    /// modifier goes with a removed channel or sample, the parameter keeps its settings and stays a parameter
-    /// of interest, with a warning: a signal may be patched in again later. Modifiers of a parameter of
-    /// interest are never removed for a small effect.
+    /// Observations are removed with their channels. If a parameter loses its last modifier because modifiers were
+    /// removed, its settings are removed too, and it is no longer a parameter of interest. If its last modifier was
+    /// on a removed channel or sample, the parameter keeps its settings and stays a parameter of interest, with a
+    /// warning, because a patch may add the signal again later. Modifiers of a parameter of interest are never
+    /// removed for a small effect.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] for names that do not exist, thresholds that are not valid, and if a

@@ -30,8 +30,8 @@ pub struct Rename {
 impl Workspace {
     /// Renames channels, samples, modifiers and measurements.
     ///
-    /// Two channels, two measurements or two samples of one channel must not get the same name. Two modifiers
-    /// may: they then share a parameter, and there is a warning.
+    /// Two channels, two measurements or two samples of one channel must not get the same name. If two modifiers get
+    /// the same name, they share a parameter, and there is a warning.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] for old names that do not exist and new names that are empty or taken;

@@ -63,8 +63,7 @@ impl NameKind {
     }
 }
 
-/// Suggests the name in `known` that is nearest to `name`. If none is near, lists all of `known` after
-/// `lead`.
+/// Suggests the name in `known` that is nearest to `name`. If no name is near, lists all of `known` after `lead`.
 pub(super) fn suggestion(name: &str, known: &BTreeSet<&str>, lead: &str) -> String {
     match nearest(name, known.iter().copied()) {
         Some(near) => format!("Did you mean {}?", quoted(near)),

@@ -19,8 +19,8 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
     head.len() == HEADER && head.get(257..262) == Some(b"ustar")
 }
 
-/// Returns the bytes of the member that `place` names. If several members have this name, these are the bytes
-/// of the last one, as for `tar`.
+/// Returns the bytes of the member that `place` names. If several members have this name, the last one is used, as
+/// `tar` does.
 pub(super) fn member(
     reader: impl Read,
     place: &FileMember<'_>,

@@ -102,7 +102,7 @@ fn contents(
     })
 }
 
-/// Reads the first `n` bytes, or all if there are fewer.
+/// Reads the first `n` bytes, or all bytes if there are fewer.
 fn first(reader: &mut impl Read, n: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(n);
     reader.by_ref().take(n as u64).read_to_end(&mut bytes)?;

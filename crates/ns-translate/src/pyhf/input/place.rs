@@ -111,10 +111,10 @@ impl<'a> FileMember<'a> {
         Err(WorkspaceError::NoArchive { path: self.file.to_owned(), member: member.to_owned() })
     }
 
-    /// Builds the error for an archive that does not have the member named, or of which no member is named.
+    /// Builds the error for an archive that does not have the named member, or for which no member is named.
     pub(super) fn no_member(&self, mut members: Vec<String>) -> WorkspaceError {
         let json = |name: &String| name.ends_with(".json") || name.ends_with(".json.gz");
-        // macOS adds a file whose name begins with `._` beside each file.
+        // For each file, macOS adds a file whose name begins with `._` in the same folder.
         let aside = |name: &String| name.rsplit('/').next().is_some_and(|file| file.starts_with("._"));
         members.retain(|name| !aside(name));
         if members.iter().any(json) {

@@ -27,10 +27,10 @@ pub struct PatchArgument {
 impl FromStr for PatchArgument {
     type Err = Infallible;
 
-    /// Parses `FILE` or `FILE:NAME`. File and name may both contain colons. If the whole text is an existing
-    /// file or `-` (standard input), it is the file. Otherwise the file is the longest part before a colon
-    /// that is an existing file or `-`. If no part is, the text is split at the first colon after which there
-    /// is a name without slash or backslash (so `C:\patch.json` is not split).
+    /// Parses `FILE` or `FILE:NAME`. File and name may both contain colons. If the whole text is an existing file or
+    /// `-` (standard input), it is the file. Otherwise the file is the longest part before a colon that is an
+    /// existing file or `-`. If there is no such part, the text is split at the first colon after which there is a
+    /// name without slash or backslash (so `C:\patch.json` is not split).
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let splits =
             || text.match_indices(':').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
@@ -72,8 +72,8 @@ impl PatchArgument {
     /// Reads the patch from the file.
     ///
     /// # Errors
-    /// If the file cannot be read or is neither a JSON Patch nor a patchset; if a patchset is given without a
-    /// name, or a JSON Patch with one; [`WorkspaceError::NoSuchPatch`] if the patchset has no such patch.
+    /// If the file cannot be read or is neither a JSON Patch nor a patchset; if a name is missing for a patchset or
+    /// given for a JSON Patch; [`WorkspaceError::NoSuchPatch`] if the patchset has no such patch.
     pub fn load(&self) -> Result<Patch, WorkspaceError> {
         match (read_file(&self.file), &self.name) {
             (Err(WorkspaceError::Member { name: None, .. }), Some(name)) => self.load_member(name),

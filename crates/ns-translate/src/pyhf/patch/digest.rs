@@ -103,7 +103,8 @@ fn write_value(value: &Value, out: &mut impl Write) -> io::Result<()> {
             out.write_all(b"]")
         }
         Value::Object(map) => {
-            // The keys are sorted already, unless another crate has enabled serde_json's insertion order.
+            // The keys are already sorted, unless another crate has enabled the feature of serde_json that keeps
+            // insertion order.
             let mut entries: Vec<(&String, &Value)> = map.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
             out.write_all(b"{")?;
@@ -138,8 +139,8 @@ fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")
 }
 
-/// Writes an integer as it is, and a float as Python's `repr`: with the fewest digits that read back the
-/// same, and without an exponent if it would be from -4 to 15.
+/// Writes an integer as it is. Writes a float as Python's `repr`: with the fewest digits that read back as the same
+/// number, and without an exponent if the exponent would be from -4 to 15.
 fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let Some(x) = number.as_f64().filter(|_| number.is_f64()) else {
         return write!(out, "{number}");
@@ -148,7 +149,7 @@ fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if x == 0.0 || (-4..16).contains(&exponent) {
-        // `{}` never writes an exponent; `{:?}` writes one, but not for the same numbers as Python.
+        // `{}` never writes an exponent. `{:?}` writes exponents, but not for the same numbers as Python.
         let text = x.to_string();
         out.write_all(text.as_bytes())?;
         return if text.contains('.') { Ok(()) } else { out.write_all(b".0") };
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn writes_numbers_as_python_does() {
-        // Pairs of a JSON number and of what Python's json.dumps(json.loads(number)) gives.
+        // Pairs of a JSON number and the result of Python's json.dumps(json.loads(number)).
         for (json, python) in [
             ("1", "1"),
             ("-3", "-3"),

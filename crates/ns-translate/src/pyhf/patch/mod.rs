@@ -75,8 +75,8 @@ impl Patch {
         self.operations.len()
     }
 
-    /// Compares the digests in the patchset, if there are any, with those of `workspace`, which must not have
-    /// been patched yet.
+    /// Compares the digests in the patchset, if there are any, with the digests of `workspace`. The workspace must
+    /// not have been patched yet.
     ///
     /// # Errors
     /// [`WorkspaceError::DigestMismatch`] if a digest differs.

@@ -17,8 +17,8 @@ use crate::pyhf::parse::{VERSION, object as typed_object};
 use crate::pyhf::problem::Report;
 use crate::pyhf::tolerate::bring_patchset_into_form;
 
-/// A patchset. Its patches are kept as text until one is chosen, because published patchsets have hundreds of
-/// them.
+/// A patchset. Its patches are kept as text until one of them is chosen, because published patchsets have hundreds of
+/// patches.
 #[derive(Debug, Clone)]
 pub struct Patchset<'a> {
     origin: String,
@@ -91,7 +91,7 @@ impl<'a> Patchset<'a> {
             Ok(written) => written,
             Err(_) => Self::tolerated(text, origin, &mut report)?,
         };
-        // The typed reader stops at the end of the object, so text after it must be found here.
+        // The typed reader stops at the end of the object, so this check finds text after the object.
         if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(text) {
             return Err(syntax_error(text, &error, origin));
         }
@@ -231,8 +231,7 @@ impl<'a> Patchset<'a> {
                 );
             }
             let key = format!("{values:?}");
-            // The values of patches are in the same table as their names; a name does not start with a
-            // bracket.
+            // `names` contains the names of patches and also their values. No name starts with a bracket.
             if let Some(first) = names.get(&key) {
                 report.error(
                     format!("{path}/values"),
@@ -369,8 +368,8 @@ fn check_metadata(value: &Value, place: &ValueLocation, report: &mut Report) {
     }
 }
 
-/// Reports missing keys of the metadata. If an unknown key resembles a missing one, it may be misspelt, which
-/// is an error. Otherwise there is only a warning, since no key is needed to find a patch and apply it.
+/// Reports missing keys of the metadata. If an unknown key resembles a missing key, it may be misspelt, which is an
+/// error. Otherwise there is only a warning, since no key is needed to find and apply a patch.
 fn check_metadata_keys(map: &Map<String, Value>, known: &[&str], place: &ValueLocation, report: &mut Report) {
     let absent: Vec<&str> = known.iter().copied().filter(|key| !map.contains_key(*key)).collect();
     let mut misspelt = false;

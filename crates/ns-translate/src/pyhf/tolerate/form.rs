@@ -14,9 +14,9 @@ const DESCRIPTIVE: [&str; 4] = ["$schema", "comment", "description", "metadata"]
 /// The keys of a workspace apart from its version.
 const CONTENTS: [&str; 3] = ["channels", "observations", "measurements"];
 
-/// Removes descriptive keys, adds missing values for which there is only one possibility, and puts single
-/// numbers into lists, each with a warning. The reader refuses any other deviation from the format. No
-/// element of an array is moved, so that JSON pointers to the changed document are also valid for the file.
+/// Removes descriptive keys, adds missing values for which there is only one possibility, and replaces single numbers
+/// by lists, each with a warning. The reader refuses any other deviation from the format. No element of an array is
+/// moved, so JSON pointers to the changed document are also valid for the file.
 pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
     let mut gathered = Gathered::default();
     drop_descriptions(document, &mut String::new(), &mut gathered);
@@ -45,7 +45,7 @@ pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// Returns the elements of an array; none if the value is not an array.
+/// Returns the elements of an array; no elements if the value is not an array.
 fn items(value: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
     let items = value.and_then(Value::as_array_mut);
     items.into_iter().flatten()
