@@ -5,7 +5,7 @@
 For each workspace, with the nominal yields of the sample as inputs that a small network makes:
 
 * q0: value and gradient of one histogram, cold (the fits start at the starting points of the model) and warm (at the
-  minima of the step before), for tensors on the device, with waiting;
+  minima of the step before), for tensors on the device, with waiting; an autograd function that computes a sum beside it;
 * loop: a step of training with q0 as loss, beside the same step with a sum as loss, in turns: the difference is what
   the statistic costs. Median of 5 loops of 20 steps each;
 * long: memory of the process and of the GPU after a tenth of the steps and at the end, the loss at the beginning and at
@@ -33,6 +33,20 @@ def median(repeat, work):
         work(i)
         times.append(time.perf_counter() - start)
     return 1e3 * statistics.median(times)
+
+
+class Empty(torch.autograd.Function):
+    """A function with almost no work. Its time is that of PyTorch."""
+
+    @staticmethod
+    def forward(ctx, yields):
+        ctx.save_for_backward(yields)
+        return yields.sum()
+
+    @staticmethod
+    def backward(ctx, flow):
+        (yields,) = ctx.saved_tensors
+        return flow * yields
 
 
 class Network(torch.nn.Module):
@@ -93,16 +107,27 @@ def measure(path, sample, device, steps):
     print(f"{path}: {len(model.parameter_names())} parameters, {n} yields of {sample}, tensors on {device}")
     rng = np.random.default_rng(1)
     rows = torch.tensor(session.nominal * (1.0 + 1e-3 * rng.uniform(-1.0, 1.0, (64, n))), device=device)
+
+    def pair(function):
+        yields = rows[0].clone().requires_grad_()
+
+        def work(i):
+            yields.data = rows[i % 64]
+            yields.grad = None
+            function(yields).backward()
+            if device != "cpu":
+                torch.cuda.synchronize()
+
+        return work
+
+    cases = [("empty function", Empty.apply)]
     for name, warm in [("cold", False), ("warm", True)]:
         own = open_session(warm=warm)
-
-        def q0(i):
-            yields = rows[i % 64].clone().requires_grad_()
-            nt.q0(own, yields).backward()
-            return yields.grad.cpu()
-
-        median(5, q0)
-        print(f"  q0 with gradient, {name}: {median(51, q0):.3f} ms")
+        cases.append((f"q0 with gradient, {name}", lambda yields, own=own: nt.q0(own, yields)))
+    for name, function in cases:
+        work = pair(function)
+        median(5, work)
+        print(f"  {name}: {median(51, work):.3f} ms")
     loss = lambda yields: -nt.q0(session, yields)  # noqa: E731
     turns = [(train(session, device, 20, loss)[1], train(session, device, 20, torch.sum)[1]) for _ in range(5)]
     with_q0, without = (statistics.median(times) for times in zip(*turns, strict=True))

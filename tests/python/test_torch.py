@@ -77,7 +77,7 @@ def test_float32_is_rounded_float64():
 
 
 def test_batches_and_vmap_are_rows():
-    session = opened(all_modifiers)
+    session = opened(all_modifiers, warm=False)
     base = moved(session)
     batch = (base.detach() * torch.linspace(0.95, 1.05, 6, dtype=torch.float64)[:, None]).reshape(2, 3, -1)
     for name, function in FUNCTIONS.items():
@@ -97,7 +97,7 @@ def test_batches_and_vmap_are_rows():
 
 
 def test_modules_are_the_functions():
-    session = opened(all_modifiers)
+    session = opened(all_modifiers, warm=False)
     yields = moved(session)
     pairs = [
         (nt.TestStatistic(session), nt.q0(session, yields)),
@@ -117,7 +117,7 @@ def test_modules_are_the_functions():
 
 
 def test_parts_of_yields_are_joined():
-    session = opened(all_modifiers)
+    session = opened(all_modifiers, warm=False)
     yields = moved(session)
     parts = [yields[first:end] for _, (first, end) in session.inputs]
     assert torch.equal(nt.q0(session, parts), nt.q0(session, yields))

@@ -194,12 +194,7 @@ fn refits(
 }
 
 /// Measures the conditional fits of a scan: the POI at [`N_SCAN`] values around its best-fit value.
-fn scan(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    sessions: &Sessions<'_>,
-    poi: usize,
-    best: &FitOutcome,
-) {
+fn scan(group: &mut BenchmarkGroup<'_, WallTime>, sessions: &Sessions<'_>, poi: usize, best: &FitOutcome) {
     let sigma = best.uncertainties[poi].unwrap();
     for (device, session) in sessions {
         let bounds = session.parameters().bounds[poi];
@@ -207,7 +202,8 @@ fn scan(
         let mut tasks = || -> Vec<FitTask> {
             let shift = 1e-3 * wiggle.next();
             let values = (0..N_SCAN).map(|i| {
-                let value = best.parameters[poi] + sigma * (4.0 * i as f64 / (N_SCAN - 1) as f64 - 2.0 + shift);
+                let value =
+                    best.parameters[poi] + sigma * (4.0 * i as f64 / (N_SCAN - 1) as f64 - 2.0 + shift);
                 value.clamp(bounds.0, bounds.1)
             });
             let fit = |value| FitRequest {

@@ -9,7 +9,9 @@ use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId};
 use cudarc::driver::{CudaContext, CudaSlice, DevicePtr, DeviceRepr, ValidAsZeroBits};
 use ns_compute::differentiable::{DeviceNll, DeviceRows, DifferentiableAccelerator};
-use ns_core::{Data, Execution, FitRequest, FitTask, Input, Model, OutcomeParts, Search, Session, Start, Yields};
+use ns_core::{
+    Data, Execution, FitRequest, FitTask, Input, Model, OutcomeParts, Search, Session, Start, Yields,
+};
 
 use super::models::Wiggle;
 use super::run;
@@ -136,7 +138,12 @@ fn likelihood(
 
 /// Measures the two fits of q0 with its gradient by the yields. With `warm`, each fit starts at the minimum of the call
 /// before and makes one descent, as in a training.
-fn profiled(group: &mut BenchmarkGroup<'_, WallTime>, here: &DifferentiableAccelerator, poi: usize, warm: bool) {
+fn profiled(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    here: &DifferentiableAccelerator,
+    poi: usize,
+    warm: bool,
+) {
     let nominal = here.inputs().values.clone();
     let mut wiggle = Wiggle::default();
     let mut last: Option<[Arc<[f64]>; 2]> = None;

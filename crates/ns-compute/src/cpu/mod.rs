@@ -228,7 +228,7 @@ impl Session for CpuSession {
             worker.scratch.events.crew = self.crew(alone);
             worker.scratch.events.elsewhere.clone_from(&self.event_sums);
             // `check_task` has checked the numbers that replace others.
-            let outcomes = self.with_numbers(&unit.task.data, Purpose::Fits, |session| {
+            let outcomes = self.with_numbers(&unit.task.data, Purpose::of(unit.task), |session| {
                 session.run_unit(unit, wanted, control, &mut worker, &finished)
             });
             put(&self.workers, worker);

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ns_core::{Data, SessionError, Yields};
+use ns_core::{Data, FitRequest, FitTask, Search, SessionError, Yields};
 
 use super::CpuSession;
 use crate::eval::Dataset;
@@ -17,8 +17,28 @@ pub(super) type ReplacedShelf = Arc<Mutex<Vec<CpuSession>>>;
 pub(crate) enum Purpose {
     /// Fits. The parameters with possible further minima are determined anew from the replaced numbers.
     Fits,
+    /// Fits that begin near a known minimum with its inverse Hessian and look for no other minimum. The parameters with
+    /// possible further minima are those of the compiled numbers.
+    Refits,
     /// Evaluations, which look for no minima.
     Evaluation,
+}
+
+impl Purpose {
+    /// Returns the purpose of a task's fits.
+    pub(super) fn of(task: &FitTask) -> Self {
+        let is_refit = |fit: &FitRequest| fit.search == Search::Local && fit.metric.is_some();
+        if task.fits.iter().all(is_refit) { Self::Refits } else { Self::Fits }
+    }
+
+    /// Sets the search policy of a copied plan. `compiled` is the plan with the compiled numbers.
+    fn set_policy(self, plan: &mut Plan, compiled: &Plan) {
+        match self {
+            Self::Fits => plan.judge(),
+            Self::Refits => plan.policy.clone_from(&compiled.policy),
+            Self::Evaluation => {}
+        }
+    }
 }
 
 impl CpuSession {
@@ -50,15 +70,11 @@ impl CpuSession {
         // The copies belong to this session alone, so nothing is cloned here.
         let plan = Arc::make_mut(&mut session.plan);
         plan.replace(values);
-        if purpose == Purpose::Fits {
-            plan.judge();
-        }
-        if let Some(smooth) = &mut session.smooth {
+        purpose.set_policy(plan, &self.plan);
+        if let (Some(smooth), Some(compiled)) = (&mut session.smooth, &self.smooth) {
             let smooth = Arc::make_mut(smooth);
             smooth.replace(values);
-            if purpose == Purpose::Fits {
-                smooth.judge();
-            }
+            purpose.set_policy(smooth, compiled);
         }
         Arc::make_mut(&mut session.observed).saturate(&session.plan);
         Ok(session)

@@ -1,5 +1,9 @@
 //! What another device needs to compute the sums over the events of a channel: the formulas of its leaves as plain lists,
 //! and the numbers that change with the parameters.
+#![cfg_attr(
+    not(any(feature = "cuda", feature = "cuda-on-host")),
+    allow(dead_code, reason = "only builds with devices upload channels")
+)]
 
 use std::sync::Arc;
 

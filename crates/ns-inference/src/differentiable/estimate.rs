@@ -1,6 +1,6 @@
 //! The best fit and the uncertainty of the parameter of interest as functions of the inputs.
 
-use ns_core::Pulled;
+use ns_core::{OutcomeParts, Pulled};
 
 use super::minimum::Minimum;
 use super::{Differentiated, ProfiledDifferentiableSession, add_pulled};
@@ -27,7 +27,10 @@ impl ProfiledDifferentiableSession {
     pub fn best_fit(&self, yields: &[f64]) -> Result<BestFit, InferenceError> {
         let data = self.inner.data(yields)?;
         let request = self.fit_options().request(&self.inner.model)?;
-        let fit = self.run(&data, vec![request], OutcomeParts::default())?.pop().ok_or(InferenceError::Cancelled)?;
+        let fit = self
+            .run(&data, vec![request], OutcomeParts::default())?
+            .pop()
+            .ok_or(InferenceError::Cancelled)?;
         let minimum = self.inner.minimum(&data, &fit, &[])?;
         let (converged, one_sided) = (fit.converged(), minimum.one_sided);
         Ok(BestFit { parameters: fit.parameters, converged, one_sided, minimum, yields: yields.to_vec() })

@@ -9,6 +9,9 @@ use crate::InferenceError;
 /// could move a parameter away from its bound.
 const LOOSE: f64 = 1e-4;
 
+/// Largest EDM of a minimum that needs no further step. The distance to the minimum is then below 2e-8 uncertainties.
+const CLOSE: f64 = 1e-16;
+
 /// The minimum of a fit: the data, the parameters, and which parameters change with the inputs.
 pub(super) struct Minimum {
     pub(super) data: Data,
@@ -22,7 +25,7 @@ pub(super) struct Minimum {
 
 impl DifferentiableSession {
     /// Describes the minimum of a fit in which the parameters in `held` were fixed in addition to those that the
-    /// model fixes. A Newton step removes the remaining distance to the minimum, with the exact Hessian.
+    /// model fixes. A Newton step with the exact Hessian removes the remaining distance to the minimum, unless it is tiny.
     pub(super) fn minimum(
         &self,
         data: &Data,
@@ -70,8 +73,10 @@ impl DifferentiableSession {
                 one_sided |= g.abs() < LOOSE;
             }
         }
+        let is_close = fit.converged() && fit.certificate.edm <= CLOSE;
         let near = metric.and_then(|metric| conditional_product(metric, &gradient, &free, held));
         let step = match near {
+            _ if is_close => None,
             Some(step) => Some(step),
             None => self.solve(data, &parameters, &free, &gradient)?,
         };

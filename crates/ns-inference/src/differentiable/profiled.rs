@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ns_core::{
-    Control, Data, Execution, FitFailure, FitOutcome, FitRequest, FitTask, InverseHessian, Model, OutcomeParts,
-    Pulled, Search, Session, Start, TaskOutcome,
+    Control, Data, Execution, FitFailure, FitOutcome, FitRequest, FitTask, InverseHessian, Model,
+    OutcomeParts, Pulled, Search, Session, Start, TaskOutcome,
 };
 
 use super::{DifferentiableSession, Differentiated, Follow, add_pulled};

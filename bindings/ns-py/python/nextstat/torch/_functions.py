@@ -113,7 +113,7 @@ class _OfPlainRows(torch.autograd.Function):
         made = tensor(np.concatenate([value.reshape(-1), jacobian.reshape(-1)]), yields)
         ctx.name, ctx.n_values = name, value.size
         ctx.save_for_backward(yields, made)
-        return made[: value.size].view(*yields.shape[:-1], *size)
+        return made[: value.size].view((*yields.shape[:-1], *size))
 
     @staticmethod
     def backward(ctx: t.Any, flow: t.Any) -> t.Any:

@@ -59,6 +59,10 @@ impl Program {
     }
 
     /// Returns which components of the result of an operation can differ from zero.
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "cuda-on-host")),
+        allow(dead_code, reason = "only builds with devices upload channels")
+    )]
     pub(super) fn active(&self, slot: Slot) -> Option<&Components> {
         self.active.get(slot)
     }
