@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from differentiable_models import all_modifiers, at_bounds, empty_bins, opened, without_rates
+from differentiable_models import MODELS, all_modifiers, at_bounds, empty_bins, opened, without_rates
 
 import nextstat
 
@@ -50,6 +50,32 @@ def test_gradcheck(make, single):
     yields, params = ((x[0] if single else x).clone().requires_grad_() for x in rows(session, 2))
     assert torch.autograd.gradcheck(lambda y, p: nt.nll(session, y, p), (yields, params), eps=1e-4)
     assert torch.autograd.gradgradcheck(lambda y, p: nt.nll(session, y, p), (yields, params), eps=1e-4, atol=1e-4)
+
+
+PROFILED = {
+    "q0": nt.q0,
+    "q_mu": lambda s, y: nt.q_mu(s, 2.5, y),
+    "qtilde_mu": lambda s, y: nt.qtilde_mu(s, 2.5, y),
+    "cls": lambda s, y: nt.cls(s, 2.5, y),
+    "upper_limit": nt.upper_limit,
+    "significance": nt.significance,
+    "uncertainty": nt.uncertainty,
+    "best_fit": nt.best_fit,
+}
+
+
+@pytest.mark.parametrize("make", MODELS, **IDS)
+@pytest.mark.parametrize("name", PROFILED)
+def test_gradcheck_of_fits_for_tensors_of_a_gpu(make, name):
+    session = opened(make)
+    rng = np.random.default_rng(1)
+    numbers = session.nominal * rng.uniform(0.97, 1.05, session.nominal.shape)
+    yields = torch.tensor(numbers, device="cuda", requires_grad=True)
+    value = PROFILED[name](session, yields)
+    assert value.device.type == "cuda"
+    assert torch.autograd.gradcheck(
+        lambda y: PROFILED[name](session, y), (yields,), eps=1e-3, atol=1e-5, rtol=1e-4, raise_exception=True
+    )
 
 
 def test_float32_is_rounded_float64():
