@@ -96,6 +96,9 @@ struct alignas(16) Pair {
     double a, b;
 };
 
+// Number of warps of a thread block from which on warps share work that teams or single threads do otherwise.
+constexpr int MANY_WARPS = 16;
+
 // A group of neighbouring threads that compute one row of a table together: a team, or with WIDE a warp. `number` is the
 // index of the group among all `count` groups of the thread block, `index` that of a thread in its group.
 template <bool WIDE>
@@ -158,10 +161,15 @@ NS_DEVICE void SumsOf<WARPS>::all(double (&x)[N]) {
             for (int i = 0; i < N; i++) here[warp() * MOST_SUMS + i] = x[i];
         }
         barrier();
-        for (int i = 0; i < N; i++) x[i] = here[i];
+        if constexpr (WARPS >= MANY_WARPS) {
+            // Every warp adds the partial sums in the same order.
+            for (int i = 0; i < N; i++) x[i] = warp_sum(lane() < warps() ? here[lane() * MOST_SUMS + i] : 0.0);
+        } else {
+            for (int i = 0; i < N; i++) x[i] = here[i];
 #pragma unroll 1
-        for (int w = 1; w < warps(); w++) {
-            for (int i = 0; i < N; i++) x[i] += here[w * MOST_SUMS + i];
+            for (int w = 1; w < warps(); w++) {
+                for (int i = 0; i < N; i++) x[i] += here[w * MOST_SUMS + i];
+            }
         }
     }
 #endif
@@ -175,9 +183,13 @@ NS_DEVICE double SumsOf<WARPS>::least(double x) {
     turn ^= 1;
     if (lane() == 0) here[warp() * MOST_SUMS] = x;
     barrier();
-    x = here[0];
+    if constexpr (WARPS >= MANY_WARPS) {
+        x = warp_min(lane() < warps() ? here[lane() * MOST_SUMS] : infinity());
+    } else {
+        x = here[0];
 #pragma unroll 1
-    for (int w = 1; w < warps(); w++) x = fmin(x, here[w * MOST_SUMS]);
+        for (int w = 1; w < warps(); w++) x = fmin(x, here[w * MOST_SUMS]);
+    }
 #endif
     return x;
 }

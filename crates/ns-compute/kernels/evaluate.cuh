@@ -108,9 +108,6 @@ NS_DEVICE void cells(const Plan& plan, const State<SHARED>& state, const double*
     }
 }
 
-// Number of warps of a thread block from which on larger groups of threads compute a row of a table together.
-constexpr int MANY_WARPS = 16;
-
 // Average length of lists below which single threads instead of teams process one list each.
 constexpr int SHORT = 4;
 
