@@ -35,23 +35,33 @@ pub struct ProfiledOptions {
 /// Largest memory in bytes of the inverse Hessians that are kept for warm starts.
 const MOST_METRICS: usize = 256 << 20;
 
-/// Number of iterations of a fit with a kept inverse Hessian above which a new one is computed.
-const MANY_ITERATIONS: usize = 5;
+/// Number of calls for which inverse Hessians are kept. In a training the yields of many steps differ too much for them.
+const CALLS_PER_METRIC: usize = 16;
+
+/// Inverse Hessians at the minima of an earlier free fit and an earlier conditional fit.
+#[derive(Clone)]
+struct Metrics {
+    free: InverseHessian,
+    conditional: InverseHessian,
+}
 
 /// What the next fits for one tested value begin with.
+#[derive(Clone)]
 struct Warm {
     /// Minima of the last fits.
     free: Arc<[f64]>,
     conditional: Arc<[f64]>,
-    /// Inverse Hessian of an earlier free fit; `None` if the next fits have to compute one.
-    metric: Option<InverseHessian>,
+    /// `None` if the next fits have to compute them.
+    metrics: Option<Metrics>,
+    /// Number of calls that have begun with these inverse Hessians.
+    calls: usize,
 }
 
-/// A free fit and a conditional fit, and the inverse Hessian with which they began.
+/// A free fit and a conditional fit, and the inverse Hessians with which they began.
 struct BothFits {
     free: FitOutcome,
     conditional: FitOutcome,
-    metric: Option<InverseHessian>,
+    metrics: Option<Metrics>,
 }
 
 /// Row of the batch, and the bits of the tested value as a double.
@@ -162,7 +172,7 @@ impl ProfiledDifferentiableSession {
             return Err(InferenceError::NotFinite { what: "the tested value", name: name(), value: mu });
         }
         let data = self.inner.data(yields)?;
-        let BothFits { free, conditional, metric } = self.both_fits(&data, (poi, mu), warm)?;
+        let BothFits { free, conditional, metrics } = self.both_fits(&data, (poi, mu), warm)?;
         let best = free.parameters.get(poi).copied().unwrap_or(f64::NAN);
         let zero = match statistic {
             TestStatistic::Q0 => best <= mu,
@@ -174,8 +184,10 @@ impl ProfiledDifferentiableSession {
         if zero || value <= 0.0 {
             return Ok(Differentiated { value: 0.0, gradient: vec![0.0; yields.len()], one_sided });
         }
-        let free = self.inner.minimum_near(&data, &free, &[], metric.as_ref())?;
-        let conditional = self.inner.minimum_near(&data, &conditional, &[poi], metric.as_ref())?;
+        let near_free = metrics.as_ref().map(|metrics| &metrics.free);
+        let free = self.inner.minimum_near(&data, &free, &[], near_free)?;
+        let near_conditional = metrics.as_ref().map(|metrics| &metrics.conditional);
+        let conditional = self.inner.minimum_near(&data, &conditional, &[poi], near_conditional)?;
         let mut pulled = Pulled::default();
         add_pulled(&mut pulled, 2.0, &self.inner.direct(&conditional, poi)?.1);
         add_pulled(&mut pulled, -2.0, &self.inner.direct(&free, poi)?.1);
@@ -192,36 +204,43 @@ impl ProfiledDifferentiableSession {
     ) -> Result<BothFits, InferenceError> {
         let last = row.and_then(|row| {
             let kept = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
-            let last = kept.get(&(row, mu.to_bits()));
-            last.map(|last| (Arc::clone(&last.free), Arc::clone(&last.conditional), last.metric.clone()))
+            kept.get(&(row, mu.to_bits())).cloned()
         });
         let base = self.fit_options().request(&self.inner.model)?;
         let held = vec![(poi, mu)];
-        let (requests, metric) = match last {
-            Some((free, conditional, metric)) => {
-                let from = |start| FitRequest {
+        let calls = last.as_ref().map_or(0, |last| last.calls);
+        let (requests, metrics) = match last {
+            Some(Warm { free, conditional, metrics, .. }) => {
+                let from = |start, metric: Option<&InverseHessian>| FitRequest {
                     start: Start::At(start),
                     search: Search::Local,
-                    metric: metric.clone(),
+                    metric: metric.cloned(),
                     ..base.clone()
                 };
-                (vec![from(free), FitRequest { fixed: held, ..from(conditional) }], metric)
+                let near = metrics.as_ref();
+                let first = from(free, near.map(|metrics| &metrics.free));
+                let second = from(conditional, near.map(|metrics| &metrics.conditional));
+                (vec![first, FitRequest { fixed: held, ..second }], metrics)
             }
             None => {
                 let conditional = FitRequest { start: Start::Earlier(0), fixed: held, ..base.clone() };
                 (vec![base, conditional], None)
             }
         };
-        let inverse = metric.is_none() && row.is_some_and(|row| self.keeps_metric(row));
+        let inverse = metrics.is_none() && row.is_some_and(|row| self.keeps_metrics(row));
         let wanted = OutcomeParts { inverse, ..OutcomeParts::default() };
         let mut fits = self.run(data, requests, wanted)?.into_iter();
         let (Some(mut free), Some(conditional)) = (fits.next(), fits.next()) else {
             return Err(InferenceError::Cancelled);
         };
-        let mut next = metric.clone().or_else(|| free.inverse_hessian());
-        if metric.is_some() && free.n_iterations.max(conditional.n_iterations) > MANY_ITERATIONS {
-            next = None;
-        }
+        let mut next = match &metrics {
+            None => free
+                .inverse_hessian()
+                .zip(conditional.inverse_hessian())
+                .map(|(free, conditional)| Metrics { free, conditional }),
+            Some(_) if calls >= CALLS_PER_METRIC => None,
+            Some(metrics) => Some(metrics.clone()),
+        };
         // A conditional fit below the free fit shows that the free fit missed a minimum.
         let bounds = self.inner.model.parameters.get(poi).map(|p| p.bounds);
         if conditional.nll < free.nll && bounds.is_some_and(|(lower, upper)| lower <= mu && mu <= upper) {
@@ -242,15 +261,16 @@ impl ProfiledDifferentiableSession {
             if kept.len() >= MOST_WARM {
                 kept.clear();
             }
-            kept.insert((row, mu.to_bits()), Warm { free, conditional, metric: next });
+            let calls = if metrics.is_some() { calls + 1 } else { 1 };
+            kept.insert((row, mu.to_bits()), Warm { free, conditional, metrics: next, calls });
         }
-        Ok(BothFits { free, conditional, metric })
+        Ok(BothFits { free, conditional, metrics })
     }
 
-    /// Returns whether an inverse Hessian is kept for a row. The rule depends on the row alone, so that results do not
+    /// Returns whether inverse Hessians are kept for a row. The rule depends on the row alone, so that results do not
     /// depend on the order in which threads compute rows.
-    fn keeps_metric(&self, row: usize) -> bool {
+    fn keeps_metrics(&self, row: usize) -> bool {
         let n = self.inner.model.parameters.len();
-        row < MOST_METRICS / (8 * n * n).max(1)
+        row < MOST_METRICS / (16 * n * n).max(1)
     }
 }
