@@ -3,7 +3,8 @@
     pip install torch matplotlib
     python docs/examples/training_plots.py docs/plots/training      # writes training.svg and training.png
 
-The networks, events and workspace are those of docs/differentiable.md.
+The networks, events and workspace are those of docs/differentiable.md. A curve has a gap where a plain histogram of the
+background has an empty bin, because the significance is then not defined.
 """
 
 import pathlib
@@ -69,7 +70,8 @@ def main(target):
         )
         axis.set(yscale="log", xlim=(0, 1), ylim=(0.5, 1500), xlabel="output of the network", title=f"trained with {NAMES[name]}")
     axes[0].set_ylabel("events")
-    axes[0].legend(loc="upper center", fontsize=8, frameon=False)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=8, frameon=False)
     for name, course in courses.items():
         axes[2].plot(course, color=COLOURS[name], label=f"trained with {NAMES[name]}")
     axes[2].set(xlabel="step", ylabel="expected significance, other events", title="sensitivity during the training", ylim=(0, None))

@@ -21,7 +21,11 @@ const ROWS: usize = 1000;
 
 /// An array that a GPU reads or writes: in its memory, or in that of the process for the kernels on the CPU.
 enum Array<T> {
-    Device(CudaSlice<T>, u64),
+    /// The memory is kept as long as its address is used.
+    Device {
+        _memory: CudaSlice<T>,
+        address: u64,
+    },
     Host(Vec<T>),
 }
 
@@ -29,14 +33,14 @@ impl<T: DeviceRepr + ValidAsZeroBits + Copy> Array<T> {
     fn of(context: Option<&Arc<CudaContext>>, values: Vec<T>) -> Self {
         let Some(context) = context else { return Self::Host(values) };
         let stream = context.default_stream();
-        let slice = stream.clone_htod(&values).unwrap();
-        let address = slice.device_ptr(&stream).0;
-        Self::Device(slice, address)
+        let memory = stream.clone_htod(&values).unwrap();
+        let address = memory.device_ptr(&stream).0;
+        Self::Device { _memory: memory, address }
     }
 
     fn address(&self) -> u64 {
         match self {
-            Self::Device(_, address) => *address,
+            Self::Device { address, .. } => *address,
             Self::Host(values) => values.as_ptr() as u64,
         }
     }
