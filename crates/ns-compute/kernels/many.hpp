@@ -47,7 +47,7 @@ constexpr int MEMBERS = 8;
 constexpr int MOST_TURNS = 10000000;
 
 // Threads that wait for each other, and the numbers that they exchange in this turn and in the last one.
-struct Group {
+struct ThreadGroup {
     int arrived = 0;
     unsigned turn = 0;
     double shown[2][WARP] = {};
@@ -62,8 +62,8 @@ struct Coroutine {
 
 struct Block {
     int n, current = 0, alive = 0;
-    Group all;
-    std::vector<Group> warps, teams;
+    ThreadGroup all;
+    std::vector<ThreadGroup> warps, teams;
     std::vector<Coroutine> threads;
     Stack caller;
     void* caller_fiber = nullptr;
@@ -94,7 +94,7 @@ NS_UNSEEN void yield() {
 }
 
 // Waits until `size` threads have called this function.
-NS_UNSEEN void meet(Group& group, int size) {
+NS_UNSEEN void meet(ThreadGroup& group, int size) {
     if (size == here->n && here->alive < size) broken("a thread waits for one that has ended");
     unsigned turn = group.turn;
     if (++group.arrived == size) {
@@ -110,7 +110,7 @@ NS_UNSEEN void meet(Group& group, int size) {
 }
 
 // Waits until `size` threads have called this function. Afterwards each sees what the others wrote before.
-NS_UNSEEN void meet_in_step(Group& group, int size) {
+NS_UNSEEN void meet_in_step(ThreadGroup& group, int size) {
     // Two tags are used alternately, because a thread that has left early may already be at the next barrier.
     char* tag = &group.tags[group.turn & 1];
     NS_RELEASE(tag);
@@ -121,7 +121,7 @@ NS_UNSEEN void meet_in_step(Group& group, int size) {
 // Combines the numbers of all threads of a team or warp in pairs, in the order of a GPU's shuffles, so that
 // the bits are the same.
 template <class Both>
-NS_UNSEEN double together(Group& group, int size, int place, double x, Both both) {
+NS_UNSEEN double together(ThreadGroup& group, int size, int place, double x, Both both) {
     double* shown = group.shown[group.turn & 1];
     shown[place] = x;
     meet(group, size);
