@@ -5,7 +5,7 @@ fn main() {
     #[cfg(feature = "cuda-on-host")]
     {
         println!("cargo::rerun-if-changed=kernels");
-        // Of the terms the kernels' files alone: they are compiled in minutes.
+        // Only the CUDA files of `terms`, not its Rust files: compiling the kernels takes minutes.
         for file in twins("src/terms") {
             println!("cargo::rerun-if-changed={}", file.display());
         }
