@@ -21,8 +21,9 @@ pub(super) struct Amplitude {
 
 /// One event channel: `-ln L = sum rates - sum_i w_i ln sum_t a_t prod_j p_tj(x_i)`.
 ///
-/// The *coordinates* of the sum over events are the amplitudes, then the variables of all leaves, leaf after
-/// leaf. Both are functions of the channel's *values*, which are parameters or functions of parameters.
+/// Here `a_t` is the amplitude of term `t`, and `p_tj` are its densities, the leaves. The *coordinates* of the
+/// sum over events are the amplitudes, then the shape variables of the first leaf, of the second leaf, and so
+/// on. Each coordinate is a function of the channel's *values*: parameters, or functions of parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelPlan {
     /// Number of observables.

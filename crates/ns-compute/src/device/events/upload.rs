@@ -20,7 +20,7 @@ impl Lists {
         [first, self.singles.len() as i32]
     }
 
-    /// Adds pairs of variables, and returns their range.
+    /// Appends pairs of variables to the list of pairs, and returns the range of their indices in it.
     fn pairs(&mut self, pairs: &[(usize, usize)]) -> [i32; 2] {
         let first = self.pairs.len() as i32;
         self.pairs.extend(pairs.iter().map(|&(v, w)| [v as i32, w as i32]));
