@@ -35,7 +35,7 @@ pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
 pub use event_source::{DrawEvents, EventColumns, EventSource, NotDrawn};
 pub use events::{
-    BinRule, Binning, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm,
+    BinRule, Binning, ConditionalDensity, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm,
     LogDensity, Measured, Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape,
     TapeError, Value, WeightSys,
 };

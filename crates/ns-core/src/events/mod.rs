@@ -15,7 +15,7 @@ pub use channel::{BinRule, Binning, EventChannel, Observable, Process};
 pub use density::{Density, Tail};
 pub use file_columns::ParquetEventData;
 pub use function::{Function, FunctionForm, InterpolationForm};
-pub use log_density::LogDensity;
+pub use log_density::{ConditionalDensity, LogDensity};
 pub use penalty::{Measured, Penalty, PenaltyForm};
 pub use table::EventTable;
 pub use tape::{Op, Tape, TapeError};
