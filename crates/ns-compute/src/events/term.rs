@@ -287,6 +287,7 @@ pub(super) fn evaluate_once(
             .is_some_and(|there| sum_elsewhere(level, there, (c, channel), &tables[c], memory));
         if !is_summed {
             sum_channel(level, channel, &tables[c], memory, crew.as_ref());
+            values.scale += rounding(channel, &tables[c]);
         }
         if let Some(cause) = memory.failure.take() {
             failure.get_or_insert((c, cause));
@@ -320,6 +321,20 @@ pub(super) fn evaluate_once(
         }
     }
     values
+}
+
+/// Returns what densities with context that compute with 32 bits add to the scale of rounding errors: those of single events
+/// are random.
+fn rounding(channel: &ChannelPlan, table: &EventTable) -> f64 {
+    let most = channel.conditionals.iter().map(|own| own.density.source.0.rounding()).fold(0.0, f64::max);
+    if most <= 1.0 {
+        return 0.0;
+    }
+    let squares = match &table.weights {
+        Some(weights) => weights.iter().map(|w| w * w).sum(),
+        None => table.len() as f64,
+    };
+    most * squares.sqrt()
 }
 
 /// Writes the expected auxiliary data of penalties at `theta` to `aux`.
