@@ -30,6 +30,7 @@
 //! one of [`FitResult::warnings`] gives the reason.
 
 mod analysis;
+mod context_gradient;
 pub mod device;
 mod diagnosis;
 pub mod differentiable;
@@ -67,6 +68,7 @@ pub use device::{
 };
 pub use differentiable::{DifferentiableSession, ProfiledDifferentiableSession};
 pub use error::InferenceError;
+pub use context_gradient::ContextGradient;
 pub use fit::{BatchFit, FitResult, WeightedUncertainties, fit, fit_batch, fit_batch_within};
 pub use goodness::{
     ChannelGoodness, EventGoodness, EventStatistic, GoodnessResult, GoodnessToys, event_goodness_of_fit,

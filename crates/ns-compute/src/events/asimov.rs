@@ -4,6 +4,7 @@ use ns_core::{EXPECTED, EventTable, LogProbError, SessionError};
 
 use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
+use super::conditional::ConditionalMemory;
 use super::integral::{KRONROD, kronrod};
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
@@ -29,7 +30,11 @@ pub(super) fn weighted_grid(
         add_nodes(region, panels, &mut columns, &mut volumes);
     }
     columns.extend(logs_at_nodes(plan, &columns).map_err(SessionError::from)?);
-    let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+    let conditionals: Result<Vec<_>, LogProbError> =
+        plan.conditionals.iter().map(|of| ConditionalMemory::once(of, &columns, locals)).collect();
+    let conditionals = conditionals?;
+    let views: Vec<&[f64]> =
+        columns.iter().chain(conditionals.iter().flatten()).map(Vec::as_slice).collect();
     let mut memory = SumMemory::new(plan);
     memory.prepare(level, plan, locals);
     let mut weights = Vec::with_capacity(volumes.len());

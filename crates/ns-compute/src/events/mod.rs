@@ -11,6 +11,7 @@ mod block;
 mod chain;
 mod channel;
 mod channel_sum;
+mod conditional;
 mod crew;
 mod densities;
 mod expand;

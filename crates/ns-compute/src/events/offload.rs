@@ -138,8 +138,12 @@ pub(super) struct OffloadMemory {
 }
 
 impl Offload {
-    /// Returns the description of a channel; `None` if a formula has a function that other devices lack.
+    /// Returns the description of a channel; `None` if a formula has a function that other devices lack, or a density has a
+    /// context.
     pub(super) fn new(plan: &ChannelPlan) -> Option<Self> {
+        if !plan.conditionals.is_empty() {
+            return None;
+        }
         let mut made = Self {
             coordinates: plan.coordinates,
             terms: plan.terms.iter().map(|term| term.leaves.clone()).collect(),

@@ -101,7 +101,7 @@ fn source(
         true => Number::Poisson(Poisson::new(total).map_err(|_| TOO_MANY)?),
         false => Number::Fixed(total.round() as usize),
     };
-    if !plan.logs.is_empty() {
+    if !plan.logs.is_empty() || !plan.conditionals.is_empty() {
         if plan.binning.is_some() {
             return Err(FLOW_AND_BINS);
         }
