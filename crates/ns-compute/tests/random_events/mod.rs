@@ -148,6 +148,21 @@ pub(crate) fn random_model(seed: u64) -> (&'static str, Model) {
     }
 }
 
+/// Returns a model with a peak whose width is a twentieth of that of the coarse cells, and its true parameters.
+pub(crate) fn narrow_peak() -> (Model, Vec<f64>) {
+    let parameters = [
+        ("nsig", 3000.0, 4000.0, (0.0, 30_000.0)),
+        ("nbkg", 9000.0, 8000.0, (0.0, 30_000.0)),
+        ("mean", 503.17, 503.1, (480.0, 520.0)),
+        ("sigma", 0.05, 0.1, (0.01, 2.0)),
+        ("slope", 0.002, 0.003, (-0.01, 0.01)),
+    ];
+    let peak = Density::Gaussian { x: 0, mean: P(2), sigma: P(3) };
+    let falling = Density::Exponential { x: 0, slope: P(4) };
+    let model = drawn(&parameters, &[(0.0, 1000.0)], vec![(P(0), peak), (P(1), falling)], 3);
+    (model, parameters.iter().map(|p| p.1).collect())
+}
+
 /// Fits a model from `start`; `None` if there is no certificate.
 pub(crate) fn fit(session: &CpuSession, start: Start, search: Search) -> Option<FitOutcome> {
     let request = FitRequest { start, search, ..FitRequest::default() };
