@@ -8,6 +8,7 @@
 
 mod asimov;
 mod block;
+mod cells;
 mod chain;
 mod channel;
 mod channel_sum;
@@ -30,6 +31,7 @@ mod sums;
 mod table;
 mod term;
 
+pub(crate) use cells::Cells;
 pub(crate) use crew::Crew;
 pub(crate) use offload::ChannelSums;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]

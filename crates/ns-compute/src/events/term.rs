@@ -77,6 +77,15 @@ impl EventPlan {
         self.channels.get(channel).is_some_and(|channel| channel.binning.is_some())
     }
 
+    /// Returns the ends of the axis of a channel whose events have one column and are no histogram.
+    pub(crate) fn line(&self, channel: usize) -> Option<(f64, f64)> {
+        let channel = self.channels.get(channel).filter(|c| c.columns() == 1 && c.binning.is_none())?;
+        let ends = channel.boxes.iter().flatten();
+        let (low, high) =
+            ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &(low, high)| (a.min(low), b.max(high)));
+        (low < high).then_some((low, high))
+    }
+
     /// Returns the number of event channels.
     pub(crate) fn n_channels(&self) -> usize {
         self.channels.len()
