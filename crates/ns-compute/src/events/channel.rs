@@ -4,11 +4,15 @@ use std::sync::{Arc, OnceLock};
 
 use ns_core::{Binning, EventChannel, EventModelError, LogDensity, Value};
 
+use super::bin_means::{is_integrated, over_bins};
 use super::expand::{Amount, Expansion, Term};
 use super::integral::Integral;
 use super::leaf::Leaf;
 use super::program::{Builder, Components, Program};
 use super::sources::Local;
+
+/// Largest number of bins of a channel whose contents are compared with integrals of the density.
+const MOST_BINS: usize = 20_000;
 
 /// One term of a channel's density: an amplitude times a product of leaves.
 #[derive(Debug, Clone)]
@@ -75,6 +79,18 @@ impl ChannelPlan {
                 amount: Amount::Product(vec![Amount::Value(process.rate), term.amount]),
                 leaves: term.leaves,
             }));
+        }
+        if is_integrated(channel) {
+            let bins = |edges: &Vec<f64>| edges.len() - 1;
+            let count = channel.binning.iter().flat_map(|b| &b.edges).map(bins).product();
+            if count > MOST_BINS {
+                let (place, most) = (channel.name.clone(), MOST_BINS);
+                return Err(EventModelError::TooManyBins { place, count, most });
+            }
+            terms = over_bins(&mut expansion, terms).ok_or_else(|| EventModelError::CannotNormalise {
+                place: channel.name.clone(),
+                process: channel.processes.first().map(|process| process.name.clone()).unwrap_or_default(),
+            })?;
         }
         let (mut constant_rate, mut rates) = (0.0, Vec::new());
         if channel.extended {

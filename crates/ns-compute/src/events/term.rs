@@ -367,7 +367,7 @@ pub(crate) fn asimov(
     for ((channel, memory), table) in plan.channels.iter().zip(&scratch.channels).zip(tables) {
         let total = expected_number(channel, memory, table);
         let values = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
-        made.push(Arc::new(weighted_grid(level, channel, values, total)?));
+        made.push(Arc::new(weighted_grid(level, channel, values, total, false)?));
     }
     Ok(made)
 }

@@ -4,7 +4,7 @@ mod adaptive;
 mod rules;
 mod tensor;
 
-pub(super) use adaptive::Quadrature;
+pub(super) use adaptive::{PANELS, Quadrature};
 pub(super) use rules::{KRONROD, kronrod};
 pub(super) use tensor::TensorQuadrature;
 
@@ -28,6 +28,8 @@ pub(super) struct Integral {
     pub(super) rule: Rule,
     /// Values of the channel that are the integral's variables.
     pub(super) variables: Vec<usize>,
+    /// Number of panels with which an adaptive quadrature begins.
+    pub(super) panels: usize,
 }
 
 /// Working memory of one integral.
@@ -54,7 +56,7 @@ impl Integral {
     pub(super) fn memory(&self) -> IntegralMemory {
         match &self.rule {
             Rule::Closed(program) => IntegralMemory::Closed(Memory::new(program, 1)),
-            Rule::Adaptive(program, _) => IntegralMemory::Adaptive(Quadrature::new(program)),
+            Rule::Adaptive(program, _) => IntegralMemory::Adaptive(Quadrature::new(program, self.panels)),
             Rule::Tensor(program, ends) => {
                 IntegralMemory::Tensor(Box::new(TensorQuadrature::new(program, ends.len())))
             }
