@@ -389,11 +389,13 @@ pub(crate) struct Likelihood {
     /// How a density is compared with bins: `center` or `integral`.
     pub(crate) bins: Option<Placed<String>>,
     /// Fit ranges of observables.
-    pub(crate) ranges: Vec<FitRanges>,
+    pub(crate) ranges: Vec<Ranges>,
+    /// Blinded ranges of observables: pictures show no data there.
+    pub(crate) blind: Vec<Ranges>,
 }
 
-/// Name of an observable with its fit ranges.
-pub(crate) type FitRanges = (String, Placed<Vec<(f64, f64)>>);
+/// Name of an observable with its fit ranges or its blinded ranges.
+pub(crate) type Ranges = (String, Placed<Vec<(f64, f64)>>);
 
 /// The range of one parameter in a domain.
 #[derive(Debug, Clone, PartialEq)]
