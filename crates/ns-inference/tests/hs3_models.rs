@@ -422,3 +422,63 @@ fn derivatives_are_differences(model: &Model, names: &[&str], values: &[f64]) {
         }
     }
 }
+
+/// Returns a model with a template of simulated events that make up `signal`, and a flat background.
+fn with_template(signal: Value) -> Result<Model, String> {
+    let distributions = json!([
+        {"name": "p", "type": "mixture_dist", "summands": ["s", "f"], "coefficients": ["n1", "n2"], "extended": true},
+        signal,
+        {"name": "f", "type": "uniform_dist", "x": ["x"]},
+    ]);
+    let document = json!({
+        "metadata": {"hs3_version": "0.2.9"}, "distributions": distributions, "data": events("d"),
+        "likelihoods": [likelihood("p")],
+        "parameter_points": [{"name": "default_values", "parameters": [
+            {"name": "n1", "value": 3.0, "min": 0, "max": 20}, {"name": "n2", "value": 3.0, "min": 0, "max": 20}]}],
+        "analyses": [{"name": "fit", "likelihood": "L", "parameters_of_interest": ["n1"]}],
+    });
+    let source = ModelSource::from_slice(document.to_string().as_bytes());
+    source.and_then(|source| source.model(&ModelOptions::default())).map_err(|error| error.to_string())
+}
+
+#[test]
+fn templates_may_have_negative_weights() {
+    let template = json!({"name": "s", "type": "nextstat.template_dist", "x": ["x"],
+        "estimator": {"type": "histogram", "edges": [0, 1, 2, 4]},
+        "entries": [[0.3], [0.4], [1.2], [1.8], [2.5], [3.0]], "weights": [1.0, -1.2, 2.0, 1.5, 1.0, -0.3]});
+    let model = with_template(template).unwrap();
+    let warned = model.warnings.iter().any(|w| w.contains("1 of 3 bins of the template 's' are negative"));
+    assert!(warned, "{:?}", model.warnings);
+    let formula = |p: &[f64]| {
+        let height = |x: f64| {
+            if x < 1.0 {
+                -0.2 / 4.0
+            } else if x < 2.0 {
+                3.5 / 4.0
+            } else {
+                0.7 / 4.0 / 2.0
+            }
+        };
+        p[0] + p[1] - EVENTS.iter().map(|x| (p[0] * height(*x) + p[1] / 4.0).ln()).sum::<f64>()
+    };
+    same(&model, &["n1", "n2"], &[&[3.0, 3.0], &[1.0, 5.0], &[4.0, 2.0]], formula);
+    // Yields, pictures, Asimov data and toys of a process that is negative somewhere.
+    let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    let result = fit(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+    assert!(result.converged);
+    let yields =
+        ns_inference::postfit_yields(&model, session.as_ref(), &FitOptions::default(), &result).unwrap();
+    let signal = &yields.channels[0].samples[0];
+    assert!(signal.counts[0] < 0.0 && (signal.sum - result.bestfit[0]).abs() < 1e-9);
+    ns_inference::picture::yields(&yields).draw().unwrap();
+    let asimov = FitOptions::default().data(ns_inference::FitData::Asimov { poi: None });
+    let again = fit(&model, session.as_ref(), &asimov, Control::default()).unwrap();
+    assert!((again.bestfit[0] - 3.0).abs() < 1e-4, "{:?}", again.bestfit);
+    let source = session.toy_source(&result.bestfit, &Data::observed(), 3, 1).unwrap();
+    assert!(source.draw_whole(0).is_ok());
+    // Where the whole density is negative at an event, the fit says at which.
+    let point = [10.0, 0.1];
+    let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+    let outcome = session.evaluate(&Data::observed(), &point, request);
+    assert!(outcome.is_err() || !outcome.unwrap().nll[0].is_finite());
+}
