@@ -1,8 +1,6 @@
 //! Checks indices, lengths and constants of the event-level part of a model.
 
-use crate::{
-    BinRule, Density, EventChannel, EventTable, FunctionForm, LogProbError, Model, Observations, Value,
-};
+use crate::{Density, EventChannel, EventTable, FunctionForm, LogProbError, Model, Observations, Value};
 
 /// What is inconsistent in the event-level part of a model or its data.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -101,14 +99,18 @@ pub enum EventModelError {
         /// Why not.
         cause: LogProbError,
     },
-    /// The model compares the contents of bins with the mean of the density over each bin
-    /// ([`BinRule::Integral`](crate::BinRule)), which is not supported.
+    /// The model compares the contents of very many bins with the mean of the density over each bin
+    /// ([`BinRule::Integral`](crate::BinRule)).
     #[error(
-        "event channel '{place}' compares bins with integrals of its density, which is not supported; use bin centres"
+        "event channel '{place}' compares {count} bins with integrals of its density, and at most {most} are possible; use fewer bins, or bin centres"
     )]
-    IntegralOverBins {
+    TooManyBins {
         /// Name of the channel.
         place: String,
+        /// Number of bins.
+        count: usize,
+        /// Largest number of bins.
+        most: usize,
     },
     /// An interpolation code does not exist.
     #[error("function '{place}' has the unknown interpolation code {code}; use 0, 1, 2, 4, 5 or 6")]
@@ -224,9 +226,6 @@ impl Model {
             length(place, "list of bin edges", binning.edges.len(), axes)?;
             for edges in &binning.edges {
                 ascending(edges, place, "list of bin edges")?;
-            }
-            if binning.rule == BinRule::Integral {
-                return Err(EventModelError::IntegralOverBins { place: channel.name.clone() });
             }
         }
         for process in &channel.processes {

@@ -490,6 +490,8 @@ class YieldsResult:
         log_y: bool = False,
         columns: int | None = None,
         max_samples: int | None = None,
+        blind: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+        components: Literal["stack", "lines"] = "stack",
         title: str | None = None,
         subtitle: str | None = None,
     ) -> Picture: ...
@@ -813,6 +815,8 @@ class FitResult:
         log_y: bool = False,
         columns: int | None = None,
         max_samples: int | None = None,
+        blind: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+        components: Literal["stack", "lines"] = "stack",
         title: str | None = None,
         subtitle: str | None = None,
     ) -> Picture: ...

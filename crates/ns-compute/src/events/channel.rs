@@ -4,12 +4,16 @@ use std::sync::{Arc, OnceLock};
 
 use ns_core::{Binning, EventChannel, EventModelError, LogDensity, Value};
 
+use super::bin_means::{is_integrated, over_bins};
 use super::conditional::{Conditional, at_start};
 use super::expand::{Amount, Expansion, Term};
 use super::integral::Integral;
 use super::leaf::Leaf;
 use super::program::{Builder, Components, Program};
 use super::sources::{AtStart, Local};
+
+/// Largest number of bins of a channel whose contents are compared with integrals of the density.
+const MOST_BINS: usize = 20_000;
 
 /// One term of a channel's density: an amplitude times a product of leaves.
 #[derive(Debug, Clone)]
@@ -70,18 +74,29 @@ impl ChannelPlan {
         let mut expansion = Expansion::new(channel, columns, &start);
         let mut terms: Vec<Term> = Vec::new();
         for process in &channel.processes {
-            let own =
-                expansion.terms(&process.density).ok_or_else(|| match expansion.failure.take() {
-                    Some(cause) => at_start(&channel.name, &process.name, cause),
-                    None => EventModelError::CannotNormalise {
-                        place: channel.name.clone(),
-                        process: process.name.clone(),
-                    },
-                })?;
+            let own = expansion.terms(&process.density).ok_or_else(|| match expansion.failure.take() {
+                Some(cause) => at_start(&channel.name, &process.name, cause),
+                None => EventModelError::CannotNormalise {
+                    place: channel.name.clone(),
+                    process: process.name.clone(),
+                },
+            })?;
             terms.extend(own.into_iter().map(|term| Term {
                 amount: Amount::Product(vec![Amount::Value(process.rate), term.amount]),
                 leaves: term.leaves,
             }));
+        }
+        if is_integrated(channel) {
+            let bins = |edges: &Vec<f64>| edges.len() - 1;
+            let count = channel.binning.iter().flat_map(|b| &b.edges).map(bins).product();
+            if count > MOST_BINS {
+                let (place, most) = (channel.name.clone(), MOST_BINS);
+                return Err(EventModelError::TooManyBins { place, count, most });
+            }
+            terms = over_bins(&mut expansion, terms).ok_or_else(|| EventModelError::CannotNormalise {
+                place: channel.name.clone(),
+                process: channel.processes.first().map(|process| process.name.clone()).unwrap_or_default(),
+            })?;
         }
         let (mut constant_rate, mut rates) = (0.0, Vec::new());
         if channel.extended {
@@ -119,7 +134,8 @@ impl ChannelPlan {
             first.push(coordinates);
             coordinates += leaf.variables.len();
         }
-        let mut parameters: Vec<usize> = values.iter().flat_map(|&value| functions.dependencies(value)).collect();
+        let mut parameters: Vec<usize> =
+            values.iter().flat_map(|&value| functions.dependencies(value)).collect();
         parameters.sort_unstable();
         parameters.dedup();
         Ok(Self {

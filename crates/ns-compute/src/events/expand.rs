@@ -75,8 +75,8 @@ type Key = (Vec<usize>, Vec<(f64, f64)>);
 
 /// Collects the leaves and integrals of a channel.
 pub(super) struct Expansion<'a> {
-    channel: &'a EventChannel,
-    boxes: Vec<Vec<(f64, f64)>>,
+    pub(super) channel: &'a EventChannel,
+    pub(super) boxes: Vec<Vec<(f64, f64)>>,
     pub(super) locals: Locals,
     pub(super) leaves: Vec<Leaf>,
     pub(super) integrals: Vec<Integral>,
@@ -96,7 +96,17 @@ impl<'a> Expansion<'a> {
         let (mut locals, leaves, integrals, known) = Default::default();
         let conditionals = Conditional::all(&channel.conditional_densities(), columns, &mut locals);
         let failure = None;
-        Self { channel, boxes: channel.boxes(), locals, leaves, integrals, known, conditionals, start, failure }
+        Self {
+            channel,
+            boxes: channel.boxes(),
+            locals,
+            leaves,
+            integrals,
+            known,
+            conditionals,
+            start,
+            failure,
+        }
     }
 
     /// Returns the terms of a density, normalised over the fit ranges; `None` if a part of it cannot be
@@ -214,7 +224,7 @@ impl<'a> Expansion<'a> {
         Some(Amount::Sum(sum))
     }
 
-    fn observables_of(&self, group: &[usize]) -> Vec<usize> {
+    pub(super) fn observables_of(&self, group: &[usize]) -> Vec<usize> {
         let mut own: Vec<usize> =
             group.iter().flat_map(|&leaf| self.leaves[leaf].density.observables()).collect();
         own.sort_unstable();
@@ -223,7 +233,7 @@ impl<'a> Expansion<'a> {
     }
 
     /// Splits leaves into groups that share observables.
-    fn groups(&self, leaves: &[usize]) -> Vec<Vec<usize>> {
+    pub(super) fn groups(&self, leaves: &[usize]) -> Vec<Vec<usize>> {
         connected(leaves, &|leaf| self.leaves[leaf].density.observables())
     }
 
@@ -233,6 +243,19 @@ impl<'a> Expansion<'a> {
         if let Some(known) = self.known.iter().position(|known| *known == key) {
             return Some(known);
         }
+        let integral = self.box_integral(group, own, sides)?;
+        self.integrals.push(integral);
+        self.known.push(key);
+        Some(self.known.len() - 1)
+    }
+
+    /// Returns the integral of a group of leaves over one box; `own` are its observables, in the order of `sides`.
+    pub(super) fn box_integral(
+        &mut self,
+        group: &[usize],
+        own: &[usize],
+        sides: &[(f64, f64)],
+    ) -> Option<Integral> {
         let axes = &self.channel.observables;
         let densities: Vec<_> = group.iter().map(|&leaf| self.leaves[leaf].density.clone()).collect();
         if let [Density::Conditional(_)] = densities.as_slice() {
@@ -260,7 +283,9 @@ impl<'a> Expansion<'a> {
             }
             // Its values are known at the events alone.
             several
-                if several.iter().any(|density| matches!(density, Density::Log(_) | Density::Conditional(_))) =>
+                if several
+                    .iter()
+                    .any(|density| matches!(density, Density::Log(_) | Density::Conditional(_))) =>
             {
                 return None;
             }
@@ -295,9 +320,7 @@ impl<'a> Expansion<'a> {
                 _ => Rule::Tensor(program, sides),
             }
         };
-        self.integrals.push(integral::Integral { rule, variables: variables.locals });
-        self.known.push(key);
-        Some(self.known.len() - 1)
+        Some(Integral { rule, variables: variables.locals, panels: integral::PANELS })
     }
 
     /// Returns the integral of a density with context over a box. Its quadrature is chosen at the start values.

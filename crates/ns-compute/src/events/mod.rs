@@ -7,6 +7,7 @@
 //! amplitudes; the chain rule (`chain`) leads to the parameters. `sample` draws the events of toys.
 
 mod asimov;
+mod bin_means;
 mod block;
 mod cells;
 mod chain;

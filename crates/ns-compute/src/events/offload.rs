@@ -152,6 +152,10 @@ impl Offload {
             event_components: 0,
             numbers: plan.terms.len(),
         };
+        // Means over bins are computed once per point, and looked up for each bin: no work for another device.
+        if plan.leaves.iter().any(Leaf::is_of_bins) {
+            return None;
+        }
         for (leaf, &first) in plan.leaves.iter().zip(&plan.first) {
             let own = made.leaf(leaf, first)?;
             made.leaves.push(own);

@@ -349,10 +349,12 @@ impl<'a> Words<'a> {
             }
             None => {}
         }
-        if !content.ranges.is_empty() {
-            let ranges: Map<String, Value> =
-                content.ranges.iter().map(|(name, ranges)| (name.clone(), json!(ranges.value))).collect();
-            map.insert("nextstat.ranges".to_owned(), Value::Object(ranges));
+        for (key, ranges) in [("nextstat.ranges", &content.ranges), ("nextstat.blind", &content.blind)] {
+            if !ranges.is_empty() {
+                let ranges: Map<String, Value> =
+                    ranges.iter().map(|(name, ranges)| (name.clone(), json!(ranges.value))).collect();
+                map.insert(key.to_owned(), Value::Object(ranges));
+            }
         }
         Value::Object(map)
     }

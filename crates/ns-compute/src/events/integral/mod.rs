@@ -5,7 +5,7 @@ mod conditional;
 mod rules;
 mod tensor;
 
-pub(super) use adaptive::Quadrature;
+pub(super) use adaptive::{PANELS, Quadrature};
 pub(super) use conditional::{ConditionalIntegral, ConditionalIntegralMemory};
 pub(super) use rules::{KRONROD, kronrod};
 pub(super) use tensor::TensorQuadrature;
@@ -32,6 +32,8 @@ pub(super) struct Integral {
     pub(super) rule: Rule,
     /// Values of the channel that are the integral's variables.
     pub(super) variables: Vec<usize>,
+    /// Number of panels with which an adaptive quadrature begins.
+    pub(super) panels: usize,
 }
 
 /// Working memory of one integral.
@@ -65,7 +67,7 @@ impl Integral {
     pub(super) fn memory(&self) -> IntegralMemory {
         match &self.rule {
             Rule::Closed(program) => IntegralMemory::Closed(Memory::new(program, 1)),
-            Rule::Adaptive(program, _) => IntegralMemory::Adaptive(Quadrature::new(program)),
+            Rule::Adaptive(program, _) => IntegralMemory::Adaptive(Quadrature::new(program, self.panels)),
             Rule::Tensor(program, ends) => {
                 IntegralMemory::Tensor(Box::new(TensorQuadrature::new(program, ends.len())))
             }
