@@ -102,7 +102,8 @@ NS_DEVICE int interval_of(const double* edges, int n, double x) {
 }
 
 // Returns function `row` of a table for an event: the height of its bin, or the spline that is 1 at knot `row`.
-NS_DEVICE double table_at(const EventLaunch& launch, const EventTable& table, int row, uint64_t event) {
+template <class Launch>
+NS_DEVICE double table_at(const Launch& launch, const EventTable& table, int row, uint64_t event) {
     auto observable = [&](int2 axis) { return launch.columns[axis.x * launch.n_events + event]; };
     const double* edges = table.edges;
     if (!table.is_spline) {

@@ -3,6 +3,8 @@
 // block is contiguous in the working memory of the block.
 #pragma once
 #include "event_functions.cuh"
+#include "events/kernels/exponential.cuh"
+#include "events/kernels/gaussian.cuh"
 
 namespace ns {
 
@@ -24,13 +26,15 @@ struct EventRoom {
     NS_DEVICE double& operator[](int i) const { return start[(size_t)i * stride]; }
 };
 
-// Gives access to component `c` of operand `a`.
-NS_DEVICE double component(const EventLaunch& launch, const EventRoom& room, int a, int c) {
+// Gives access to component `c` of operand `a`. `Launch` is a structure with the fields of `EventLaunch` that are used.
+template <class Launch>
+NS_DEVICE double component(const Launch& launch, const EventRoom& room, int a, int c) {
     return a >= 0 ? room[a + c] : launch.numbers[-1 - a + c];
 }
 
 // Computes the result of one operation for the event `event`.
-NS_DEVICE void run_step(const EventLaunch& launch, const EventRoom& room, const EventStep& step, int d, uint64_t event) {
+template <class Launch>
+NS_DEVICE void run_step(const Launch& launch, const EventRoom& room, const EventStep& step, int d, uint64_t event) {
     const EventChannel& channel = launch.channel;
     int a = step.operands[0], b = step.operands[1], c = step.operands[2], to = step.to;
     auto x = [&](int i) { return component(launch, room, a, i); };
@@ -87,11 +91,28 @@ NS_DEVICE void run_step(const EventLaunch& launch, const EventRoom& room, const 
     }
 }
 
-// Adds one event to the sums of this thread. The leaves of the event must be computed.
-NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int slopes, int sums, uint64_t event) {
+// Computes one leaf of the event `event` with its derivatives.
+template <class Launch>
+NS_DEVICE void run_leaf(const Launch& launch, const EventRoom& room, const EventLeaf& leaf, uint64_t event) {
     const EventChannel& channel = launch.channel;
-    int n = channel.n_coordinates;
-    int gradient = sums + PLAIN_SUMS, squares = gradient + n, bends = squares + n * (n + 1) / 2;
+    const double* variables = launch.numbers + leaf.numbers;
+    auto x = [&] { return launch.columns[leaf.observable * launch.n_events + event]; };
+    auto to = [&](int i) -> double& { return room[leaf.result + i]; };
+    switch ((LeafKind)leaf.kind) {
+        case LeafKind::PROGRAM:
+            for (int i = leaf.steps[0]; i < leaf.steps[1]; i++) {
+                run_step(launch, room, channel.steps[i], leaf.n_variables, event);
+            }
+            return;
+        case LeafKind::GAUSSIAN: gaussian_leaf(variables[0], variables[1], x(), to); return;
+        case LeafKind::EXPONENTIAL: exponential_leaf(variables[0], leaf.axis, x(), to); return;
+    }
+}
+
+// Returns the density of an event whose leaves are computed, and writes its derivatives by the amplitudes.
+template <class Launch>
+NS_DEVICE double density_of_event(const Launch& launch, const EventRoom& room, int slopes) {
+    const EventChannel& channel = launch.channel;
     double density = 0.0;
     for (int t = 0; t < channel.n_terms; t++) {
         int2 range = channel.terms[t];
@@ -102,14 +123,15 @@ NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int s
         room[slopes + t] = product;
         density = fma(launch.numbers[t], product, density);
     }
-    if (!(density > 0.0 && density < infinity())) {
-        room[sums + 2] = fmin(room[sums + 2], (double)event);
-        return;
-    }
-    double weight = launch.weights ? launch.weights[event] : 1.0, inverse = 1.0 / density;
-    double term = weight * log(density);
-    room[sums] -= term;
-    room[sums + 1] += fabs(term);
+    return density;
+}
+
+// Divides the slopes of an event by its density, of which `inverse` is the inverse, and subtracts its second derivatives,
+// divided by the density, from `bend(i)`, where `i` is the index of a pair of coordinates in a lower triangle.
+template <class Launch, class Bend>
+NS_DEVICE void add_derivatives(const Launch& launch, const EventRoom& room, int slopes, double inverse, double weight,
+                               Bend bend) {
+    const EventChannel& channel = launch.channel;
     for (int t = 0; t < channel.n_terms; t++) room[slopes + t] *= inverse;
     for (int l = 0; l < channel.n_leaves; l++) {
         const EventLeaf& leaf = channel.leaves[l];
@@ -127,13 +149,13 @@ NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int s
                 int v = channel.singles[i];
                 double own = component(launch, room, leaf.result, 1 + v) * share;
                 // The slope without its amplitude is the mixed derivative with respect to amplitude and variable.
-                room[bends + triangle(leaf.first + v, t)] -= own * weight;
+                bend(triangle(leaf.first + v, t)) -= own * weight;
                 room[slopes + leaf.first + v] += amplitude * own;
             }
             for (int i = leaf.pairs[0]; i < leaf.pairs[1]; i++) {
                 int2 v = channel.pairs[i];
                 double own = component(launch, room, leaf.result, pair_at(leaf.n_variables, v.x, v.y)) * share;
-                room[bends + triangle(leaf.first + v.x, leaf.first + v.y)] -= amplitude * own * weight;
+                bend(triangle(leaf.first + v.x, leaf.first + v.y)) -= amplitude * own * weight;
             }
             // Mixed derivatives with respect to the variables of two leaves of the term.
             for (int k = j + 1; k < range.y; k++) {
@@ -150,12 +172,28 @@ NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int s
                     for (int m = partner.singles[0]; m < partner.singles[1]; m++) {
                         int w = channel.singles[m];
                         double mixed = own * component(launch, room, partner.result, 1 + w);
-                        room[bends + triangle(leaf.first + v, partner.first + w)] -= amplitude * mixed;
+                        bend(triangle(leaf.first + v, partner.first + w)) -= amplitude * mixed;
                     }
                 }
             }
         }
     }
+}
+
+// Adds one event to the sums of this thread. The leaves of the event must be computed.
+NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int slopes, int sums, uint64_t event) {
+    int n = launch.channel.n_coordinates;
+    int gradient = sums + PLAIN_SUMS, squares = gradient + n, bends = squares + n * (n + 1) / 2;
+    double density = density_of_event(launch, room, slopes);
+    if (!(density > 0.0 && density < infinity())) {
+        room[sums + 2] = fmin(room[sums + 2], (double)event);
+        return;
+    }
+    double weight = launch.weights ? launch.weights[event] : 1.0, inverse = 1.0 / density;
+    double term = weight * log(density);
+    room[sums] -= term;
+    room[sums + 1] += fabs(term);
+    add_derivatives(launch, room, slopes, inverse, weight, [&](int i) -> double& { return room[bends + i]; });
     for (int a = 0, at = 0; a < n; a++) {
         double own = weight * room[slopes + a];
         room[gradient + a] -= own;
@@ -173,12 +211,7 @@ NS_DEVICE void sum_events(const EventLaunch& launch, int block, int blocks) {
     for (int i = 0; i < sums + n; i++) room[i] = 0.0;
     room[sums + 2] = infinity();
     for (uint64_t event = (uint64_t)block * threads() + thread(); event < launch.n_events; event += (uint64_t)blocks * threads()) {
-        for (int l = 0; l < channel.n_leaves; l++) {
-            const EventLeaf& leaf = channel.leaves[l];
-            for (int i = leaf.steps[0]; i < leaf.steps[1]; i++) {
-                run_step(launch, room, channel.steps[i], leaf.n_variables, event);
-            }
-        }
+        for (int l = 0; l < channel.n_leaves; l++) run_leaf(launch, room, channel.leaves[l], event);
         add_event(launch, room, slopes, sums, event);
     }
     barrier();

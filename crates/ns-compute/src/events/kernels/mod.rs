@@ -9,6 +9,7 @@ mod gaussian;
 use ns_core::{Density, Observable, Value};
 
 use self::crystal_ball::Ball;
+use super::offload::OwnKernel;
 use super::program::components;
 use super::sums::BLOCK;
 use crate::simd::Level;
@@ -37,6 +38,15 @@ impl Kernel {
                 Some(Self::Exponential { x: *x, axis: (axis.min, axis.max) })
             }
             _ => Ball::new(density).map(Self::CrystalBall),
+        }
+    }
+
+    /// Returns the function by which other devices compute the density; `None` if they use its formula.
+    pub(super) fn on_devices(&self) -> Option<OwnKernel> {
+        match *self {
+            Self::Gaussian { x } => Some(OwnKernel::Gaussian { observable: x }),
+            Self::Exponential { x, axis } => Some(OwnKernel::Exponential { observable: x, axis }),
+            Self::CrystalBall(_) => None,
         }
     }
 
