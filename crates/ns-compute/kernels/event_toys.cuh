@@ -8,14 +8,6 @@
 
 namespace ns {
 
-// What the functions of events.cuh need of a launch, for one toy.
-struct ToyEvents {
-    const EventChannel& channel;
-    const double* columns;
-    uint64_t n_events;
-    const double* numbers;
-};
-
 #ifdef __CUDACC__
 constexpr int OUTPUTS_PER_WARP = EVENT_OUTPUTS / (EVENT_THREADS / WARP);
 #else
@@ -24,7 +16,7 @@ constexpr int OUTPUTS_PER_WARP = EVENT_OUTPUTS;
 
 // Computes the rows of one event behind its leaves: slopes, value, magnitude, second derivatives. Returns whether its
 // density is positive and finite.
-NS_DEVICE bool rows_of_event(const ToyEvents& events, const EventRoom& room, uint64_t event) {
+NS_DEVICE bool rows_of_event(const Events& events, const EventRoom& room, uint64_t event) {
     const EventChannel& channel = events.channel;
     int slopes = channel.n_components, value = slopes + channel.n_coordinates, bends = value + 2;
     for (int l = 0; l < channel.n_leaves; l++) run_leaf(events, room, channel.leaves[l], event);
@@ -44,7 +36,8 @@ NS_DEVICE void sum_piece(const EventToyLaunch& launch, double* start, int which)
     const EventPiece piece = launch.pieces[which];
     int slopes = channel.n_components, rows = slopes + channel.n_coordinates + 2 + channel.n_bends;
     EventRoom room = {start + thread(), threads()};
-    ToyEvents events = {channel, launch.columns + piece.start, piece.n_events, launch.numbers + piece.point * launch.n_numbers};
+    const double* numbers = launch.numbers + piece.point * launch.n_numbers;
+    Events events = {channel, launch.columns + piece.start, piece.n_events, numbers, nullptr};
     double* partials = launch.partials + (size_t)which * (channel.n_outputs + 1);
     uint64_t end = piece.first + (uint64_t)piece.count;
     double bad = infinity();
@@ -68,9 +61,9 @@ NS_DEVICE void sum_piece(const EventToyLaunch& launch, double* start, int which)
                     int2 of = channel.outputs[k];
                     const double *a = start + (size_t)of.x * threads(), *b = start + (size_t)of.y * threads();
                     if (of.y < 0) {
-                        for (int e = lane(); e < threads(); e += lanes()) sums[j] += a[e];
+                        NS_ONE_BY_ONE for (int e = lane(); e < threads(); e += lanes()) sums[j] += a[e];
                     } else {
-                        for (int e = lane(); e < threads(); e += lanes()) sums[j] = fma(a[e], b[e], sums[j]);
+                        NS_ONE_BY_ONE for (int e = lane(); e < threads(); e += lanes()) sums[j] = fma(a[e], b[e], sums[j]);
                     }
                 }
             }

@@ -15,8 +15,8 @@ use event_models::{Case, cases, constrained, gaussian_on_exponential};
 use ns_compute::CpuSession;
 use ns_compute::device::host::open_events;
 use ns_core::{
-    Control, Data, Drawn, Execution, FitFailure, FitRequest, FitTask, LeftToCpu, Observer, OutcomeParts, Search,
-    Session, SessionError, Start, TaskOutcome, ToySource,
+    Control, Data, Drawn, Execution, FitFailure, FitRequest, FitTask, LeftToCpu, Observer, OutcomeParts,
+    Search, Session, SessionError, Start, TaskOutcome, ToySource,
 };
 
 /// Cases whose toys the CPU makes: a density has a function that the kernels lack, or the data are a histogram.
@@ -65,16 +65,25 @@ fn compare(case: &Case, got: &[TaskOutcome], want: &[TaskOutcome]) {
                 }
             };
             assert_eq!(got.status, want.status, "{place}");
-            assert!((got.nll - want.nll).abs() <= 1e-10 + 1e-14 * want.nll.abs(), "{place}: {} {}", got.nll, want.nll);
+            assert!(
+                (got.nll - want.nll).abs() <= 1e-10 + 1e-14 * want.nll.abs(),
+                "{place}: {} {}",
+                got.nll,
+                want.nll
+            );
             for (p, (x, y)) in got.parameters.iter().zip(&want.parameters).enumerate() {
                 let Some(sigma) = want.uncertainties.get(p).copied().flatten() else { continue };
-                assert!((x - y).abs() <= 1e-6 * sigma.max(1e-3), "{place}, parameter {p}: {x} {y} +- {sigma}");
+                assert!(
+                    (x - y).abs() <= 1e-6 * sigma.max(1e-3),
+                    "{place}, parameter {p}: {x} {y} +- {sigma}"
+                );
                 let other = got.uncertainties[p].unwrap();
                 assert!((other / sigma - 1.0).abs() <= 1e-6, "{place}, parameter {p}: {other} {sigma}");
             }
         }
         let statistic = |outcome: &TaskOutcome| {
-            let nll = |i: usize| outcome.fits[i].as_ref().ok().filter(|fit| fit.converged()).map(|fit| fit.nll);
+            let nll =
+                |i: usize| outcome.fits[i].as_ref().ok().filter(|fit| fit.converged()).map(|fit| fit.nll);
             Some(2.0 * (nll(1)? - nll(0)?))
         };
         if let (Some(got), Some(want)) = (statistic(got), statistic(want)) {
@@ -118,13 +127,20 @@ fn bits_of_toys_do_not_depend_on_batches_and_threads() {
 #[test]
 fn toys_fit_the_memory_limit_or_are_refused() {
     let case = gaussian_on_exponential(2000.0);
-    let all = fit(&open_events(&case.model, &execution(1), usize::MAX).unwrap(), &case, 0..60, OutcomeParts::default());
+    let all = fit(
+        &open_events(&case.model, &execution(1), usize::MAX).unwrap(),
+        &case,
+        0..60,
+        OutcomeParts::default(),
+    );
     let limited = |limit: u64| {
         let execution = Execution { memory_limit: Some(limit), ..execution(1) };
         let session = open_events(&case.model, &execution, usize::MAX)?;
         let mut outcomes: Vec<TaskOutcome> = Vec::new();
         let task = task(&case, &source(&case, &session), 0..60);
-        session.fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes).map(|()| outcomes)
+        session
+            .fit_batch(&[task], OutcomeParts::default(), Control::default(), &mut outcomes)
+            .map(|()| outcomes)
     };
     // Room for some of the toys, and for not even one.
     assert!(limited(8 << 20).unwrap() == all);

@@ -34,9 +34,9 @@ impl UnitOfToys<'_> {
     /// Draws the toys and makes all fits of the task, on a device if the session has one for this.
     pub(super) fn run(&self, worker: &mut Worker, finished: &dyn Fn(usize)) -> Vec<TaskOutcome> {
         let there = self.session.event_toys.as_ref();
-        there
-            .and_then(|there| there.run(self, worker, finished))
-            .unwrap_or_else(|| self.range.clone().map(|index| self.run_one(index, worker, finished)).collect())
+        there.and_then(|there| there.run(self, worker, finished)).unwrap_or_else(|| {
+            self.range.clone().map(|index| self.run_one(index, worker, finished)).collect()
+        })
     }
 
     /// Draws a toy and makes the fits of the task's requests to it on the CPU. Only one toy is in memory at a time.

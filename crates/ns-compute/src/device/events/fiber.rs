@@ -112,11 +112,7 @@ impl<R> Fiber<R> {
     ///
     /// # Safety
     /// All that `work` borrows must live until the fiber is dropped, and the fiber must not be forgotten.
-    pub(super) unsafe fn new(
-        stack: DefaultStack,
-        mailbox: &Arc<Mailbox>,
-        work: impl FnOnce() -> R,
-    ) -> Self {
+    pub(super) unsafe fn new(stack: DefaultStack, mailbox: &Arc<Mailbox>, work: impl FnOnce() -> R) -> Self {
         let own = Arc::clone(mailbox);
         let body = move |yielder: &Yielder<(), ()>, ()| {
             own.yielder.store(std::ptr::from_ref(yielder).cast_mut(), Ordering::Relaxed);

@@ -2,6 +2,7 @@
 //! else run on the CPU.
 
 mod channel;
+mod check;
 mod draw;
 mod fiber;
 mod layout;
@@ -9,6 +10,7 @@ mod rows;
 mod session;
 mod slot;
 mod sums;
+mod toy_sums;
 mod toys;
 mod upload;
 

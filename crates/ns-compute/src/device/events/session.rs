@@ -147,7 +147,7 @@ impl Session for EventGpuSession {
     }
 
     fn check(&self) -> Option<DeviceCheck> {
-        None
+        Some(self.toys.check()).filter(|check| check.n_fits > 0)
     }
 
     fn left_to_cpu(&self) -> Option<LeftToCpu> {
