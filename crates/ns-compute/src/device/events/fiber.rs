@@ -108,7 +108,7 @@ pub(super) struct Fiber<R> {
 }
 
 impl<R> Fiber<R> {
-    /// Makes a fit of `work`, whose sums go through `mailbox`. It does not start yet.
+    /// Makes a fit of `work`, whose sums go through `mailbox`. It does not start yet. `work` and its result must be small.
     ///
     /// # Safety
     /// All that `work` borrows must live until the fiber is dropped, and the fiber must not be forgotten.

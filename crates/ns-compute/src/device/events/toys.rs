@@ -51,7 +51,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 type Hats<'a> = (DeviceHat<'a>, Arc<HatOnDevice>);
 
 /// A fit that ended: the outcome of its toy, and the worker that it used.
-pub(super) type Ended = (TaskOutcome, Worker);
+pub(super) type Ended = (TaskOutcome, Box<Worker>);
 
 impl EventToys {
     pub(super) fn new(sums: &EventSums, device: Device) -> Self {
@@ -171,7 +171,8 @@ impl EventToys {
             let counts = toy.places.iter().map(|place| pieces(place.count)).collect();
             let mailbox = Arc::new(Mailbox::new(Arc::clone(&self.channels), counts));
             let stack = stack(&mut slot.stacks).map_err(|error| no_stack(self.device, &error))?;
-            let mut own = take(&session.workers, &session.plan);
+            // In a box, because a coroutine takes only small values with it.
+            let mut own = Box::new(take(&session.workers, &session.plan));
             own.scratch.events.crew = None;
             own.scratch.events.elsewhere = Some(Arc::clone(&mailbox) as _);
             let count = Arc::clone(&mailbox);
@@ -196,7 +197,7 @@ impl EventToys {
                 }
                 match ended {
                     Some((outcome, own)) => {
-                        put(&session.workers, own);
+                        put(&session.workers, *own);
                         slot.stacks.push(fiber.into_stack());
                         outcomes[i] = Some(outcome);
                     }
