@@ -38,6 +38,14 @@ pub(crate) enum Kernel {
     EventSums,
     /// Adds the sums of the thread blocks of [`Self::EventSums`].
     EventTotals,
+    /// Sums over the events of many toys, with working memory in shared memory.
+    EventToys,
+    /// Computes the same as [`Self::EventToys`], with working memory in global memory.
+    EventToysGlobal,
+    /// Makes the first attempt to draw each event of some toys.
+    EventDraw,
+    /// Writes events that the CPU has drawn.
+    EventPlace,
     /// Reduces log-densities of one set of events, one sum per thread block.
     FlowNllReduce,
     /// Adds the sums of the thread blocks of [`Self::FlowNllReduce`].

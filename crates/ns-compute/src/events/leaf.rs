@@ -110,6 +110,11 @@ impl Leaf {
         &self.program
     }
 
+    /// Returns the loop that takes the place of the formula, if the density has one.
+    pub(super) fn kernel(&self) -> Option<&Kernel> {
+        self.kernel.as_ref()
+    }
+
     /// Allocates the working memory for blocks of `lanes` events.
     pub(super) fn memory(&self, lanes: usize) -> LeafMemory {
         let columns = match (&self.kernel, &self.means) {

@@ -36,10 +36,12 @@ pub(crate) use cells::Cells;
 pub(crate) use crew::Crew;
 pub(crate) use offload::ChannelSums;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, Totals, UnaryOperation};
+pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, OwnKernel, Totals, UnaryOperation};
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use program::Table;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use sample::DeviceHat;
 pub(crate) use sample::{auxiliary_widths, event_sources};
 pub use shapes::EventShapes;
 pub(crate) use squared::squared_weights;

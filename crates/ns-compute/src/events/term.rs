@@ -72,7 +72,7 @@ impl EventPlan {
     }
 
     /// Returns whether the data of a channel are a histogram.
-    pub(super) fn is_binned(&self, channel: usize) -> bool {
+    pub(crate) fn is_binned(&self, channel: usize) -> bool {
         self.channels.get(channel).is_some_and(|channel| channel.binning.is_some())
     }
 

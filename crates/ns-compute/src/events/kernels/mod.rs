@@ -12,6 +12,7 @@ use ns_core::{Density, Observable, Value};
 
 use self::argus::Argus;
 use self::crystal_ball::Ball;
+use super::offload::OwnKernel;
 use super::program::components;
 use super::sums::BLOCK;
 use crate::simd::Level;
@@ -43,6 +44,15 @@ impl Kernel {
             }
             Density::Argus { .. } => Argus::new(density).map(Self::Argus),
             _ => Ball::new(density).map(Self::CrystalBall),
+        }
+    }
+
+    /// Returns the function by which other devices compute the density; `None` if they use its formula.
+    pub(super) fn on_devices(&self) -> Option<OwnKernel> {
+        match *self {
+            Self::Gaussian { x } => Some(OwnKernel::Gaussian { observable: x }),
+            Self::Exponential { x, axis } => Some(OwnKernel::Exponential { observable: x, axis }),
+            Self::CrystalBall(_) => None,
         }
     }
 

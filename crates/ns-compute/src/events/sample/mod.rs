@@ -15,6 +15,8 @@ mod formula;
 mod hat;
 mod interval;
 mod members;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+mod on_device;
 mod rounds;
 mod table;
 
@@ -22,6 +24,9 @@ use std::sync::Arc;
 
 use ns_core::random::Poisson;
 use ns_core::{BinRule, EventSource, EventTable, SessionError};
+
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use self::on_device::DeviceHat;
 
 use self::bins::{BinSampler, parts_at_centres};
 use self::draw::{Group, Number, Part, Sampler};
