@@ -3,7 +3,7 @@
 //! Writes a file of ROWS rows (10 million) and four columns to FOLDER, and compares reading it to memory with copying it to the
 //! GPU, bit by bit; then a selection, a round trip of six numbers, and a table of GIGABYTES (20) that is computed instead of
 //! read, with the memory of the host that all this took. Fails if a number differs.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -43,8 +43,7 @@ fn write(path: &Path, rows: usize, columns: usize) {
     for first in (0..rows).step_by(GROUP) {
         let mut group = writer.next_row_group().unwrap();
         for column in 0..columns {
-            let values: Vec<f64> =
-                (first..rows.min(first + GROUP)).map(|row| number(column, row)).collect();
+            let values: Vec<f64> = (first..rows.min(first + GROUP)).map(|row| number(column, row)).collect();
             let mut out = group.next_column().unwrap().unwrap();
             out.typed::<DoubleType>().write_batch(&values, None, None).unwrap();
             out.close().unwrap();
@@ -107,14 +106,17 @@ fn of_file(path: &Path, target: &EventTarget, rows: usize) {
     let read = || read_parquet_events_soa(path, &ParquetOptions::default()).unwrap();
     let host = read();
     let decoding = shortest(5, || drop(read()));
-    let upload = || upload_events_to_cuda(&ParquetGroups::open(path, None).unwrap(), target, options).unwrap();
+    let upload =
+        || upload_events_to_cuda(&ParquetGroups::open(path, None).unwrap(), target, options).unwrap();
     let first = shortest(1, || drop(upload()));
     let all = shortest(5, || drop(upload()));
     let there = upload();
     for (column, numbers) in host.columns.iter().enumerate() {
         same(&there.read(column).unwrap(), numbers);
     }
-    println!("decoding to memory of the host: {decoding:.1} ms; to the GPU: {all:.1} ms (the first time {first:.1} ms)");
+    println!(
+        "decoding to memory of the host: {decoding:.1} ms; to the GPU: {all:.1} ms (the first time {first:.1} ms)"
+    );
     let bounds = [(0.25, 1.0), (f64::NEG_INFINITY, f64::INFINITY), (0.0, 0.9), (0.0, 1.0)];
     let file = ParquetGroups::open(path, None).unwrap();
     let cut = || upload_events_with_bounds_to_cuda(&file, &bounds, target, options).unwrap();

@@ -61,7 +61,10 @@ fn columns_and_selections_are_those_of_the_reader_of_the_host() {
             for host_memory in [8 * 3 * 20_000, 512 << 20] {
                 let options = UploadOptions { threads, host_memory };
                 let there = upload_events_to_cuda(&file, &event_target(), options).unwrap();
-                assert_eq!((there.rows(), there.outside().outside, there.outside().rows as usize), (rows, 0, rows));
+                assert_eq!(
+                    (there.rows(), there.outside().outside, there.outside().rows as usize),
+                    (rows, 0, rows)
+                );
                 assert_eq!(there.names(), ["m", "k"]);
                 for column in 0..2 {
                     assert_eq!(there.read(column).unwrap(), host.columns[column][..]);
@@ -96,8 +99,12 @@ fn a_choice_of_columns_and_nothing_at_all() {
     let file = ParquetGroups::open(&path, Some(&["k".to_owned()])).unwrap();
     let there = upload_events_to_cuda(&file, &event_target(), UploadOptions::default()).unwrap();
     assert_eq!(there.read(0).unwrap()[..3], [0.0, 1.0, 2.0]);
-    let none =
-        upload_events_with_bounds_to_cuda(&file, &[(200.0, 300.0)], &event_target(), UploadOptions::default());
+    let none = upload_events_with_bounds_to_cuda(
+        &file,
+        &[(200.0, 300.0)],
+        &event_target(),
+        UploadOptions::default(),
+    );
     let none = none.unwrap();
     assert_eq!((none.rows(), none.outside().outside), (0, 30_000));
     write(&path, &[]);
@@ -113,7 +120,10 @@ fn what_is_wrong_is_explained() {
     let file = ParquetGroups::open(&path, None).unwrap();
     let options = UploadOptions { threads: 1, host_memory: 1_000_000 };
     let error = upload_events_to_cuda(&file, &event_target(), options).unwrap_err();
-    assert!(matches!(error, UploadError::HostMemory { rows: 100_000, needed: 2_400_000, limit: 1_000_000 }), "{error}");
+    assert!(
+        matches!(error, UploadError::HostMemory { rows: 100_000, needed: 2_400_000, limit: 1_000_000 }),
+        "{error}"
+    );
     let error = |bounds: &[(f64, f64)]| {
         upload_events_with_bounds_to_cuda(&file, bounds, &event_target(), UploadOptions::default())
             .unwrap_err()

@@ -62,13 +62,13 @@ pub mod toys;
 mod weighted;
 pub mod yields;
 
+pub use context_gradient::ContextGradient;
 pub use device::{
     Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, open_session,
     open_session_for, open_session_sharing,
 };
 pub use differentiable::{DifferentiableSession, ProfiledDifferentiableSession};
 pub use error::InferenceError;
-pub use context_gradient::ContextGradient;
 pub use fit::{BatchFit, FitResult, WeightedUncertainties, fit, fit_batch, fit_batch_within};
 pub use goodness::{
     ChannelGoodness, EventGoodness, EventStatistic, GoodnessResult, GoodnessToys, event_goodness_of_fit,

@@ -33,8 +33,7 @@ pub(super) fn weighted_grid(
     let conditionals: Result<Vec<_>, LogProbError> =
         plan.conditionals.iter().map(|of| ConditionalMemory::once(of, &columns, locals)).collect();
     let conditionals = conditionals?;
-    let views: Vec<&[f64]> =
-        columns.iter().chain(conditionals.iter().flatten()).map(Vec::as_slice).collect();
+    let views: Vec<&[f64]> = columns.iter().chain(conditionals.iter().flatten()).map(Vec::as_slice).collect();
     let mut memory = SumMemory::new(plan);
     memory.prepare(level, plan, locals);
     let mut weights = Vec::with_capacity(volumes.len());

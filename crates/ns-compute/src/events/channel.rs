@@ -69,14 +69,13 @@ impl ChannelPlan {
         let mut expansion = Expansion::new(channel, columns, &start);
         let mut terms: Vec<Term> = Vec::new();
         for process in &channel.processes {
-            let own =
-                expansion.terms(&process.density).ok_or_else(|| match expansion.failure.take() {
-                    Some(cause) => at_start(&channel.name, &process.name, cause),
-                    None => EventModelError::CannotNormalise {
-                        place: channel.name.clone(),
-                        process: process.name.clone(),
-                    },
-                })?;
+            let own = expansion.terms(&process.density).ok_or_else(|| match expansion.failure.take() {
+                Some(cause) => at_start(&channel.name, &process.name, cause),
+                None => EventModelError::CannotNormalise {
+                    place: channel.name.clone(),
+                    process: process.name.clone(),
+                },
+            })?;
             terms.extend(own.into_iter().map(|term| Term {
                 amount: Amount::Product(vec![Amount::Value(process.rate), term.amount]),
                 leaves: term.leaves,
@@ -118,7 +117,8 @@ impl ChannelPlan {
             first.push(coordinates);
             coordinates += leaf.variables.len();
         }
-        let mut parameters: Vec<usize> = values.iter().flat_map(|&value| functions.dependencies(value)).collect();
+        let mut parameters: Vec<usize> =
+            values.iter().flat_map(|&value| functions.dependencies(value)).collect();
         parameters.sort_unstable();
         parameters.dedup();
         Ok(Self {

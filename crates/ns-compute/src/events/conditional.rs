@@ -57,7 +57,11 @@ impl Conditional {
         let made = found.iter().map(|density| {
             let first = columns;
             columns += components(density.context.len());
-            Self { density: (*density).clone(), context: density.context.iter().map(&mut number).collect(), first }
+            Self {
+                density: (*density).clone(),
+                context: density.context.iter().map(&mut number).collect(),
+                first,
+            }
         });
         made.collect()
     }
@@ -184,7 +188,12 @@ impl ConditionalMemory {
         self.columns = vec![Vec::with_capacity(n); width];
     }
 
-    fn evaluate(&mut self, of: &Conditional, context: &[f64], crew: Option<&Crew>) -> Result<(), LogProbError> {
+    fn evaluate(
+        &mut self,
+        of: &Conditional,
+        context: &[f64],
+        crew: Option<&Crew>,
+    ) -> Result<(), LogProbError> {
         let source = &*of.density.source.0;
         let pieces = &self.pieces;
         let work = |i: usize| {

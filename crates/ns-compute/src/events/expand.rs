@@ -96,7 +96,17 @@ impl<'a> Expansion<'a> {
         let (mut locals, leaves, integrals, known) = Default::default();
         let conditionals = Conditional::all(&channel.conditional_densities(), columns, &mut locals);
         let failure = None;
-        Self { channel, boxes: channel.boxes(), locals, leaves, integrals, known, conditionals, start, failure }
+        Self {
+            channel,
+            boxes: channel.boxes(),
+            locals,
+            leaves,
+            integrals,
+            known,
+            conditionals,
+            start,
+            failure,
+        }
     }
 
     /// Returns the terms of a density, normalised over the fit ranges; `None` if a part of it cannot be
@@ -260,7 +270,9 @@ impl<'a> Expansion<'a> {
             }
             // Its values are known at the events alone.
             several
-                if several.iter().any(|density| matches!(density, Density::Log(_) | Density::Conditional(_))) =>
+                if several
+                    .iter()
+                    .any(|density| matches!(density, Density::Log(_) | Density::Conditional(_))) =>
             {
                 return None;
             }

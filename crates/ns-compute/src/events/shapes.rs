@@ -29,8 +29,7 @@ impl EventShapes {
     pub fn new(model: &Model, level: Level) -> Result<Self, EventModelError> {
         model.check_events()?;
         let functions = Functions::new(&model.functions);
-        let start =
-            AtStart::new(level, &functions, model.parameters.iter().map(|p| p.init).collect());
+        let start = AtStart::new(level, &functions, model.parameters.iter().map(|p| p.init).collect());
         let alone = |channel: &EventChannel| {
             let processes = channel.processes.iter().map(|process| {
                 // Extended, so that the rate is at hand.
@@ -69,13 +68,15 @@ impl EventShapes {
             let mut memory = SumMemory::new(plan);
             memory.prepare(self.level, plan, &own.locals);
             let mut densities = Vec::with_capacity(n);
-            let further: Result<Vec<_>, LogProbError> =
-                plan.conditionals.iter().map(|of| ConditionalMemory::once(of, columns, &own.locals)).collect();
+            let further: Result<Vec<_>, LogProbError> = plan
+                .conditionals
+                .iter()
+                .map(|of| ConditionalMemory::once(of, columns, &own.locals))
+                .collect();
             // Columns of other processes may lie between those of this one.
             let Ok(further) = further else { return vec![f64::NAN; n] };
             let of_table = columns.iter().take(plan.columns()).copied();
-            let views: Vec<&[f64]> =
-                of_table.chain(further.iter().flatten().map(Vec::as_slice)).collect();
+            let views: Vec<&[f64]> = of_table.chain(further.iter().flatten().map(Vec::as_slice)).collect();
             for start in (0..n).step_by(BLOCK) {
                 let here = BLOCK.min(n - start);
                 for (leaf, own) in plan.leaves.iter().zip(&mut memory.leaves) {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ns_core::{EventModelError, EventTable, LogProbError, Measured, Model, Penalty, PenaltyForm, SessionError, Value};
+use ns_core::{
+    EventModelError, EventTable, LogProbError, Measured, Model, Penalty, PenaltyForm, SessionError, Value,
+};
 
 use super::asimov::weighted_grid;
 use super::chain::Derivatives;
@@ -36,11 +38,8 @@ impl EventPlan {
     pub(crate) fn new(model: &Model) -> Result<Self, EventModelError> {
         model.check_events()?;
         let functions = Functions::new(&model.functions);
-        let start = AtStart::new(
-            Level::detect(),
-            &functions,
-            model.parameters.iter().map(|p| p.init).collect(),
-        );
+        let start =
+            AtStart::new(Level::detect(), &functions, model.parameters.iter().map(|p| p.init).collect());
         let channels = model
             .event_channels
             .iter()

@@ -181,7 +181,12 @@ impl FlowPdf {
         Ok(self.order.iter().filter_map(|&i| context.get(i)).copied().collect())
     }
 
-    pub(super) fn length(&self, what: &'static str, actual: usize, expected: usize) -> Result<(), LogProbError> {
+    pub(super) fn length(
+        &self,
+        what: &'static str,
+        actual: usize,
+        expected: usize,
+    ) -> Result<(), LogProbError> {
         if actual == expected {
             return Ok(());
         }

@@ -71,9 +71,11 @@ fn at(model: &Model, moved: &[(&str, f64)]) -> (f64, Vec<f64>, Vec<f64>) {
 fn value_gradient_and_curvature_are_those_of_the_formula() {
     let point = [("shift", 0.4), ("stretch", -0.15), ("mu", 1.3), ("slope", 0.025)];
     // Bounds relative to the size of -ln L, and to the curvature.
-    for (manifest, first, second) in
-        [("shifted.flow.json", 1e-11, 1e-6), ("stepped.flow.json", 1e-6, 1e-5), ("rounded.flow.json", 1e-6, 1e-3)]
-    {
+    for (manifest, first, second) in [
+        ("shifted.flow.json", 1e-11, 1e-6),
+        ("stepped.flow.json", 1e-6, 1e-5),
+        ("rounded.flow.json", 1e-6, 1e-3),
+    ] {
         let exact = at(&formula(everything), &point);
         let found = at(&conditional(manifest, everything), &point);
         let n = exact.1.len();
@@ -109,7 +111,10 @@ fn a_fit_recovers_yields_and_context_and_says_how_it_derives() {
         }
         let said = &found.context_gradients;
         assert_eq!((said.len(), said[0].method.as_str(), said[0].steps.clone()), (1, method, steps));
-        assert_eq!((said[0].channel.as_str(), said[0].context.clone()), ("SR", MORE.map(String::from).to_vec()));
+        assert_eq!(
+            (said[0].channel.as_str(), said[0].context.clone()),
+            ("SR", MORE.map(String::from).to_vec())
+        );
         let json = serde_json::to_value(&found).unwrap();
         assert_eq!(json["context_gradients"][0]["method"], method);
     }
@@ -212,7 +217,12 @@ impl LogProb for Counting {
     ) -> Result<GradientMethod, LogProbError> {
         self.flow.context_gradient(events, context, out)
     }
-    fn context_derivatives(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError> {
+    fn context_derivatives(
+        &self,
+        events: &[f64],
+        context: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), LogProbError> {
         self.evaluations.fetch_add(1, Ordering::Relaxed);
         self.flow.context_derivatives(events, context, out)
     }
@@ -254,7 +264,10 @@ fn count(density: &mut Density, counting: &mut Option<Arc<Counting>>) {
 fn graphs_are_evaluated_only_when_the_context_has_moved() {
     let mut model = conditional("shifted.flow.json", |_| {});
     let mut counting = None;
-    model.event_channels[0].processes.iter_mut().for_each(|process| count(&mut process.density, &mut counting));
+    model.event_channels[0]
+        .processes
+        .iter_mut()
+        .for_each(|process| count(&mut process.density, &mut counting));
     let counting = counting.unwrap();
     let session = session(&model, 1);
     let free = |options: FitOptions| {
@@ -324,9 +337,16 @@ fn wrong_contexts_are_explained() {
     let read = |manifest: &str, context: Value| wrong(manifest, context).unwrap_err();
     expect(
         read("shifted.flow.json", json!(["shift"])),
-        &["/distributions/0/context", "[shift, stretch], and 1 numbers are given", "in the order of the manifest"],
+        &[
+            "/distributions/0/context",
+            "[shift, stretch], and 1 numbers are given",
+            "in the order of the manifest",
+        ],
     );
-    expect(read("shifted.flow.json", json!(["shift", "m"])), &["/distributions/0/context/1", "depends on an observable"]);
+    expect(
+        read("shifted.flow.json", json!(["shift", "m"])),
+        &["/distributions/0/context/1", "depends on an observable"],
+    );
     expect(read("shifted.flow.json", json!(["shift", "nothing"])), &["nothing"]);
     expect(read("peak.flow.json", json!([1])), &["the context [], and 1 numbers are given"]);
     let start = |manifest: &str, context: Value| wrong(manifest, context).unwrap();
@@ -334,7 +354,10 @@ fn wrong_contexts_are_explained() {
         start("broken_context.flow.json", json!([1.5])),
         &["process 'signal' of event channel 'SR'", "at the start values", "NaN"],
     );
-    expect(start("broken_norm.flow.json", json!([0.5])), &["'signal'", "1.648", "normalised over its support"]);
+    expect(
+        start("broken_norm.flow.json", json!([0.5])),
+        &["'signal'", "1.648", "normalised over its support"],
+    );
     // Far from the events, the range holds nothing of the density.
     expect(start("shifted.flow.json", json!([300, 0])), &["holds nothing of it"]);
 }
@@ -346,11 +369,15 @@ fn points_where_a_flow_is_broken_are_impossible() {
         tree["distributions"][0]["context"] = json!(["shift"]);
         let values = tree["parameter_points"][0]["parameters"].as_array_mut().unwrap();
         values.retain(|value| value["name"] != "stretch");
-        values.iter_mut().filter(|value| value["name"] == "shift").for_each(|value| value["value"] = json!(0.9));
+        values
+            .iter_mut()
+            .filter(|value| value["name"] == "shift")
+            .for_each(|value| value["value"] = json!(0.9));
         tree["domains"][0]["axes"].as_array_mut().unwrap().retain(|axis| axis["name"] != "stretch");
-        tree["distributions"].as_array_mut().unwrap().push(
-            json!({"name": "term", "type": "gaussian_dist", "x": "shift", "mean": 0.2, "sigma": 0.1}),
-        );
+        tree["distributions"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"name": "term", "type": "gaussian_dist", "x": "shift", "mean": 0.2, "sigma": 0.1}));
         tree["likelihoods"][0]["aux_distributions"] = json!(["efficiency_term", "term"]);
     });
     assert!(at(&model, &[]).0.is_finite());

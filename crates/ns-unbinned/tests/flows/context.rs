@@ -32,11 +32,9 @@ fn derivatives_are_those_of_the_formula_in_any_order_of_the_context() {
     // Bounds of values, first and second derivatives. `|z|` is below 7, so that the fourth derivative by the stretch is
     // below 8 * 49, and differences with steps of 1e-3 are good to 1e-6 / 12 of it. Rounding errors of 1e-15 * 25 are
     // divided by the square of the step. With 32 bits, `z` has an error of about 1e-5.
-    for (name, bounds) in [
-        ("shifted", [1e-12, 1e-12, 1e-6]),
-        ("stepped", [1e-12, 4e-5, 1e-4]),
-        ("rounded", [1e-4, 1e-4, 2e-2]),
-    ] {
+    for (name, bounds) in
+        [("shifted", [1e-12, 1e-12, 1e-6]), ("stepped", [1e-12, 4e-5, 1e-4]), ("rounded", [1e-4, 1e-4, 2e-2])]
+    {
         for (names, order) in
             [(["shift", "stretch"], [0, 1, 2, 3, 4, 5]), (["stretch", "shift"], [0, 2, 1, 5, 4, 3])]
         {
@@ -115,7 +113,8 @@ fn integrals_have_derivatives_by_the_context() {
 #[test]
 fn samples_follow_the_density_at_their_context() {
     let n = 4000;
-    for (name, context) in [("shifted", vec![0.7, -0.2]), ("rounded", vec![-0.4, 0.3]), ("tilted", vec![0.3])] {
+    for (name, context) in [("shifted", vec![0.7, -0.2]), ("rounded", vec![-0.4, 0.3]), ("tilted", vec![0.3])]
+    {
         let flow = FlowPdf::load(folder().join(format!("{name}.flow.json"))).unwrap();
         let stream = ns_core::random::Stream::new(3, 0, 0);
         let z: Vec<f64> = (0..n)

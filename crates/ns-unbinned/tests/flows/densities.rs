@@ -5,7 +5,7 @@ use ns_unbinned::flow::{Base, FlowPdf, GradientMethod, LogProb};
 
 use crate::{flow, folder, oracle, oracle_integral};
 
-pub fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
@@ -134,8 +134,10 @@ fn samples_follow_the_density() {
         let edges: Vec<f64> = (0..=60).map(|i| lowest + f64::from(i) * (160.0 - lowest) / 60.0).collect();
         let first: Vec<f64> = events.iter().step_by(d).copied().collect();
         if d == 1 {
-            let parts: Vec<f64> =
-                edges.windows(2).map(|e| flow.integral(&[(e[0], e[1])], &[]).map_or(0.0, |i| i.value)).collect();
+            let parts: Vec<f64> = edges
+                .windows(2)
+                .map(|e| flow.integral(&[(e[0], e[1])], &[]).map_or(0.0, |i| i.value))
+                .collect();
             let counts: Vec<f64> = edges
                 .windows(2)
                 .map(|e| first.iter().filter(|x| e[0] <= **x && **x < e[1]).count() as f64)

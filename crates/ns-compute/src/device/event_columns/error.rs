@@ -14,7 +14,9 @@ pub enum UploadError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Device(#[from] SessionError),
     /// Bounds are not a pair per column.
-    #[error("{actual} bounds are given for {expected} columns; give a pair per column, with infinities where there is none")]
+    #[error(
+        "{actual} bounds are given for {expected} columns; give a pair per column, with infinities where there is none"
+    )]
     Bounds {
         /// Number of pairs.
         actual: usize,

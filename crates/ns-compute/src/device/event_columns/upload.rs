@@ -236,8 +236,7 @@ fn in_pieces<R: RowGroups>(
                 }
             }
         }
-        let result =
-            locked.and_then(|()| copy(&decoded, &give, (groups, columns), wide, progress));
+        let result = locked.and_then(|()| copy(&decoded, &give, (groups, columns), wide, progress));
         // Threads that wait for memory end.
         next.store(groups.len(), Ordering::Relaxed);
         drop(give);

@@ -58,11 +58,9 @@ fn flow(
     (locals, region): (&[f64], &[(f64, f64)]),
 ) -> Result<Option<Member>, &'static str> {
     let density = match &plan.leaves[leaf].density {
-        Density::Log(own) => Neural {
-            observables: own.observables.clone(),
-            source: own.source.clone(),
-            context: Vec::new(),
-        },
+        Density::Log(own) => {
+            Neural { observables: own.observables.clone(), source: own.source.clone(), context: Vec::new() }
+        }
         Density::Conditional(own) => {
             let known = plan.conditionals.iter().find(|known| known.density == *own);
             Neural {
@@ -76,9 +74,7 @@ fn flow(
     let sides: Vec<(f64, f64)> = density.observables.iter().map(|&x| region[x]).collect();
     Ok(Some(match density.density().base() {
         Some((base, numbers)) => Member::Sampler { density, sides, base, numbers },
-        None => {
-            Member::Table { table: Table::new(density.density(), &density.context, &sides)?, density }
-        }
+        None => Member::Table { table: Table::new(density.density(), &density.context, &sides)?, density },
     }))
 }
 

@@ -19,7 +19,9 @@ impl Builder<'_, '_> {
     pub(super) fn flow(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
-        let Distribution::Flow { x, context, .. } = &distribution.content else { return Err(Trouble::Reported) };
+        let Distribution::Flow { x, context, .. } = &distribution.content else {
+            return Err(Trouble::Reported);
+        };
         let mut observables = Vec::with_capacity(x.len());
         for argument in x {
             match self.observable(argument, space) {
