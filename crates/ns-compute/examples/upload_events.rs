@@ -3,7 +3,7 @@
 //! Writes a file of ROWS rows (10 million) and four columns to FOLDER, and compares reading it to memory with copying it to the
 //! GPU, bit by bit; then a selection, a round trip of six numbers, and a table of GIGABYTES (20) that is computed instead of
 //! read, with the memory of the host that all this took. Fails if a number differs.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use ns_unbinned::flow::{Base, FlowPdf, GradientMethod, LogProb};
 
 use crate::{flow, folder, oracle, oracle_integral};
 
-pub fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }

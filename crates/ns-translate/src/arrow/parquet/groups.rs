@@ -33,8 +33,12 @@ impl ParquetGroups {
         let columns = names.iter().map(|name| open.column(name)).collect::<Result<Vec<_>, _>>()?;
         let groups: Vec<usize> =
             open.contents.row_groups().iter().map(|g| usize::try_from(g.num_rows()).unwrap_or(0)).collect();
-        let mut before = 0;
-        let first = groups.iter().map(|rows| std::mem::replace(&mut before, before + *rows as u64)).collect();
+        let mut next = 0;
+        let mut first = Vec::with_capacity(groups.len());
+        for rows in &groups {
+            first.push(next);
+            next += *rows as u64;
+        }
         Ok(Self { open, columns, names, groups, first })
     }
 }
