@@ -66,7 +66,7 @@ fn keep(connection: &mut Connection, workspace: &str) -> Value {
 /// Sends the same request from many clients, each on its own connection, for some seconds. Returns the number of
 /// answers per second and the sorted times of the requests.
 fn requests(
-    clients: usize,
+    clients: u64,
     host: &str,
     (method, path, body): (&str, &str, &str),
     seconds: u64,

@@ -259,10 +259,7 @@ impl<'a> Expansion<'a> {
         let axes = &self.channel.observables;
         let densities: Vec<_> = group.iter().map(|&leaf| self.leaves[leaf].density.clone()).collect();
         if let [Density::Conditional(_)] = densities.as_slice() {
-            let integral = self.conditional_integral(&densities[0], own, sides)?;
-            self.integrals.push(integral);
-            self.known.push(key);
-            return Some(self.known.len() - 1);
+            return self.conditional_integral(&densities[0], own, sides);
         }
         let (mut b, mut variables) = (Builder::default(), Variables::default());
         let locals = &mut self.locals;
@@ -356,7 +353,7 @@ impl<'a> Expansion<'a> {
         };
         let context = density.context.iter().map(number).collect();
         let rule = Rule::Conditional(ConditionalIntegral { source, sides, panels, context });
-        Some(Integral { rule, variables })
+        Some(Integral { rule, variables, panels: integral::PANELS })
     }
 }
 

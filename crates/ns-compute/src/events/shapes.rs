@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ns_core::{EventChannel, EventModelError, EventTable, LogProbError, Model, SessionError, Value};
+use ns_core::{EventChannel, EventModelError, EventTable, LogProbError, Model, SessionError};
 
 use super::asimov::{panels, side_nodes, weighted_grid};
 use super::block::multiply_leaves;

@@ -52,7 +52,7 @@ impl Kernel {
         match *self {
             Self::Gaussian { x } => Some(OwnKernel::Gaussian { observable: x }),
             Self::Exponential { x, axis } => Some(OwnKernel::Exponential { observable: x, axis }),
-            Self::CrystalBall(_) => None,
+            Self::Argus(_) | Self::CrystalBall(_) => None,
         }
     }
 
