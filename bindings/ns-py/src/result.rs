@@ -203,6 +203,12 @@ inner_methods! { FitResult {
         self.inner.weighted_uncertainties.map(ns_inference::WeightedUncertainties::name)
     }
 
+    /// How derivatives by the context of flows were computed: a dictionary per flow with context.
+    #[getter]
+    fn context_gradients<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.inner.context_gradients.iter().map(|own| dictionary(py, own)).collect()
+    }
+
     /// Returns the best-fit value of a parameter by name.
     fn value(&self, name: &str) -> PyResult<f64> {
         let index = self.index(name)?;

@@ -1,9 +1,9 @@
 //! Checks indices, lengths and constants of the event-level part of a model.
 
-use crate::{Density, EventChannel, EventTable, FunctionForm, Model, Observations, Value};
+use crate::{Density, EventChannel, EventTable, FunctionForm, LogProbError, Model, Observations, Value};
 
 /// What is inconsistent in the event-level part of a model or its data.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventModelError {
     /// A parameter index is out of range.
@@ -88,6 +88,16 @@ pub enum EventModelError {
         place: String,
         /// Name of the process.
         process: String,
+    },
+    /// A density with context, such as a normalising flow, cannot be normalised at the start values.
+    #[error("process '{process}' of event channel '{place}', at the start values of the parameters: {cause}")]
+    Conditional {
+        /// Name of the channel.
+        place: String,
+        /// Name of the process.
+        process: String,
+        /// Why not.
+        cause: LogProbError,
     },
     /// The model compares the contents of very many bins with the mean of the density over each bin
     /// ([`BinRule::Integral`](crate::BinRule)).
@@ -284,7 +294,17 @@ impl Model {
                     own.observables.len(),
                     own.source.0.dimension(),
                 )?;
-                length(place, "context of a log-density", 0, own.source.0.context())?;
+                length(place, "context of a log-density", 0, own.source.0.context().len())?;
+            }
+            Density::Conditional(own) => {
+                let source = &own.source.0;
+                length(
+                    place,
+                    "list of features of a log-density",
+                    own.observables.len(),
+                    source.dimension(),
+                )?;
+                length(place, "context of a log-density", own.context.len(), source.context().len())?;
             }
             Density::Mixture { summands, coefficients } => {
                 let given = coefficients.len();

@@ -5,6 +5,7 @@ use ns_core::{BinRule, EXPECTED, EventTable, LogProbError, SessionError};
 
 use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
+use super::conditional::ConditionalMemory;
 use super::integral::{KRONROD, kronrod};
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
@@ -39,7 +40,10 @@ pub(super) fn weighted_grid(
         }
     }
     columns.extend(logs_at_nodes(plan, &columns).map_err(SessionError::from)?);
-    let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+    let conditionals: Result<Vec<_>, LogProbError> =
+        plan.conditionals.iter().map(|of| ConditionalMemory::once(of, &columns, locals)).collect();
+    let conditionals = conditionals?;
+    let views: Vec<&[f64]> = columns.iter().chain(conditionals.iter().flatten()).map(Vec::as_slice).collect();
     let mut memory = SumMemory::new(plan);
     memory.prepare(level, plan, locals);
     let mut weights = Vec::with_capacity(volumes.len());

@@ -3,6 +3,7 @@
 use ns_core::{Density, Observable, Value};
 
 use super::bin_means::{BinMeans, BinMeansMemory};
+use super::conditional::Conditional;
 use super::densities;
 use super::kernels::Kernel;
 use super::program::{Builder, Memory, Program, Slot, Sources, Step, components};
@@ -53,11 +54,23 @@ impl Variables {
 }
 
 impl Leaf {
-    /// Compiles a density; `None` if it has no formula of its own.
-    pub(super) fn new(density: &Density, axes: &[Observable], locals: &mut Locals) -> Option<Self> {
+    /// Compiles a density; `None` if it has no formula of its own. `conditionals` are the densities with context of its
+    /// channel.
+    pub(super) fn new(
+        density: &Density,
+        axes: &[Observable],
+        conditionals: &[Conditional],
+        locals: &mut Locals,
+    ) -> Option<Self> {
         let (mut b, mut variables) = (Builder::default(), Variables::default());
         let mut values = |b: &mut Builder, value: Value| variables.slot(b, value, locals);
-        let result = densities::value(&mut b, density, axes, &mut values)?;
+        let result = match density {
+            Density::Conditional(own) => {
+                let known = conditionals.iter().find(|known| known.density == *own)?;
+                known.value(&mut b, &mut values)
+            }
+            _ => densities::value(&mut b, density, axes, &mut values)?,
+        };
         let program = b.finish(result, variables.locals.len(), &[]);
         let kernel = Kernel::new(density, axes).filter(|kernel| kernel.variables() == variables.locals.len());
         Some(Self { density: density.clone(), variables: variables.locals, program, kernel, means: None })
@@ -97,6 +110,11 @@ impl Leaf {
         &self.program
     }
 
+    /// Returns the loop that takes the place of the formula, if the density has one.
+    pub(super) fn kernel(&self) -> Option<&Kernel> {
+        self.kernel.as_ref()
+    }
+
     /// Allocates the working memory for blocks of `lanes` events.
     pub(super) fn memory(&self, lanes: usize) -> LeafMemory {
         let columns = match (&self.kernel, &self.means) {
@@ -121,7 +139,10 @@ impl Leaf {
         if let Some(means) = &self.means {
             means.prepare(level, locals, &mut memory.means);
         } else if self.kernel.is_none() {
-            self.program.prepare(level, Sources::of(&memory.variables), &mut memory.memory);
+            // Densities with context compare variables with their values.
+            let variables = memory.variables.as_slice();
+            let sources = Sources { variables, inputs: &[], data: variables };
+            self.program.prepare(level, sources, &mut memory.memory);
         }
     }
 

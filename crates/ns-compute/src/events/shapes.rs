@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use ns_core::{EventChannel, EventModelError, EventTable, Model, SessionError, Value};
+use ns_core::{EventChannel, EventModelError, EventTable, LogProbError, Model, SessionError, Value};
 
 use super::asimov::{panels, side_nodes, weighted_grid};
 use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
 use super::channel_sum::{ChannelMemory, prepare_channel};
-use super::sources::Functions;
+use super::conditional::ConditionalMemory;
+use super::sources::{AtStart, Functions};
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
 
@@ -30,8 +31,7 @@ impl EventShapes {
     pub fn new(model: &Model, level: Level) -> Result<Self, EventModelError> {
         model.check_events()?;
         let functions = Functions::new(&model.functions);
-        let dependencies = |value: Value| functions.dependencies(value);
-        let local = |value: Value, parameters: &[usize]| functions.local(value, parameters);
+        let start = AtStart::new(level, &functions, model.parameters.iter().map(|p| p.init).collect());
         let alone = |channel: &EventChannel| {
             let processes = channel.processes.iter().map(|process| {
                 // Extended, so that the rate is at hand; without bins, for the density at every point.
@@ -41,7 +41,7 @@ impl EventShapes {
                     binning: None,
                     ..channel.clone()
                 };
-                ChannelPlan::new(&one, &local, &dependencies)
+                ChannelPlan::new(&one, &start)
             });
             processes.collect::<Result<Vec<_>, _>>()
         };
@@ -64,7 +64,8 @@ impl EventShapes {
     }
 
     /// Returns, for each process of a channel, its rate times its density for each event. `columns` are those of the
-    /// channel's observables.
+    /// channel's observables and of its log-densities. The densities of a process that cannot be evaluated, such as a flow
+    /// far from where it was trained, are NaN.
     #[must_use]
     pub fn densities(&self, parameters: &[f64], channel: usize, columns: &[&[f64]]) -> Vec<Vec<f64>> {
         let n = columns.first().map_or(0, |column| column.len());
@@ -73,10 +74,19 @@ impl EventShapes {
             let mut memory = SumMemory::new(plan);
             memory.prepare(self.level, plan, &own.locals);
             let mut densities = Vec::with_capacity(n);
+            let further: Result<Vec<_>, LogProbError> = plan
+                .conditionals
+                .iter()
+                .map(|of| ConditionalMemory::once(of, columns, &own.locals))
+                .collect();
+            // Columns of other processes may lie between those of this one.
+            let Ok(further) = further else { return vec![f64::NAN; n] };
+            let of_table = columns.iter().take(plan.columns()).copied();
+            let views: Vec<&[f64]> = of_table.chain(further.iter().flatten().map(Vec::as_slice)).collect();
             for start in (0..n).step_by(BLOCK) {
                 let here = BLOCK.min(n - start);
                 for (leaf, own) in plan.leaves.iter().zip(&mut memory.leaves) {
-                    leaf.run(self.level, columns, start, here, own);
+                    leaf.run(self.level, &views, start, here, own);
                 }
                 multiply_leaves(plan, &mut memory);
                 densities.extend((0..here).map(|i| {

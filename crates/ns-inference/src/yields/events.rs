@@ -188,8 +188,8 @@ fn shifts(
     Ok(Some(shifts))
 }
 
-/// Returns all targets in one list. For each view it contains, for each process and then for the sum of all
-/// processes, the contents of the bins followed by their sum.
+/// Returns all targets in one list, view after view. A view has its processes one after another, then their
+/// total. Each of these has the contents of its bins, then the sum of the bins.
 fn flat(views: &[View<'_>], all: &[Vec<Vec<f64>>]) -> Vec<f64> {
     let mut targets = Vec::new();
     for (view, processes) in views.iter().zip(all) {

@@ -163,6 +163,8 @@ pub(crate) enum Distribution {
     /// A normalising flow; `nextstat.flow_dist`.
     Flow {
         x: Vec<Arg>,
+        /// The numbers of the flow's context, in the order of the manifest.
+        context: Vec<Arg>,
         /// Path of the manifest of the flow, relative to the folder of the model.
         manifest: Placed<String>,
         /// Expected hash of the manifest.

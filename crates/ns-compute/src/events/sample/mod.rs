@@ -15,6 +15,8 @@ mod formula;
 mod hat;
 mod interval;
 mod members;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+mod on_device;
 mod rounds;
 mod table;
 
@@ -22,6 +24,9 @@ use std::sync::Arc;
 
 use ns_core::random::Poisson;
 use ns_core::{BinRule, EventSource, EventTable, SessionError};
+
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use self::on_device::DeviceHat;
 
 use self::bins::{BinSampler, parts_at_centres};
 use self::draw::{Group, Number, Part, Sampler};
@@ -102,7 +107,7 @@ fn source(
         true => Number::Poisson(Poisson::new(total).map_err(|_| TOO_MANY)?),
         false => Number::Fixed(total.round() as usize),
     };
-    if !plan.logs.is_empty() {
+    if !plan.logs.is_empty() || !plan.conditionals.is_empty() {
         if plan.binning.is_some() {
             return Err(FLOW_AND_BINS);
         }
