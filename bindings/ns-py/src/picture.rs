@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use ns_inference::picture::BlindRange;
-use ns_viz::{Drawing, Format, PictureError, Yields};
+use ns_viz::{Components, Drawing, Format, PictureError, Yields};
 use pyo3::exceptions::{PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -146,8 +146,9 @@ pub(crate) type Blind = BTreeMap<String, Vec<(f64, f64)>>;
 /// # Errors
 /// `ValueError` for an unknown observable or word, and for an empty range.
 pub(crate) fn shape_events(yields: &mut Yields, blind: Option<Blind>, components: &str) -> PyResult<()> {
-    yields.components =
-        components.parse().map_err(|error| PyValueError::new_err(format!("components: {error}")))?;
+    yields.components = components
+        .parse::<Components>()
+        .map_err(|error| PyValueError::new_err(format!("components: {error}")))?;
     for (observable, ranges) in blind.unwrap_or_default() {
         for (from, to) in ranges {
             let range = BlindRange { observable: observable.clone(), from, to };

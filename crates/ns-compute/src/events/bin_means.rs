@@ -84,8 +84,13 @@ fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
     for index in 0..count {
         let sides = sides(&axes, index);
         let volume: f64 = sides.iter().map(|(lo, hi)| hi - lo).product();
+        // Fit ranges end at bin edges, so that the centre tells whether a bin is in one.
         let inside = |region: &Vec<(f64, f64)>| {
-            own.iter().zip(&sides).all(|(&x, (lo, hi))| region[x].0 <= *lo && *hi <= region[x].1)
+            let within = |(&x, (lo, hi)): (&usize, &(f64, f64))| {
+                let centre = 0.5 * (lo + hi);
+                region[x].0 <= centre && centre <= region[x].1
+            };
+            own.iter().zip(&sides).all(within)
         };
         let integral = match expansion.boxes.iter().any(inside) {
             true => Some(Integral { panels: 1, ..expansion.box_integral(group, &own, &sides)? }),
