@@ -66,7 +66,7 @@ fn compare(case: &Case, got: &[TaskOutcome], want: &[TaskOutcome]) {
             };
             assert_eq!(got.status, want.status, "{place}");
             assert!(
-                (got.nll - want.nll).abs() <= 1e-10 + 1e-14 * want.nll.abs(),
+                (got.nll - want.nll).abs() <= 1e-10 + 1e-12 * want.nll.abs(),
                 "{place}: {} {}",
                 got.nll,
                 want.nll
@@ -153,7 +153,7 @@ struct Impatient<'a>(&'a AtomicBool);
 
 impl Observer for Impatient<'_> {
     fn progress(&self, done: usize, _total: usize) {
-        self.0.store(done >= 100, Ordering::Relaxed);
+        self.0.store(done >= 1000, Ordering::Relaxed);
     }
 }
 

@@ -6,9 +6,9 @@ use crate::cpu::UnitOfToys;
 use crate::eval::Dataset;
 use crate::optimise::{Problem, Worker};
 
-/// Rounding error that docs/gpu-contract.md allows for a sum, as a fraction of the sum of the absolute values
-/// of its terms.
-const ROUNDING: f64 = 8.0 * f64::EPSILON;
+/// Difference that docs/gpu-contract.md allows for sums over events, as a fraction of the sum of the absolute values of
+/// their terms.
+const ROUNDING: f64 = 1e-12;
 
 /// Compares `-ln L` at the ends of the fits of toy `index` with that of the same toy on the CPU.
 ///

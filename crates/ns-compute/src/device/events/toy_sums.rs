@@ -32,7 +32,7 @@ impl EventToys {
         slot.input.at_least(&self.backend, input + 64 * self.channels.len())?;
         slot.partials.at_least(&self.backend, 8 * partials)?;
         let rooms = self.channels.iter().flatten().map(|channel| {
-            if shared(channel) <= self.most_shared() { 0 } else { 8 * room(channel) * blocks(channel) }
+            if shared(channel) <= self.most_shared() { 0 } else { 8 * room(channel) * self.blocks(channel) }
         });
         slot.room.at_least(&self.backend, rooms.max().unwrap_or(0))?;
         Ok(())
@@ -40,6 +40,13 @@ impl EventToys {
 
     fn channel(&self, index: usize) -> Option<&ChannelOnDevice> {
         self.channels.get(index).and_then(Option::as_ref)
+    }
+
+    /// Returns the largest number of thread blocks with working memory of their own outside shared memory. Together it is at
+    /// most an eighth of the memory of the device.
+    fn blocks(&self, channel: &ChannelOnDevice) -> usize {
+        let memory = usize::try_from(self.backend.properties().memory / 64).unwrap_or(usize::MAX);
+        (MOST_ROOM.min(memory) / room(channel).max(1)).max(1)
     }
 
     fn most_shared(&self) -> usize {
@@ -93,8 +100,8 @@ impl EventToys {
         for (channel, _, n_pieces, pieces_at, numbers_at, sums_at) in &launches {
             let needed = shared(channel);
             let in_shared = needed <= self.most_shared();
-            let n_blocks = if in_shared { *n_pieces } else { blocks(channel).min(*n_pieces) };
-            let in_room = if in_shared { 0 } else { 8 * room(channel) * blocks(channel) };
+            let n_blocks = if in_shared { *n_pieces } else { self.blocks(channel).min(*n_pieces) };
+            let in_room = if in_shared { 0 } else { 8 * room(channel) * self.blocks(channel) };
             let launch = EventToyLaunch {
                 channel: channel.channel,
                 columns,
@@ -140,9 +147,4 @@ fn room(channel: &ChannelOnDevice) -> usize {
 /// Returns the working memory of a thread block in bytes.
 fn shared(channel: &ChannelOnDevice) -> usize {
     8 * room(channel)
-}
-
-/// Returns the largest number of thread blocks with working memory of their own outside shared memory.
-fn blocks(channel: &ChannelOnDevice) -> usize {
-    (MOST_ROOM / room(channel).max(1)).max(1)
 }
