@@ -260,6 +260,7 @@ impl LogProb for FlowPdf {
         self.features.len()
     }
 
+    #[expect(clippy::misnamed_getters, reason = "the field `context` has the order of the manifest")]
     fn context(&self) -> &[String] {
         &self.given
     }

@@ -99,10 +99,9 @@ fn decode<R: RowGroups>(
     selected.kept = keep.iter().filter(|keep| **keep).count();
     if selected.kept < rows {
         for numbers in to.chunks_exact_mut(rows.max(1)).take(columns) {
-            let mut next = 0;
-            for (row, _) in keep.iter().enumerate().filter(|(_, keep)| **keep) {
+            let kept = keep.iter().enumerate().filter(|(_, keep)| **keep);
+            for (next, (row, _)) in kept.enumerate() {
                 numbers.copy_within(row..=row, next);
-                next += 1;
             }
         }
     }
