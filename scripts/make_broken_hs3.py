@@ -346,7 +346,7 @@ change("fit_range_of_no_axis", "likelihoods", "L", "nextstat.ranges", {"mm": [[0
 
 @case("blinded_ranges_wrong")
 def _(m):
-    m["likelihoods"][0]["nextstat.blind"] = {"m": [[3, 4], [3.5, 5]], "pt": [[1, 2]]}
+    m["likelihoods"][0]["nextstat.blind"] = {"m": [[3, 4], [3.5, 5]]}
 
 
 @case("bin_rule_unknown")
@@ -595,8 +595,7 @@ template("template_acts_on_nothing_known", response={"acts_on": ["rate"]})
 template("template_with_falling_edges", estimator={"type": "histogram", "edges": [0, 5, 4]})
 template("template_of_unknown_estimator", estimator={"type": "spline"})
 template("template_of_kernels_with_responses", estimator={"type": "kde"})
-template("template_of_unknown_kernels", responses=[], estimator={"type": "kde", "bandwidth": 0, "boundary": "wrap", "kernel": "box"})
-template("template_of_negative_kernels", responses=[], estimator={"type": "kde"}, weights=[0.1, -0.4, 2, 1])
+template("template_of_unknown_kernels", responses=[], estimator={"type": "kde", "kernel": "box"})
 template("template_of_kernels_with_event_outside", responses=[], estimator={"type": "kde"}, entries=[1, 4, 5, 80])
 template("template_with_event_outside", entries=[1, 4, 5, 11])
 template("template_with_column_but_no_file", response={"up": "w_up"})
