@@ -7,10 +7,13 @@
 //! amplitudes; the chain rule (`chain`) leads to the parameters. `sample` draws the events of toys.
 
 mod asimov;
+mod bin_means;
 mod block;
+mod cells;
 mod chain;
 mod channel;
 mod channel_sum;
+mod conditional;
 mod crew;
 mod densities;
 mod expand;
@@ -29,6 +32,7 @@ mod sums;
 mod table;
 mod term;
 
+pub(crate) use cells::Cells;
 pub(crate) use crew::Crew;
 pub(crate) use offload::ChannelSums;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]

@@ -150,8 +150,12 @@ pub(super) struct OffloadMemory {
 }
 
 impl Offload {
-    /// Returns the description of a channel; `None` if a formula has a function that other devices lack.
+    /// Returns the description of a channel; `None` if a formula has a function that other devices lack, or a density has a
+    /// context.
     pub(super) fn new(plan: &ChannelPlan) -> Option<Self> {
+        if !plan.conditionals.is_empty() {
+            return None;
+        }
         let mut made = Self {
             coordinates: plan.coordinates,
             terms: plan.terms.iter().map(|term| term.leaves.clone()).collect(),
@@ -160,6 +164,10 @@ impl Offload {
             event_components: 0,
             numbers: plan.terms.len(),
         };
+        // Means over bins are computed once per point, and looked up for each bin: no work for another device.
+        if plan.leaves.iter().any(Leaf::is_of_bins) {
+            return None;
+        }
         for (leaf, &first) in plan.leaves.iter().zip(&plan.first) {
             let own = made.leaf(leaf, first)?;
             made.leaves.push(own);

@@ -23,7 +23,7 @@ pub(super) struct Image {
 
 impl Kernel {
     /// All kernels.
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::Fit,
         Self::FitGlobal,
         Self::Evaluate,

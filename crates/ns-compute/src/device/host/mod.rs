@@ -3,11 +3,13 @@
 //! many threads as on a GPU, which is slower.
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use ns_core::{Device, Execution, Model, SessionError};
 
-use super::backend::{Backend, Guest, Kernel, Lane, Properties, Shape};
+use super::backend::{Backend, Guest, Kernel, Lane, Pinned, Properties, Shape};
+use super::event_columns::EventTarget;
 use super::events::EventGpuSession;
 use super::flow::DeviceFlow;
 use super::multi_gpu::MultiGpuSession;
@@ -95,6 +97,12 @@ pub(super) struct Host {
     kernels: Kernels,
     /// Lock that allows one launch at a time, as on a stream.
     running: Mutex<()>,
+}
+
+/// Returns the memory of the process as a place for columns of events, for tests.
+#[must_use]
+pub fn event_target() -> EventTarget {
+    EventTarget::new(backend(), Device::Cuda(0))
 }
 
 /// Opens a session that runs the kernels compiled for the CPU. The session is slow and is meant for tests.
@@ -255,8 +263,44 @@ impl Backend for Host {
         Ok(Box::new(AtOnce::new(self)))
     }
 
+    fn pinned(self: Arc<Self>, bytes: usize) -> Result<Box<dyn Pinned>, SessionError> {
+        Ok(Box::new(PlainMemory::new(self, bytes)))
+    }
+
+    fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError> {
+        // SAFETY: the caller copies within memory of this backend, whose addresses are host addresses.
+        unsafe { std::ptr::copy_nonoverlapping(pointer(from), pointer(to), bytes) };
+        Ok(())
+    }
+
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {
         Ok(Box::new(AtOnce::new(self)))
+    }
+}
+
+/// Memory from which copies are made at once.
+pub(super) struct PlainMemory {
+    backend: Arc<dyn Backend>,
+    numbers: Vec<f64>,
+}
+
+impl PlainMemory {
+    pub(super) fn new(backend: Arc<dyn Backend>, bytes: usize) -> Self {
+        Self { backend, numbers: vec![0.0; bytes.div_ceil(8)] }
+    }
+}
+
+impl Pinned for PlainMemory {
+    fn content(&mut self, numbers: usize) -> &mut [f64] {
+        self.numbers.get_mut(..numbers).unwrap_or_default()
+    }
+
+    fn send(&mut self, numbers: Range<usize>, to: Memory) -> Result<(), SessionError> {
+        self.backend.write(to, bytemuck::cast_slice(self.numbers.get(numbers).unwrap_or_default()))
+    }
+
+    fn wait(&mut self) -> Result<(), SessionError> {
+        Ok(())
     }
 }
 

@@ -2,12 +2,15 @@
 //!
 //! A kernel writes the same components as the program of its density, without steps in between.
 
+mod argus;
 mod crystal_ball;
 mod exponential;
 mod gaussian;
+mod number;
 
 use ns_core::{Density, Observable, Value};
 
+use self::argus::Argus;
 use self::crystal_ball::Ball;
 use super::offload::OwnKernel;
 use super::program::components;
@@ -21,6 +24,8 @@ pub(super) enum Kernel {
     Gaussian { x: usize },
     /// Exponential with variable slope on this axis.
     Exponential { x: usize, axis: (f64, f64) },
+    /// Argus.
+    Argus(Argus),
     /// Crystal Ball with one width.
     CrystalBall(Ball),
 }
@@ -37,6 +42,7 @@ impl Kernel {
                 let axis = axes.get(*x)?;
                 Some(Self::Exponential { x: *x, axis: (axis.min, axis.max) })
             }
+            Density::Argus { .. } => Argus::new(density).map(Self::Argus),
             _ => Ball::new(density).map(Self::CrystalBall),
         }
     }
@@ -46,7 +52,7 @@ impl Kernel {
         match *self {
             Self::Gaussian { x } => Some(OwnKernel::Gaussian { observable: x }),
             Self::Exponential { x, axis } => Some(OwnKernel::Exponential { observable: x, axis }),
-            Self::CrystalBall(_) => None,
+            Self::Argus(_) | Self::CrystalBall(_) => None,
         }
     }
 
@@ -55,6 +61,7 @@ impl Kernel {
         match self {
             Self::Gaussian { .. } => 2,
             Self::Exponential { .. } => 1,
+            Self::Argus(argus) => argus.variables,
             Self::CrystalBall(ball) => ball.variables,
         }
     }
@@ -81,6 +88,9 @@ impl Kernel {
             (Self::Exponential { x, axis }, &[slope]) => {
                 let origin = if slope < 0.0 { axis.1 } else { axis.0 };
                 exponential::run(level, slope, origin, &columns[*x][from..from + n], out);
+            }
+            (Self::Argus(argus), variables) => {
+                argus::run(level, *argus, variables, &columns[argus.x][from..from + n], out);
             }
             (Self::CrystalBall(ball), variables) => {
                 crystal_ball::run(level, *ball, variables, &columns[ball.x][from..from + n], out);
