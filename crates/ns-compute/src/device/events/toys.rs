@@ -214,8 +214,13 @@ impl EventToys {
         if let Some(error) = failure {
             return Err(error);
         }
-        let outcomes: Vec<TaskOutcome> =
+        let mut outcomes: Vec<TaskOutcome> =
             outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(cancelled)).collect();
+        // The CPU repeats what the device does not confirm.
+        let doubtful = |outcome: &TaskOutcome| outcome.fits.iter().flatten().any(|fit| !fit.converged());
+        for (toy, outcome) in toys.iter().zip(&mut outcomes).filter(|(_, outcome)| doubtful(outcome)) {
+            *outcome = unit.run_one(toy.index, worker, &|_| ());
+        }
         if let Some((toy, outcome)) = checked.and_then(|i| toys.get(i).zip(outcomes.get(i))) {
             let mut check = compare(unit, (self.device, toy.index), outcome, worker)?;
             check.n_fits = n_fits;
