@@ -53,7 +53,7 @@ impl EventPlotArgs {
     /// # Errors
     /// If there will be no such picture, or a range cannot be blinded.
     pub(crate) fn check(&self, model: &Model, drawn: bool, flags: &str) -> Result<(), CliError> {
-        if !drawn && !(self.plot_blind.is_empty() && self.plot_components.is_none()) {
+        if !drawn && (!self.plot_blind.is_empty() || self.plot_components.is_some()) {
             return Err(CliError::Usage(format!(
                 "--plot-blind and --plot-components change the picture of events: add {flags}"
             )));

@@ -230,7 +230,8 @@ pub(crate) fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelY
 pub(crate) fn events(name: &str, seed: u64) -> ChannelYields {
     let mut dice = Dice::new(seed);
     let (low, width, bins) = (105.0, 1.375, 40);
-    let shapes: [(&str, bool, fn(f64) -> f64); 3] = [
+    type Shape = fn(f64) -> f64;
+    let shapes: [(&str, bool, Shape); 3] = [
         ("γγ", false, |x| 82.0 * (-0.028 * (x - 105.0)).exp()),
         ("γ + jet", false, |x| 31.0 * (-0.041 * (x - 105.0)).exp()),
         ("H → γγ", true, |x| 26.0 * (-0.5 * ((x - 125.0) / 1.9).powi(2)).exp()),
