@@ -490,6 +490,8 @@ class YieldsResult:
         log_y: bool = False,
         columns: int | None = None,
         max_samples: int | None = None,
+        blind: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+        components: Literal["stack", "lines"] = "stack",
         title: str | None = None,
         subtitle: str | None = None,
     ) -> Picture: ...
@@ -785,6 +787,8 @@ class FitResult:
     @property
     def weighted_uncertainties(self) -> Literal["sandwich", "sumw2", "hesse"] | None: ...
     @property
+    def context_gradients(self) -> list[dict[str, Any]]: ...
+    @property
     def device(self) -> str: ...
     @property
     def device_reason(self) -> str | None: ...
@@ -811,6 +815,8 @@ class FitResult:
         log_y: bool = False,
         columns: int | None = None,
         max_samples: int | None = None,
+        blind: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+        components: Literal["stack", "lines"] = "stack",
         title: str | None = None,
         subtitle: str | None = None,
     ) -> Picture: ...

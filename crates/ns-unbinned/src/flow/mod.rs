@@ -4,6 +4,8 @@
 //! digests of their files; see `docs/flows.md`. ONNX Runtime evaluates them. Its library is looked for when the first
 //! flow is loaded. Without the feature `neural` there are no flows, and [`load`] says so.
 
+#[cfg(feature = "neural")]
+mod derivatives;
 mod error;
 #[cfg(feature = "neural")]
 mod manifest;
@@ -22,13 +24,13 @@ pub use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError};
 #[cfg(feature = "neural")]
 pub use pdf::FlowPdf;
 
-/// Loads the flow without context that a manifest describes.
+/// Loads the flow that a manifest describes. Its context has the order of the manifest.
 ///
 /// # Errors
-/// [`FlowError::NotBuilt`] in a build without flows; else as `FlowPdf::from_manifest`.
+/// [`FlowError::NotBuilt`] in a build without flows; else as `FlowPdf::load`.
 pub fn load(manifest: &Path) -> Result<Arc<dyn LogProb>, FlowError> {
     #[cfg(feature = "neural")]
-    return Ok(Arc::new(FlowPdf::from_manifest(manifest, &[])?));
+    return Ok(Arc::new(FlowPdf::load(manifest)?));
     #[cfg(not(feature = "neural"))]
     Err(FlowError::NotBuilt { manifest: manifest.to_owned() })
 }

@@ -72,6 +72,8 @@ pub(super) struct Graph {
     bytes: Vec<u8>,
     /// Names of the inputs, and whether their numbers have 32 bits.
     inputs: Vec<(&'static str, bool)>,
+    /// Whether a number of an input or the output has 32 bits.
+    single: bool,
     output: &'static str,
     width: Width,
     /// Sessions that no thread uses. A call of ONNX Runtime needs a session of its own.
@@ -114,12 +116,17 @@ impl Graph {
         let typed: Result<Vec<_>, FlowError> =
             inputs.iter().map(|name| Ok((*name, single("input", name, session.inputs())?))).collect();
         let typed = typed?;
-        single("output", output, session.outputs())?;
+        let single = single("output", output, session.outputs())? || typed.iter().any(|(_, single)| *single);
         if let Some(other) = session.inputs().iter().find(|outlet| !inputs.contains(&outlet.name())) {
             let cause = format!("it has the input '{}', which is not given", other.name());
             return Err(FlowError::Graph { file: path, cause });
         }
-        Ok(Self { path, bytes, inputs: typed, output, width, idle: Mutex::new(vec![session]) })
+        Ok(Self { path, bytes, inputs: typed, single, output, width, idle: Mutex::new(vec![session]) })
+    }
+
+    /// Returns whether an input or the output has 32 bits.
+    pub(super) fn is_single(&self) -> bool {
+        self.single
     }
 
     /// Evaluates the graph for `n` rows. `given` has the inputs in the order in which they were named.
