@@ -9,7 +9,6 @@
 #[path = "../tests/event_models/mod.rs"]
 mod event_models;
 #[path = "../tests/events_oracle/mod.rs"]
-#[allow(dead_code)]
 mod events_oracle;
 
 use std::ops::Range;

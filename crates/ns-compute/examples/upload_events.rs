@@ -159,7 +159,7 @@ fn main() {
         "{gigabytes} GiB that are computed: {seconds:.2} s, {:.1} GB/s; memory of the host {before} MiB before, {peak} MiB at most, \
          of which {} MiB are a column that is read back",
         (total * 32) as f64 / seconds * 1e-9,
-        total * 8 >> 20,
+        (total * 8) >> 20,
     );
 
     let small = folder.join("six.parquet");
