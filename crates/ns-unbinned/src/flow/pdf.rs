@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError};
+use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError, NetworkEvaluation};
 
+use super::gpu::{Compared, FlowGpuConfig, FlowGpuEpKind, FlowPrecision, FlowWarning, Placed, place, spread};
 use super::manifest::{BaseName, Checked};
 use super::runtime::{Graph, Rows, Width};
 use super::{FlowError, quadrature};
@@ -29,6 +30,9 @@ pub struct FlowPdf {
     steps: Vec<f64>,
     /// Integrals that are known.
     integrals: Mutex<Vec<KnownIntegral>>,
+    /// The graph of the log-density on a GPU. All other graphs are evaluated on the CPU.
+    placed: Option<Placed>,
+    warnings: Vec<FlowWarning>,
 }
 
 impl FlowPdf {
@@ -83,6 +87,8 @@ impl FlowPdf {
             gradient,
             steps: of.finite_differences.clone(),
             integrals: Mutex::default(),
+            placed: None,
+            warnings: Vec::new(),
         };
         flow.try_graphs()?;
         Ok(flow)
@@ -119,6 +125,63 @@ impl FlowPdf {
     #[must_use]
     pub fn context_names(&self) -> &[String] {
         &self.context
+    }
+
+    /// Has log-densities evaluated on the NVIDIA GPU with this index: by `first`, or else by CUDA. If neither can, the CPU
+    /// evaluates them. [`Self::warnings`] say why, [`Self::gpu_ep_kind`] which one it is.
+    ///
+    /// The results of the GPU are compared with those of the CPU for 1 024 events that are spread over `sides` (a side
+    /// per feature) within the support, with this context. Integrals, samples and derivatives by the context stay on the CPU.
+    ///
+    /// # Errors
+    /// [`FlowError::Batches`] if sizes of batches are out of order; [`FlowError::LogProb`] for a wrong number of sides or
+    /// of context numbers, or if the CPU cannot evaluate the events.
+    pub fn on_gpu(
+        mut self,
+        device: usize,
+        first: FlowGpuEpKind,
+        config: &FlowGpuConfig,
+        (sides, context): (&[(f64, f64)], &[f64]),
+    ) -> Result<Self, FlowError> {
+        config.check()?;
+        self.length("the sides", sides.len(), self.features.len())?;
+        let clip = |((lo, hi), end): (&(f64, f64), &(f64, f64))| (lo.max(end.0), hi.min(end.1));
+        let clipped: Vec<(f64, f64)> = sides.iter().zip(&self.support).map(clip).collect();
+        let events = spread(&clipped);
+        let n = events.len() / self.features.len();
+        let context = self.ordered(context)?.repeat(n);
+        let mut expected = vec![0.0; n];
+        self.run(&self.log_prob, (&events, self.features.len()), &context, &mut expected)?;
+        let check = Compared { events: &events, context: &context, expected: &expected };
+        (self.placed, self.warnings) = place(&self.log_prob, device, first, config, &check);
+        Ok(self)
+    }
+
+    /// Returns the provider that evaluates log-densities on a GPU; `None` if the CPU does. The profile of a first
+    /// evaluation named it.
+    #[must_use]
+    pub fn gpu_ep_kind(&self) -> Option<FlowGpuEpKind> {
+        self.placed.as_ref().map(|placed| placed.kind)
+    }
+
+    /// Returns the precision in which log-densities are evaluated.
+    #[must_use]
+    pub fn flow_precision(&self) -> FlowPrecision {
+        let own = if self.log_prob.is_single() { FlowPrecision::F32 } else { FlowPrecision::F64 };
+        self.placed.as_ref().map_or(own, |placed| placed.precision)
+    }
+
+    /// Returns the largest difference of log-densities between GPU and CPU for 1 024 events, relative to the larger of 1
+    /// and their size; `None` if the CPU evaluates them.
+    #[must_use]
+    pub fn largest_difference(&self) -> Option<f64> {
+        self.placed.as_ref().map(|placed| placed.difference)
+    }
+
+    /// Returns why log-densities are not evaluated by the provider, or in the precision, that was tried first.
+    #[must_use]
+    pub fn warnings(&self) -> &[FlowWarning] {
+        &self.warnings
     }
 
     /// Evaluates a graph. `context` has a row per event, in the order of the manifest.
@@ -159,12 +222,42 @@ impl FlowPdf {
         event.iter().zip(&self.support).all(|(x, (lo, hi))| lo <= x && x <= hi)
     }
 
-    /// Computes log-densities for one context in the order of the manifest.
-    fn evaluate(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError> {
-        let d = self.features.len();
+    /// Computes log-densities on the GPU, if there is one, for as many of the events as it takes. Returns how many.
+    fn on_device(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<usize, LogProbError> {
+        let Some(placed) = &self.placed else { return Ok(0) };
+        let (d, n) = (self.features.len(), out.len());
+        let rest = n % placed.graph.rows();
+        let taken = if rest < placed.least { n - rest } else { n };
+        let (Some(events), Some(context), Some(out)) =
+            (events.get(..taken * d), context.get(..taken * self.context.len()), out.get_mut(..taken))
+        else {
+            return Ok(0);
+        };
+        self.run(&placed.graph, (events, d), context, out).map_err(|error| {
+            let cause = format!("{} failed: {error}. Try the device cpu", placed.kind);
+            LogProbError::Failed { density: self.name.clone(), cause }
+        })?;
+        Ok(taken)
+    }
+
+    /// Computes log-densities for one context in the order of the manifest, on the CPU or where the flow was placed.
+    fn evaluate(
+        &self,
+        events: &[f64],
+        context: &[f64],
+        out: &mut [f64],
+        placed: bool,
+    ) -> Result<(), LogProbError> {
+        let (d, c) = (self.features.len(), self.context.len());
         self.length("the events", events.len(), d * out.len())?;
         let repeated = context.repeat(out.len());
-        self.run(&self.log_prob, (events, d), &repeated, out).map_err(|error| self.failed(error))?;
+        let done = if placed { self.on_device(events, &repeated, out)? } else { 0 };
+        if let (Some(events), Some(context), Some(out)) =
+            (events.get(done * d..), repeated.get(done * c..), out.get_mut(done..))
+            && !out.is_empty()
+        {
+            self.run(&self.log_prob, (events, d), context, out).map_err(|error| self.failed(error))?;
+        }
         for (event, (log, row)) in out.iter_mut().zip(events.chunks_exact(d)).enumerate() {
             if !self.inside(row) {
                 *log = f64::NEG_INFINITY;
@@ -199,7 +292,15 @@ impl LogProb for FlowPdf {
     }
 
     fn log_prob(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError> {
-        self.evaluate(events, &self.ordered(context)?, out)
+        self.evaluate(events, &self.ordered(context)?, out, true)
+    }
+
+    fn evaluation(&self) -> Option<NetworkEvaluation> {
+        Some(NetworkEvaluation {
+            provider: self.gpu_ep_kind().map_or("cpu", FlowGpuEpKind::name),
+            precision: self.flow_precision().name(),
+            largest_difference: self.largest_difference(),
+        })
     }
 
     fn context_gradient(
@@ -235,8 +336,8 @@ impl LogProb for FlowPdf {
                     moved.iter_mut().skip(k).take(1).for_each(|x| *x += by);
                     moved
                 };
-                self.evaluate(events, &moved(*step), &mut up)?;
-                self.evaluate(events, &moved(-step), &mut down)?;
+                self.evaluate(events, &moved(*step), &mut up, false)?;
+                self.evaluate(events, &moved(-step), &mut down, false)?;
                 for (row, (up, down)) in own.chunks_exact_mut(c).zip(up.iter().zip(&down)) {
                     if let Some(to) = row.get_mut(k) {
                         // Outside of the support both are minus infinity.
@@ -263,7 +364,8 @@ impl LogProb for FlowPdf {
         if let Some((_, integral)) = known.iter().find(|(of, _)| of == sides) {
             return Ok(*integral);
         }
-        let integral = quadrature::integrate(self, sides)?;
+        let on_cpu = |events: &[f64], out: &mut [f64]| self.evaluate(events, &[], out, false);
+        let integral = quadrature::integrate(self, &on_cpu, sides)?;
         known.push((sides.to_vec(), integral));
         Ok(integral)
     }

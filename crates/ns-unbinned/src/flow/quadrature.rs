@@ -26,11 +26,18 @@ fn rule() -> [(f64, f64); 5] {
     [(-far.0, far.1), (-near.0, near.1), (0.0, 128.0 / 225.0), near, far]
 }
 
-/// Integrates a density without context over a box.
+/// Evaluates the log-densities of events.
+type Evaluate<'a> = &'a dyn Fn(&[f64], &mut [f64]) -> Result<(), LogProbError>;
+
+/// Integrates a density without context over a box. `log_prob` evaluates it.
 ///
 /// The integral is that of the part of the box within the support. If the box holds the support of a density of three or
 /// more features, it is 1; a smaller box is refused.
-pub(super) fn integrate(density: &dyn LogProb, sides: &[(f64, f64)]) -> Result<BoxIntegral, LogProbError> {
+pub(super) fn integrate(
+    density: &dyn LogProb,
+    log_prob: Evaluate<'_>,
+    sides: &[(f64, f64)],
+) -> Result<BoxIntegral, LogProbError> {
     let name = || density.name().to_owned();
     let refused = |cause: String| LogProbError::NotNormalised { density: name(), cause };
     let support = density.support();
@@ -54,10 +61,10 @@ pub(super) fn integrate(density: &dyn LogProb, sides: &[(f64, f64)]) -> Result<B
             ))),
         };
     };
-    let mut before = sum(density, &clipped, FIRST)?;
+    let mut before = sum(log_prob, &clipped, FIRST)?;
     let mut panels = 2 * FIRST;
     let found = loop {
-        let value = sum(density, &clipped, panels)?;
+        let value = sum(log_prob, &clipped, panels)?;
         let error = (value - before).abs();
         if error <= FINE || 2 * panels > last {
             break BoxIntegral { value, error };
@@ -88,7 +95,7 @@ pub(super) fn integrate(density: &dyn LogProb, sides: &[(f64, f64)]) -> Result<B
 }
 
 /// Applies the rule with `panels` equal panels per feature.
-fn sum(density: &dyn LogProb, sides: &[(f64, f64)], panels: usize) -> Result<f64, LogProbError> {
+fn sum(log_prob: Evaluate<'_>, sides: &[(f64, f64)], panels: usize) -> Result<f64, LogProbError> {
     let axis = |(lo, hi): (f64, f64)| {
         let half = 0.5 * (hi - lo) / panels as f64;
         let panel = move |panel: usize| {
@@ -103,7 +110,7 @@ fn sum(density: &dyn LogProb, sides: &[(f64, f64)], panels: usize) -> Result<f64
     let (mut rows, mut weights, mut logs) = (Vec::new(), Vec::new(), Vec::new());
     let mut add = |rows: &mut Vec<f64>, weights: &mut Vec<f64>| {
         logs.resize(weights.len(), 0.0);
-        density.log_prob(rows, &[], &mut logs)?;
+        log_prob(rows, &mut logs)?;
         total += logs.iter().zip(weights.iter()).map(|(log, weight)| weight * log.exp()).sum::<f64>();
         rows.clear();
         weights.clear();
@@ -199,7 +206,7 @@ mod tests {
         }
 
         fn integral(&self, sides: &[(f64, f64)]) -> Result<BoxIntegral, LogProbError> {
-            integrate(self, sides)
+            integrate(self, &|events, out| self.log_prob(events, &[], out), sides)
         }
 
         fn base(&self) -> Option<(Base, usize)> {

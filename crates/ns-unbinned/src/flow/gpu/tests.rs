@@ -1,0 +1,164 @@
+//! The options of TensorRT's provider, which the real provider accepts or refuses.
+//!
+//! The provider is that of the package `onnxruntime-gpu`, whose library `NEXTSTAT_ORT_GPU` names. It is linked with
+//! libraries of NVIDIA, which cannot be had without a licence. So a C compiler builds stand-ins of them, whose functions
+//! fail: enough to load the provider, which then checks its options, but never to evaluate anything.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::config::{FlowGpuConfig, FlowGpuEpKind};
+use super::register::{Options, cuda_options, register, shortened, tensorrt_options};
+use super::{FlowWarning, hardware};
+use crate::flow::FlowPdf;
+use crate::flow::runtime::{builder, environment};
+
+/// Libraries with their functions. Those of the first group have versions of symbols, named like the library.
+const VERSIONED: [(&str, &[&str]); 3] = [
+    ("libcudnn.so.9", &["cudnnCreate", "cudnnDestroy", "cudnnSetStream"]),
+    ("libcublas.so.13", &["cublasCreate_v2", "cublasDestroy_v2", "cublasSetStream_v2"]),
+    (
+        "libcudart.so.13",
+        &[
+            "cudaEventCreateWithFlags",
+            "cudaEventDestroy",
+            "cudaEventRecord",
+            "cudaEventSynchronize",
+            "cudaFree",
+            "cudaGetDevice",
+            "cudaGetDeviceCount",
+            "cudaGetDeviceProperties",
+            "cudaGraphDestroy",
+            "cudaGraphExecDestroy",
+            "cudaGraphInstantiate",
+            "cudaGraphLaunch",
+            "cudaLaunchHostFunc",
+            "cudaMalloc",
+            "cudaMemcpyAsync",
+            "cudaRuntimeGetVersion",
+            "cudaSetDevice",
+            "cudaStreamBeginCapture",
+            "cudaStreamCreateWithFlags",
+            "cudaStreamDestroy",
+            "cudaStreamEndCapture",
+            "cudaStreamSynchronize",
+            "cudaStreamWaitEvent",
+        ],
+    ),
+];
+const PLAIN: [(&str, &[&str]); 2] = [
+    (
+        "libnvinfer.so.10",
+        &["createInferBuilder_INTERNAL", "createInferRefitter_INTERNAL", "createInferRuntime_INTERNAL"],
+    ),
+    ("libnvonnxparser.so.10", &["createNvOnnxParser_INTERNAL", "createNvOnnxParserRefitter_INTERNAL"]),
+];
+
+/// Builds the stand-ins in a folder. Functions return the error 999, and those that make an object return none.
+fn build_stand_ins(folder: &Path) {
+    let versioned = VERSIONED.iter().map(|(name, functions)| (*name, *functions, true));
+    for (name, functions, has_versions) in
+        versioned.chain(PLAIN.iter().map(|(name, functions)| (*name, *functions, false)))
+    {
+        let mut source = "/* A stand-in for tests only. */\n".to_owned();
+        for function in functions {
+            source += &match function.ends_with("_INTERNAL") {
+                true => format!("void *{function}(void) {{ return 0; }}\n"),
+                false => format!("int {function}(void) {{ return 999; }}\n"),
+            };
+        }
+        if name.starts_with("libnvinfer") {
+            source += "int getInferLibVersion(void) { return 101303; }\n";
+        }
+        let (file, script) = (folder.join("stand_in.c"), folder.join("versions"));
+        std::fs::write(&file, source).unwrap();
+        std::fs::write(&script, format!("{name} {{ global: *; }};\n")).unwrap();
+        let mut command = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+        command.args(["-shared", "-fPIC", "-w", &format!("-Wl,-soname,{name}"), "-o"]);
+        command.arg(folder.join(name)).arg(&file);
+        if has_versions {
+            command.arg(format!("-Wl,--version-script={}", script.display()));
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// Registers TensorRT with these options for a session that is never opened.
+fn tried(kind: FlowGpuEpKind, options: &Options) -> Result<(), String> {
+    register(&mut builder(environment().unwrap()).unwrap(), kind, options)
+}
+
+#[test]
+fn every_option_of_tensorrt_is_accepted_and_a_wrong_one_is_refused() {
+    const CHILD: &str = "NEXTSTAT_TEST_STAND_INS";
+    let Some(library) = std::env::var_os("NEXTSTAT_ORT_GPU") else {
+        eprintln!(
+            "SKIPPED: NEXTSTAT_ORT_GPU is not set: the options of TensorRT were NOT shown to its provider. Let it name \
+             libonnxruntime.so of the package onnxruntime-gpu"
+        );
+        return;
+    };
+    if std::env::var_os(CHILD).is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        build_stand_ins(folder.path());
+        let test = "flow::gpu::tests::every_option_of_tensorrt_is_accepted_and_a_wrong_one_is_refused";
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([test, "--exact", "--nocapture"])
+            .env(CHILD, "1")
+            .env("ORT_DYLIB_PATH", library)
+            .env("LD_LIBRARY_PATH", folder.path())
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success() && out.contains("1 passed"), "{out}{err}");
+        return;
+    }
+    assert_eq!(hardware::tensorrt_version().as_deref(), Ok("10.13.3"));
+    let config = FlowGpuConfig::default();
+    let cache = PathBuf::from("/tmp");
+    let inputs = [("x", 2), ("context", 3)];
+    let options = tensorrt_options(0, true, &config, Some(&cache), &inputs);
+    assert_eq!(options.len(), 9);
+    assert!(options.contains(&("trt_profile_max_shapes", "x:65536x2,context:65536x3".to_owned())));
+    tried(FlowGpuEpKind::TensorRtEp, &options).unwrap();
+    tried(FlowGpuEpKind::TensorRtEp, &tensorrt_options(0, false, &config, None, &inputs)).unwrap();
+    for i in 0..options.len() {
+        // The same option under a name that there is not.
+        let mut wrong = options.clone();
+        let name: &'static str = Box::leak(format!("{}_2", wrong[i].0).into_boxed_str());
+        wrong[i].0 = name;
+        let refused = tried(FlowGpuEpKind::TensorRtEp, &wrong).unwrap_err();
+        assert!(refused.contains(name), "{refused}");
+    }
+    let mut wrong = options;
+    wrong[1].1 = "perhaps".to_owned();
+    let refused = tried(FlowGpuEpKind::TensorRtEp, &wrong).unwrap_err();
+    assert!(refused.contains("perhaps") || refused.contains("trt_fp16_enable"), "{refused}");
+
+    // The stand-ins cannot open a graph. CUDA lacks its libraries. Both are said, and the CPU evaluates the flow.
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/flows/peak.flow.json");
+    let flow = FlowPdf::from_manifest(manifest, &[]).unwrap();
+    let sides = [(100.0, 160.0)];
+    let flow = flow.on_gpu(0, FlowGpuEpKind::TensorRtEp, &config, (&sides, &[])).unwrap();
+    let [FlowWarning::NotOpened { provider, cause }, FlowWarning::NotRegistered { .. }] = flow.warnings()
+    else {
+        panic!("{:?}", flow.warnings());
+    };
+    assert_eq!(*provider, FlowGpuEpKind::TensorRtEp);
+    assert!(!cause.is_empty() && flow.gpu_ep_kind().is_none());
+}
+
+#[test]
+fn cuda_is_told_the_device_and_whether_to_use_fewer_bits() {
+    assert_eq!(cuda_options(3, false), [("device_id", "3".to_owned()), ("use_tf32", "0".to_owned())]);
+    assert_eq!(cuda_options(0, true)[1], ("use_tf32", "1".to_owned()));
+}
+
+#[test]
+fn messages_lose_the_place_in_the_sources_of_onnx_runtime() {
+    let long = "/onnxruntime_src/onnxruntime/core/session/a.cc:1 void f(int) Failed to load\n library";
+    assert_eq!(shortened(long), "Failed to load library");
+    assert_eq!(shortened("It is not there. "), "It is not there");
+}
