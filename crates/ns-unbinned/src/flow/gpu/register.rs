@@ -190,5 +190,11 @@ pub(super) fn shortened(message: &str) -> String {
     {
         text = rest.to_owned();
     }
+    // Errors of providers begin with a code: `[ONNXRuntimeError] : 1 : FAIL : `.
+    if let Some(coded) = text.strip_prefix("[ONNXRuntimeError] : ")
+        && let Some(cause) = coded.splitn(3, " : ").nth(2)
+    {
+        text = cause.to_owned();
+    }
     text.trim_end_matches(['.', ' ']).to_owned()
 }

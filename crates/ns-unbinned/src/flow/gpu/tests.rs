@@ -160,5 +160,7 @@ fn cuda_is_told_the_device_and_whether_to_use_fewer_bits() {
 fn messages_lose_the_place_in_the_sources_of_onnx_runtime() {
     let long = "/onnxruntime_src/onnxruntime/core/session/a.cc:1 void f(int) Failed to load\n library";
     assert_eq!(shortened(long), "Failed to load library");
+    let coded = "[ONNXRuntimeError] : 1 : FAIL : Failed to load library a.so with error: b.so: none";
+    assert_eq!(shortened(coded), "Failed to load library a.so with error: b.so: none");
     assert_eq!(shortened("It is not there. "), "It is not there");
 }
