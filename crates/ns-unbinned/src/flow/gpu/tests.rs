@@ -4,6 +4,7 @@
 //! libraries of NVIDIA, which cannot be had without a licence. So a C compiler builds stand-ins of them, whose functions
 //! fail: enough to load the provider, which then checks its options, but never to evaluate anything.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,58 +14,58 @@ use super::{FlowWarning, hardware};
 use crate::flow::FlowPdf;
 use crate::flow::runtime::{builder, environment};
 
-/// Libraries with their functions. Those of the first group have versions of symbols, named like the library.
-const VERSIONED: [(&str, &[&str]); 3] = [
-    ("libcudnn.so.9", &["cudnnCreate", "cudnnDestroy", "cudnnSetStream"]),
-    ("libcublas.so.13", &["cublasCreate_v2", "cublasDestroy_v2", "cublasSetStream_v2"]),
-    (
-        "libcudart.so.13",
-        &[
-            "cudaEventCreateWithFlags",
-            "cudaEventDestroy",
-            "cudaEventRecord",
-            "cudaEventSynchronize",
-            "cudaFree",
-            "cudaGetDevice",
-            "cudaGetDeviceCount",
-            "cudaGetDeviceProperties",
-            "cudaGraphDestroy",
-            "cudaGraphExecDestroy",
-            "cudaGraphInstantiate",
-            "cudaGraphLaunch",
-            "cudaLaunchHostFunc",
-            "cudaMalloc",
-            "cudaMemcpyAsync",
-            "cudaRuntimeGetVersion",
-            "cudaSetDevice",
-            "cudaStreamBeginCapture",
-            "cudaStreamCreateWithFlags",
-            "cudaStreamDestroy",
-            "cudaStreamEndCapture",
-            "cudaStreamSynchronize",
-            "cudaStreamWaitEvent",
-        ],
-    ),
-];
-const PLAIN: [(&str, &[&str]); 2] = [
+/// Libraries whose symbols have no versions, with the functions that the providers take from them.
+const PLAIN: [(&str, &[&str]); 4] = [
+    ("libcuda.so.1", &["cuTensorMapEncodeTiled"]),
+    ("libcurand.so.10", &[]),
     (
         "libnvinfer.so.10",
-        &["createInferBuilder_INTERNAL", "createInferRefitter_INTERNAL", "createInferRuntime_INTERNAL"],
+        &[
+            "createInferBuilder_INTERNAL",
+            "createInferRefitter_INTERNAL",
+            "createInferRuntime_INTERNAL",
+            "getPluginRegistry",
+        ],
     ),
     ("libnvonnxparser.so.10", &["createNvOnnxParser_INTERNAL", "createNvOnnxParserRefitter_INTERNAL"]),
 ];
 
-/// Builds the stand-ins in a folder. Functions return the error 999, and those that make an object return none.
-fn build_stand_ins(folder: &Path) {
-    let versioned = VERSIONED.iter().map(|(name, functions)| (*name, *functions, true));
-    for (name, functions, has_versions) in
-        versioned.chain(PLAIN.iter().map(|(name, functions)| (*name, *functions, false)))
-    {
+/// Returns the libraries of NVIDIA whose symbols have versions, which are named like them, with the functions that the
+/// providers in a folder take from them.
+fn versioned(providers: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for provider in ["cuda", "tensorrt"] {
+        let library = providers.join(format!("libonnxruntime_providers_{provider}.so"));
+        let output = Command::new("nm").args(["-D", "--undefined-only"]).arg(&library).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        for line in String::from_utf8(output.stdout).unwrap().lines() {
+            let symbol = line.split_whitespace().last().unwrap_or_default();
+            if let Some((function, library)) = symbol.split_once("@lib") {
+                found.entry(format!("lib{library}")).or_default().insert(function.to_owned());
+            }
+        }
+    }
+    assert!(found.contains_key("libcudart.so.13"), "{found:?}");
+    found
+}
+
+/// Builds the stand-ins in a folder. Functions return the error 999, a text where they return texts, and those of
+/// TensorRT that make an object none.
+fn build_stand_ins(providers: &Path, folder: &Path) {
+    let plain = PLAIN.iter().map(|(name, functions)| {
+        (name.to_string(), functions.iter().map(|f| f.to_string()).collect::<BTreeSet<_>>(), false)
+    });
+    let versioned = versioned(providers).into_iter().map(|(name, functions)| (name, functions, true));
+    for (name, functions, has_versions) in plain.chain(versioned) {
         let mut source = "/* A stand-in for tests only. */\n".to_owned();
         for function in functions {
-            source += &match function.ends_with("_INTERNAL") {
-                true => format!("void *{function}(void) {{ return 0; }}\n"),
-                false => format!("int {function}(void) {{ return 999; }}\n"),
+            let text = ["ErrorString", "ErrorName", "StatusString", "StatusName"];
+            source += &if text.iter().any(|end| function.ends_with(end)) {
+                format!("const char *{function}(void) {{ return \"stand-in\"; }}\n")
+            } else if function.ends_with("_INTERNAL") || function == "getPluginRegistry" {
+                format!("void *{function}(void) {{ return 0; }}\n")
+            } else {
+                format!("int {function}(void) {{ return 999; }}\n")
             };
         }
         if name.starts_with("libnvinfer") {
@@ -75,7 +76,7 @@ fn build_stand_ins(folder: &Path) {
         std::fs::write(&script, format!("{name} {{ global: *; }};\n")).unwrap();
         let mut command = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
         command.args(["-shared", "-fPIC", "-w", &format!("-Wl,-soname,{name}"), "-o"]);
-        command.arg(folder.join(name)).arg(&file);
+        command.arg(folder.join(&name)).arg(&file);
         if has_versions {
             command.arg(format!("-Wl,--version-script={}", script.display()));
         }
@@ -101,7 +102,7 @@ fn every_option_of_tensorrt_is_accepted_and_a_wrong_one_is_refused() {
     };
     if std::env::var_os(CHILD).is_none() {
         let folder = tempfile::tempdir().unwrap();
-        build_stand_ins(folder.path());
+        build_stand_ins(Path::new(&library).parent().unwrap(), folder.path());
         let test = "flow::gpu::tests::every_option_of_tensorrt_is_accepted_and_a_wrong_one_is_refused";
         let output = Command::new(std::env::current_exe().unwrap())
             .args([test, "--exact", "--nocapture"])
@@ -137,17 +138,21 @@ fn every_option_of_tensorrt_is_accepted_and_a_wrong_one_is_refused() {
     let refused = tried(FlowGpuEpKind::TensorRtEp, &wrong).unwrap_err();
     assert!(refused.contains("perhaps") || refused.contains("trt_fp16_enable"), "{refused}");
 
-    // The stand-ins cannot open a graph. CUDA lacks its libraries. Both are said, and the CPU evaluates the flow.
+    // The stand-ins cannot open a graph. That is said twice, and the CPU evaluates the flow.
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/flows/peak.flow.json");
     let flow = FlowPdf::from_manifest(manifest, &[]).unwrap();
     let sides = [(100.0, 160.0)];
     let flow = flow.on_gpu(0, FlowGpuEpKind::TensorRtEp, &config, (&sides, &[])).unwrap();
-    let [FlowWarning::NotOpened { provider, cause }, FlowWarning::NotRegistered { .. }] = flow.warnings()
-    else {
-        panic!("{:?}", flow.warnings());
-    };
-    assert_eq!(*provider, FlowGpuEpKind::TensorRtEp);
-    assert!(!cause.is_empty() && flow.gpu_ep_kind().is_none());
+    let failed: Vec<FlowGpuEpKind> = flow
+        .warnings()
+        .iter()
+        .map(|warning| match warning {
+            FlowWarning::NotOpened { provider, cause } if !cause.is_empty() => *provider,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(failed, [FlowGpuEpKind::TensorRtEp, FlowGpuEpKind::CudaEp]);
+    assert!(flow.gpu_ep_kind().is_none());
 }
 
 #[test]
