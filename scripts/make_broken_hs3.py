@@ -344,6 +344,11 @@ change("fit_range_outside", "likelihoods", "L", "nextstat.ranges", {"m": [[0, 15
 change("fit_range_of_no_axis", "likelihoods", "L", "nextstat.ranges", {"mm": [[0, 5]]})
 
 
+@case("blinded_ranges_wrong")
+def _(m):
+    m["likelihoods"][0]["nextstat.blind"] = {"m": [[3, 4], [3.5, 5]]}
+
+
 @case("bin_rule_unknown")
 def _(m):
     m["data"][0] = {"name": "events", "type": "binned", "axes": [{"name": "m", "min": 0, "max": 10, "nbins": 2}], "contents": [3, 4]}
@@ -580,14 +585,18 @@ def template(name, **keys):
 
 template("template_with_too_few_up_weights", response={"up": [1, 1]})
 template("template_with_too_many_weights", weights=[1, 1, 1, 1, 1])
-template("template_with_negative_weight", response={"down": [1, -0.1, 1, -2]})
+template("template_with_negative_sum", weights=[1, -1, -2, 1])
+template("warning_template_with_negative_bin", weights=[-1, 0.5, 2, 1])
 template("template_with_null_weight", response={"up": [1, None, 1, 1]})
 template("template_without_nuisance_parameter")
 template("template_of_a_number", response={"parameter": 1})
 template("template_with_unknown_interpolation", response={"interpolation": {"type": "mult", "in": "exp", "out": "exp"}})
 template("template_acts_on_nothing_known", response={"acts_on": ["rate"]})
 template("template_with_falling_edges", estimator={"type": "histogram", "edges": [0, 5, 4]})
-template("template_of_unknown_estimator", estimator={"type": "kde", "bandwidth": 1})
+template("template_of_unknown_estimator", estimator={"type": "spline"})
+template("template_of_kernels_with_responses", estimator={"type": "kde"})
+template("template_of_unknown_kernels", responses=[], estimator={"type": "kde", "kernel": "box"})
+template("template_of_kernels_with_event_outside", responses=[], estimator={"type": "kde"}, entries=[1, 4, 5, 80])
 template("template_with_event_outside", entries=[1, 4, 5, 11])
 template("template_with_column_but_no_file", response={"up": "w_up"})
 template("template_without_weight", weights=[0, 0, 0, 0])

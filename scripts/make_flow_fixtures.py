@@ -13,9 +13,11 @@ seeded.
 | tabled | the same without a sampler | |
 | plane | two correlated normal features | 64 bits; sampler |
 | plane_tabled | the same without a sampler | |
-| shifted | normal with mean and width given by a context | 64 bits; derivatives by the context |
+| shifted | normal with mean and width given by a context | 64 bits; derivatives by the context; sampler |
 | stepped | the same with finite differences | |
 | curved | normal, with a mean and a width that a network gives | 32 bits; in crates/ns-selftest/models |
+| rounded | the same with 32 bits; derivatives by the context; sampler | |
+| tilted | the spline with slopes that a context changes | 64 bits; finite differences; sampler |
 | broken_* | for messages: NaN, a wrong shape, a wrong name | |
 
 The oracle does not share code with the graphs: normal densities are those of SciPy, and the derivative of the spline is
@@ -44,6 +46,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Width of the network of the flow of the self-test.
 HIDDEN = 64
 SLOPES = np.array([2.4, 2.0, 1.6, 1.2, 0.95, 0.5, 0.2])
+# With the context `tilt`, the slopes are multiplied by exp(tilt TILT).
+TILT = np.array([0.5, 0.4, 0.2, 0.0, -0.2, -0.4, -0.5])
 
 
 class Graph:
@@ -104,10 +108,28 @@ def bins(g, x, knots):
     return g("ReduceSum", above, g.constant([1], np.int64), keepdims=0)
 
 
+def slopes(g, k, tilt):
+    """Returns the slopes at both ends of the bin of each number."""
+    of = lambda ends: g("Gather", SLOPES[ends], k)
+    if tilt is None:
+        return of(slice(None, -1)), of(slice(1, None))
+    factor = lambda ends: g("Exp", g("Mul", tilt, g("Gather", TILT[ends], k)))
+    return tuple(g("Mul", of(ends), factor(ends)) for ends in (slice(None, -1), slice(1, None)))
+
+
 def falling(folder):
+    spline_graphs(folder, "falling", np.float32, [])
+
+
+def tilted(folder):
+    spline_graphs(folder, "tilted", np.float64, [("context", 1)])
+
+
+def spline_graphs(folder, name, kind, context):
     width, height = np.diff(X), np.diff(Y)
     ratio = height / width
-    g = Graph(np.float32)
+    g = Graph(kind)
+    tilt = column(g, "context", 0) if context else None
     # With 32 bits, subtracting before dividing is more accurate.
     u = g("Mul", g("Sub", column(g, "x", 0), LOW), 1 / (HIGH - LOW))
     u = g("Clip", u, 0.0, 1.0)
@@ -116,19 +138,21 @@ def falling(folder):
     t = g("Div", g("Sub", u, of(X[:-1])), of(width))
     rest = g("Sub", 1.0, t)
     both = g("Mul", t, rest)
-    s, left, right = of(ratio), of(SLOPES[:-1]), of(SLOPES[1:])
+    s, (left, right) = of(ratio), slopes(g, k, tilt)
     above = g("Add", g("Mul", right, g("Mul", t, t)), g("Mul", left, g("Mul", rest, rest)))
     above = g("Add", above, g("Mul", g("Mul", s, 2.0), both))
     bend = g("Sub", g("Add", left, right), g("Mul", s, 2.0))
     below = g("Add", s, g("Mul", bend, both))
     log = g("Sub", g("Add", g("Log", above), g("Mul", g("Log", s), 2.0)), g("Mul", g("Log", below), 2.0))
-    g.write(folder / "falling.onnx", [("x", 1)], "log_prob", g("Sub", log, math.log(HIGH - LOW)), None)
+    result = g("Sub", log, math.log(HIGH - LOW))
+    g.write(folder / f"{name}.onnx", [("x", 1), *context], "log_prob", result, None)
 
     g = Graph(np.float64)
+    tilt = column(g, "context", 0) if context else None
     y = column(g, "z", 0)
     k = bins(g, y, Y)
     of = lambda array: g("Gather", array, k)
-    s, left, right = of(ratio), of(SLOPES[:-1]), of(SLOPES[1:])
+    s, (left, right) = of(ratio), slopes(g, k, tilt)
     rise = g("Sub", y, of(Y[:-1]))
     bend = g("Mul", rise, g("Sub", g("Add", left, right), g("Mul", s, 2.0)))
     a = g("Add", g("Mul", of(height), g("Sub", s, left)), bend)
@@ -137,7 +161,8 @@ def falling(folder):
     root = g("Sqrt", g("Sub", g("Mul", b, b), g("Mul", g("Mul", a, c), 4.0)))
     t = g("Div", g("Mul", c, -2.0), g("Add", b, root))
     x = g("Add", g("Mul", g("Add", of(X[:-1]), g("Mul", t, of(width))), HIGH - LOW), LOW)
-    g.write(folder / "falling_sampler.onnx", [("z", 1)], "x", g("Unsqueeze", x, g.constant([1], np.int64)), 1)
+    result = g("Unsqueeze", x, g.constant([1], np.int64))
+    g.write(folder / f"{name}_sampler.onnx", [("z", 1), *context], "x", result, 1)
 
 
 def plane(folder):
@@ -153,24 +178,37 @@ def plane(folder):
 
 
 def shifted(folder):
+    normal_with_context(folder, "shifted", np.float64)
+
+
+def rounded(folder):
+    normal_with_context(folder, "rounded", np.float32)
+
+
+def normal_with_context(folder, name, kind):
     """Mean 125 + shift, width 2 exp(stretch)."""
     def start(g):
         shift, stretch = column(g, "context", 0), column(g, "context", 1)
         inverse = g("Mul", g("Exp", g("Neg", stretch)), 1 / WIDTH)
         return g("Mul", g("Sub", g("Sub", column(g, "x", 0), MEAN), shift), inverse), stretch, inverse
 
+    ones = lambda g: g.constant([1], np.int64)
     inputs = [("x", 1), ("context", 2)]
-    g = Graph(np.float64)
+    g = Graph(kind)
     z, stretch, _ = start(g)
     log = g("Sub", normal_log(g, z, math.log(WIDTH)), stretch)
     # The shape [n, 1] is also allowed.
-    g.write(folder / "shifted.onnx", inputs, "log_prob", g("Unsqueeze", log, g.constant([1], np.int64)), 1)
-    g = Graph(np.float64)
+    g.write(folder / f"{name}.onnx", inputs, "log_prob", g("Unsqueeze", log, g.constant([1], np.int64)), 1)
+    g = Graph(kind)
     z, _, inverse = start(g)
-    ones = g.constant([1], np.int64)
-    by_shift = g("Unsqueeze", g("Mul", z, inverse), ones)
-    by_stretch = g("Unsqueeze", g("Sub", g("Mul", z, z), 1.0), ones)
-    g.write(folder / "shifted_gradient.onnx", inputs, "gradient", g("Concat", by_shift, by_stretch, axis=1), 2)
+    by_shift = g("Unsqueeze", g("Mul", z, inverse), ones(g))
+    by_stretch = g("Unsqueeze", g("Sub", g("Mul", z, z), 1.0), ones(g))
+    g.write(folder / f"{name}_gradient.onnx", inputs, "gradient", g("Concat", by_shift, by_stretch, axis=1), 2)
+    g = Graph(kind)
+    shift, stretch = column(g, "context", 0), column(g, "context", 1)
+    x = g("Mul", g("Mul", column(g, "z", 0), g("Exp", stretch)), WIDTH)
+    x = g("Add", g("Add", x, shift), MEAN)
+    g.write(folder / f"{name}_sampler.onnx", [("z", 1), ("context", 2)], "x", g("Unsqueeze", x, ones(g)), 1)
 
 
 def broken(folder):
@@ -181,6 +219,17 @@ def broken(folder):
     g.write(folder / "broken_shape.onnx", [("x", 1)], "log_prob", g("Concat", "x", "x", axis=1), 2)
     g = Graph(np.float32)
     g.write(folder / "broken_name.onnx", [("x", 1)], "density", column(g, "x", 0), None)
+    # Normal densities: one is not a number where the context is above 1, one is not normalised where it is not 0.
+    for name in ("context", "norm"):
+        g = Graph(np.float64)
+        z = g("Mul", g("Sub", column(g, "x", 0), MEAN), 1 / WIDTH)
+        log, c = normal_log(g, z, math.log(WIDTH)), column(g, "context", 0)
+        if name == "context":
+            # ln of a negative number
+            log = g("Add", log, g("Mul", g("Log", g("Sub", 1.0, c)), 0.0))
+        else:
+            log = g("Add", log, c)
+        g.write(folder / f"broken_{name}.onnx", [("x", 1), ("context", 1)], "log_prob", log, None)
 
 
 def curved():
@@ -227,24 +276,37 @@ def manifests(folder):
     manifest(folder, "plane", support=((None, None), (None, None)), features=("m", "t"),
              sampler=("plane_sampler.onnx", {"base": "normal", "numbers": 2}))
     manifest(folder, "plane_tabled", "plane.onnx", support=((None, None), (None, None)), features=("m", "t"))
-    manifest(folder, "shifted", context=["shift", "stretch"], context_gradient=("shifted_gradient.onnx", {}))
-    manifest(folder, "stepped", "shifted.onnx", context=["shift", "stretch"], finite_differences=[1e-3, 1e-3])
+    both, normal = ["shift", "stretch"], {"base": "normal", "numbers": 1}
+    for name in ("shifted", "rounded"):
+        manifest(folder, name, context=both, context_gradient=(f"{name}_gradient.onnx", {}),
+                 sampler=(f"{name}_sampler.onnx", normal))
+    manifest(folder, "stepped", "shifted.onnx", context=both, finite_differences=[1e-3, 1e-3])
+    manifest(folder, "tilted", support=whole, context=["tilt"], finite_differences=[1e-3],
+             sampler=("tilted_sampler.onnx", {"base": "uniform", "numbers": 1}))
+    for name in ("broken_context", "broken_norm"):
+        manifest(folder, name, context=["c"], finite_differences=[1e-3])
     for name in ("broken_nan", "broken_shape", "broken_name"):
         manifest(folder, name)
 
 
-def spline(u):
+def spline(u, tilt=0.0):
     """Returns the spline at a number in [0, 1], which may have an imaginary part."""
+    own = SLOPES * np.exp(tilt * TILT)
     k = min(max(int(np.searchsorted(X, u.real, side="right")) - 1, 0), len(X) - 2)
     w, h = X[k + 1] - X[k], Y[k + 1] - Y[k]
     s, t = h / w, (u - X[k]) / w
-    above = h * (s * t * t + SLOPES[k] * t * (1 - t))
-    return Y[k] + above / (s + (SLOPES[k + 1] + SLOPES[k] - 2 * s) * t * (1 - t))
+    above = h * (s * t * t + own[k] * t * (1 - t))
+    return Y[k] + above / (s + (own[k + 1] + own[k] - 2 * s) * t * (1 - t))
 
 
-def spline_log(x):
+def spline_log(x, tilt=0.0):
     u = (x - LOW) / (HIGH - LOW)
-    return np.log(spline(complex(u, 1e-30)).imag / 1e-30 / (HIGH - LOW))
+    return np.log(spline(complex(u, 1e-30), tilt).imag / 1e-30 / (HIGH - LOW))
+
+
+def slope(f, at, h=1e-3):
+    """Returns the derivative of a smooth function by differences of sixth order."""
+    return sum(w * (f(at + k * h) - f(at - k * h)) for k, w in ((1, 45), (2, -9), (3, 1))) / (60 * h)
 
 
 def oracle(folder):
@@ -269,7 +331,18 @@ def oracle(folder):
                   "integral": float(inside)},
         "shifted": {"events": inner.tolist(), "context": context,
                     "log_prob": stats.norm.logpdf(inner, MEAN + context[0], width).tolist(),
+                    "box": [[123.0, 130.0]],
+                    "integral": float(np.diff(stats.norm.cdf([123, 130], MEAN + context[0], width))[0]),
                     "by_shift": (z / width).tolist(), "by_stretch": (z * z - 1).tolist()},
+    }
+    tilt = 0.3
+    integral = lambda tilt: float(spline(complex(40 / 60), tilt).real - spline(complex(10 / 60), tilt).real)
+    numbers["tilted"] = {
+        "events": m.tolist(), "context": [tilt], "log_prob": [float(spline_log(x, tilt)) for x in m],
+        "by_tilt": [float(slope(lambda c: spline_log(x, c), tilt)) for x in m],
+        "by_tilt_twice": [float(slope(lambda c: slope(lambda e: spline_log(x, e), c), tilt)) for x in m],
+        "box": [[110.0, 140.0]], "integral": integral(tilt),
+        "integral_by_tilt": [slope(integral, tilt), slope(lambda c: slope(integral, c), tilt)],
     }
     (folder / "oracle.json").write_text(json.dumps(numbers) + "\n")
 
@@ -319,11 +392,23 @@ def models(folder):
         (folder / f"{name}.hs3.json").write_text(text + "\n")
 
 
+def conditional(folder):
+    """A flow whose mean and width are parameters, above an exponential background."""
+    text = json.loads((folder / "search.hs3.json").read_text())
+    text["distributions"][0] = {"name": "signal", "type": "nextstat.flow_dist", "x": ["m"],
+                                "manifest": "shifted.flow.json", "context": ["shift", "stretch"]}
+    for name in ("shift", "stretch"):
+        text["domains"][0]["axes"].append({"name": name, "min": -2, "max": 2})
+        text["parameter_points"][0]["parameters"].append({"name": name, "value": 0})
+    (folder / "conditional.hs3.json").write_text(json.dumps(text) + "\n")
+
+
 def main():
     default = ROOT / "tests" / "fixtures" / "flows"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
     folder.mkdir(parents=True, exist_ok=True)
-    for write in (peak, falling, plane, shifted, broken, manifests, oracle, models):
+    for write in (peak, falling, plane, shifted, rounded, tilted, broken, manifests, oracle, models,
+                  conditional):
         write(folder)
     if len(sys.argv) == 1:
         curved()

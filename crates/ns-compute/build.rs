@@ -5,8 +5,8 @@ fn main() {
     #[cfg(feature = "cuda-on-host")]
     {
         println!("cargo::rerun-if-changed=kernels");
-        // Only the CUDA files of `terms`, not its Rust files: compiling the kernels takes minutes.
-        for file in twins("src/terms") {
+        // Only the CUDA files of these folders, not their Rust files: compiling the kernels takes minutes.
+        for file in ["src/terms", "src/events/kernels"].into_iter().flat_map(twins) {
             println!("cargo::rerun-if-changed={}", file.display());
         }
         // Blocks of one thread, and blocks of as many as on a GPU.

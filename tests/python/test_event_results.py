@@ -104,3 +104,30 @@ def test_weights_that_do_not_exist_say_why():
     fitted = m.model()
     with pytest.raises(ValueError, match="cannot be told apart"):
         nextstat.splot(fitted, nextstat.fit(fitted))
+
+
+def test_components_and_blinded_ranges(tmp_path):
+    fitted = model()
+    yields = nextstat.yields(fitted)
+    plain, lines = yields.plot(), yields.plot(components="lines")
+    assert "sum" in lines.svg and plain.svg != lines.svg
+    blind = yields.plot(blind={"x": [(2.5, 3.5)]})
+    assert "blinded" in blind.svg and "blinded" not in plain.svg
+    drawn = nextstat.fit(fitted).plot(kind="yields", blind={"x": [(2.5, 3.5)]})
+    assert "blinded" in drawn.svg
+    with pytest.raises(ValueError, match="no channel of single events has the observable 'z'; the observables are x"):
+        yields.plot(blind={"z": [(0, 1)]})
+    with pytest.raises(ValueError, match="is empty"):
+        yields.plot(blind={"x": [(3, 2)]})
+    with pytest.raises(ValueError, match="use stack or lines"):
+        yields.plot(components="bars")
+
+
+def test_a_model_may_be_blinded():
+    m = build.ModelBuilder()
+    x = m.observable("x", 0, 10, blind=[(2, 4)])
+    m.channel("SR", {m.uniform("flat", x): m.parameter("b", 500, 0, 5000)}, data={"x": X})
+    assert m.document()["likelihoods"][0]["nextstat.blind"] == {"x": [[2.0, 4.0]]}
+    yields = nextstat.yields(m.model())
+    assert yields.channels[0]["blind"] == [[2.0, 4.0]]
+    assert "blinded" in yields.plot().svg

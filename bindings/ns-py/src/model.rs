@@ -131,7 +131,9 @@ impl Origin {
     /// If the workspace is invalid.
     pub(crate) fn model(self) -> Result<Model, WorkspaceError> {
         let model = self.workspace.model(&self.options)?;
-        let has_flows = model.event_channels.iter().any(|channel| !channel.log_densities().is_empty());
+        let has_flows = model.event_channels.iter().any(|channel| {
+            !channel.log_densities().is_empty() || !channel.conditional_densities().is_empty()
+        });
         let folder = self.folder.filter(|_| has_flows);
         // The path is absolute, because a pickle may be restored in another folder.
         let folder = folder.map(|folder| folder.canonicalize().unwrap_or(folder));

@@ -1,9 +1,11 @@
 //! `nextstat.Picture`, which the method `plot` of results returns.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-use ns_viz::{Drawing, Format, PictureError, Yields};
+use ns_inference::picture::BlindRange;
+use ns_viz::{Components, Drawing, Format, PictureError, Yields};
 use pyo3::exceptions::{PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -133,6 +135,27 @@ pub(crate) fn select(yields: &mut Yields, names: &[String]) -> PyResult<()> {
         })
     };
     yields.channels = names.iter().map(find).collect::<PyResult<_>>()?;
+    Ok(())
+}
+
+/// Blinded ranges of observables: the argument `blind`.
+pub(crate) type Blind = BTreeMap<String, Vec<(f64, f64)>>;
+
+/// Applies the arguments `blind` and `components` to a picture of events.
+///
+/// # Errors
+/// `ValueError` for an unknown observable or word, and for an empty range.
+pub(crate) fn shape_events(yields: &mut Yields, blind: Option<Blind>, components: &str) -> PyResult<()> {
+    yields.components = components
+        .parse::<Components>()
+        .map_err(|error| PyValueError::new_err(format!("components: {error}")))?;
+    for (observable, ranges) in blind.unwrap_or_default() {
+        for (from, to) in ranges {
+            let range = BlindRange { observable: observable.clone(), from, to };
+            ns_inference::picture::blind(yields, &range)
+                .map_err(|error| PyValueError::new_err(format!("blind: {error}")))?;
+        }
+    }
     Ok(())
 }
 

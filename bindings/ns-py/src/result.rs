@@ -203,6 +203,12 @@ inner_methods! { FitResult {
         self.inner.weighted_uncertainties.map(ns_inference::WeightedUncertainties::name)
     }
 
+    /// How derivatives by the context of flows were computed: a dictionary per flow with context.
+    #[getter]
+    fn context_gradients<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.inner.context_gradients.iter().map(|own| dictionary(py, own)).collect()
+    }
+
     /// Returns the best-fit value of a parameter by name.
     fn value(&self, name: &str) -> PyResult<f64> {
         let index = self.index(name)?;
@@ -219,10 +225,12 @@ inner_methods! { FitResult {
     /// `kind` is "pulls" (pulls and constraints), "correlation" (the correlation matrix) or "yields"
     /// (expected and observed events). For "correlation", `threshold` keeps only parameters with a
     /// coefficient of at least that size. For "yields", `prefit=True` draws the events before the fit;
-    /// `channels`, `log_y`, `columns` and `max_samples` have the same meaning as for `YieldsResult.plot`. For
+    /// `channels`, `log_y`, `columns`, `max_samples`, `blind` and `components` have the same meaning as for
+    /// `YieldsResult.plot`. For
     /// "pulls", `columns` is the number of columns.
     #[pyo3(signature = (path = None, *, kind = "pulls", prefit = false, threshold = None, channels = None,
-                        log_y = false, columns = None, max_samples = None, title = None, subtitle = None))]
+                        log_y = false, columns = None, max_samples = None, blind = None, components = "stack",
+                        title = None, subtitle = None))]
     fn plot(
         &self,
         py: Python<'_>,
@@ -234,6 +242,8 @@ inner_methods! { FitResult {
         log_y: bool,
         #[pyo3(from_py_with = perhaps_whole)] columns: Option<usize>,
         #[pyo3(from_py_with = perhaps_whole)] max_samples: Option<usize>,
+        blind: Option<picture::Blind>,
+        components: &str,
         title: Option<String>,
         subtitle: Option<String>,
     ) -> PyResult<Picture> {
@@ -260,6 +270,7 @@ inner_methods! { FitResult {
                 if let Some(names) = channels {
                     picture::select(&mut yields, &names)?;
                 }
+                picture::shape_events(&mut yields, blind, components)?;
                 replace(&mut yields.max_samples, max_samples);
                 replace(&mut yields.title, title);
                 replace(&mut yields.subtitle, subtitle);

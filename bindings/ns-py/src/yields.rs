@@ -34,9 +34,10 @@ result_class! {
         /// Draws stacks of the samples of each channel with data, uncertainty and the ratio of data and
         /// prediction, and saves the picture if `path` is given. `channels` selects channels by name,
         /// `max_samples` is the largest number of colours of backgrounds, `columns` the number of panels side
-        /// by side.
+        /// by side. `components` is "stack" or "lines" (a line for each sample, and one for their sum). `blind`
+        /// maps observables of single events to lists of ranges in which no data are drawn.
         #[pyo3(signature = (path = None, *, channels = None, log_y = false, columns = None, max_samples = None,
-                            title = None, subtitle = None))]
+                            blind = None, components = "stack", title = None, subtitle = None))]
         fn plot(
             &self,
             py: Python<'_>,
@@ -47,6 +48,8 @@ result_class! {
             columns: Option<usize>,
             #[pyo3(from_py_with = perhaps_whole)]
             max_samples: Option<usize>,
+            blind: Option<picture::Blind>,
+            components: &str,
             title: Option<String>,
             subtitle: Option<String>,
         ) -> PyResult<Picture> {
@@ -55,6 +58,7 @@ result_class! {
             if let Some(names) = channels {
                 picture::select(&mut yields, &names)?;
             }
+            picture::shape_events(&mut yields, blind, components)?;
             replace(&mut yields.max_samples, max_samples);
             replace(&mut yields.title, title);
             replace(&mut yields.subtitle, subtitle);

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ns_core::Model;
-use ns_viz::{Drawing, Format, PictureError};
+use ns_inference::picture::BlindRange;
+use ns_viz::{Components, Drawing, Format, PictureError, Yields};
 
 use crate::error::{CliError, Exit};
 use crate::output::{PendingFile, complain, distinct};
@@ -30,6 +31,50 @@ impl PlotArgs {
     /// As [`Plots::open`].
     pub(crate) fn open(&self, result: Option<&Path>) -> Result<Plots, CliError> {
         Plots::open(result, [("--plot", self.plot.as_deref())])
+    }
+}
+
+/// Flags of pictures of expected and observed events.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct EventPlotArgs {
+    /// Draw no data of single events where an observable is in this range; repeatable. The fit does not change
+    #[arg(long, value_name = "NAME=FROM:TO")]
+    plot_blind: Vec<BlindRange>,
+    /// How samples are drawn: stack, or lines (a line for each, and one for their sum) [default: stack]
+    #[arg(long, value_name = "HOW")]
+    plot_components: Option<Components>,
+}
+
+impl EventPlotArgs {
+    /// Checks the flags before the work. `drawn` says whether there will be a picture of events, and `flags` are the
+    /// flags that ask for one.
+    ///
+    /// # Errors
+    /// If there will be no such picture, or a range cannot be blinded.
+    pub(crate) fn check(&self, model: &Model, drawn: bool, flags: &str) -> Result<(), CliError> {
+        if !drawn && (!self.plot_blind.is_empty() || self.plot_components.is_some()) {
+            return Err(CliError::Usage(format!(
+                "--plot-blind and --plot-components change the picture of events: add {flags}"
+            )));
+        }
+        for range in &self.plot_blind {
+            range.check(model).map_err(|error| CliError::Usage(format!("--plot-blind: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// Draws a picture of events as the flags say.
+    ///
+    /// # Errors
+    /// If the picture cannot be drawn.
+    pub(crate) fn draw(&self, mut yields: Yields) -> Result<Drawing, CliError> {
+        yields.components = self.plot_components.unwrap_or_default();
+        for range in &self.plot_blind {
+            let wrong = |error| CliError::Usage(format!("--plot-blind: {error}"));
+            ns_inference::picture::blind(&mut yields, range).map_err(wrong)?;
+        }
+        Ok(yields.draw()?)
     }
 }
 
@@ -80,7 +125,13 @@ impl Plots {
         let parameters = model.parameters.iter().map(|parameter| parameter.name.as_str());
         let channels = model.channels.iter().map(|channel| channel.name.as_str());
         let samples = model.channels.iter().flat_map(|channel| &channel.samples);
-        ns_viz::font_warning(parameters.chain(channels).chain(samples.map(|sample| sample.name.as_str())))
+        let names = parameters.chain(channels).chain(samples.map(|sample| sample.name.as_str()));
+        let of_events = model.event_channels.iter().flat_map(|channel| {
+            let axes = channel.observables.iter().map(|axis| axis.name.as_str());
+            let processes = channel.processes.iter().map(|process| process.name.as_str());
+            axes.chain(processes).chain([channel.name.as_str()])
+        });
+        ns_viz::font_warning(names.chain(of_events))
     }
 
     /// Draws and writes every picture, and returns the exit code of the command. `exit` is the exit code

@@ -110,7 +110,12 @@ fn model(
         functions: Vec::new(),
         event_channels: vec![EventChannel {
             name: "events".to_owned(),
-            observables: vec![Observable { name: "x".to_owned(), min: axis.0, max: axis.1 }],
+            observables: vec![Observable {
+                name: "x".to_owned(),
+                min: axis.0,
+                max: axis.1,
+                blind: Vec::new(),
+            }],
             ranges: Vec::new(),
             extended: true,
             processes: vec![process("signal", 0, signal), process("background", 1, background)],

@@ -96,6 +96,8 @@ constexpr int MOST_THREADS = 128;
 constexpr int MOST_DIFFERENTIATING = 1024;
 // Number of threads in a thread block that sums over events.
 constexpr int EVENT_THREADS = 128;
+// Number of sums over the events of a toy that a thread block makes in one pass.
+constexpr int EVENT_OUTPUTS = 64;
 // Smallest normal floating-point number.
 constexpr double LEAST_NORMAL = 2.2250738585072014e-308;
 // Largest number of threads in a thread block that inverts matrices.

@@ -5,6 +5,15 @@
 
 namespace ns {
 
+// Events, and what the formulas of their densities need. Weights are null if all are 1.
+struct Events {
+    const EventChannel& channel;
+    const double* columns;
+    uint64_t n_events;
+    const double* numbers;
+    const double* weights;
+};
+
 // Computes `x^p` with its derivatives with respect to `x`, also for `x = 0`.
 NS_DEVICE void power_of_event(double x, double p, double& value, double& first, double& second) {
     value = pow(x, p);
@@ -102,8 +111,8 @@ NS_DEVICE int interval_of(const double* edges, int n, double x) {
 }
 
 // Returns function `row` of a table for an event: the height of its bin, or the spline that is 1 at knot `row`.
-NS_DEVICE double table_at(const EventLaunch& launch, const EventTable& table, int row, uint64_t event) {
-    auto observable = [&](int2 axis) { return launch.columns[axis.x * launch.n_events + event]; };
+NS_DEVICE double table_at(const Events& events, const EventTable& table, int row, uint64_t event) {
+    auto observable = [&](int2 axis) { return events.columns[axis.x * events.n_events + event]; };
     const double* edges = table.edges;
     if (!table.is_spline) {
         int index = 0, bins = 1;

@@ -3,6 +3,8 @@
 // block is contiguous in the working memory of the block.
 #pragma once
 #include "event_functions.cuh"
+#include "events/kernels/exponential.cuh"
+#include "events/kernels/gaussian.cuh"
 
 namespace ns {
 
@@ -25,32 +27,32 @@ struct EventRoom {
 };
 
 // Gives access to component `c` of operand `a`.
-NS_DEVICE double component(const EventLaunch& launch, const EventRoom& room, int a, int c) {
-    return a >= 0 ? room[a + c] : launch.numbers[-1 - a + c];
+NS_DEVICE double component(const Events& events, const EventRoom& room, int a, int c) {
+    return a >= 0 ? room[a + c] : events.numbers[-1 - a + c];
 }
 
-// Computes the result of one operation for the event `event`.
-NS_DEVICE void run_step(const EventLaunch& launch, const EventRoom& room, const EventStep& step, int d, uint64_t event) {
-    const EventChannel& channel = launch.channel;
+// Computes the result of one operation for the event `event`. All kernels share the code, which is long.
+NS_CALL void run_step(const Events& events, const EventRoom& room, const EventStep& step, int d, uint64_t event) {
+    const EventChannel& channel = events.channel;
     int a = step.operands[0], b = step.operands[1], c = step.operands[2], to = step.to;
-    auto x = [&](int i) { return component(launch, room, a, i); };
-    auto y = [&](int i) { return component(launch, room, b, i); };
+    auto x = [&](int i) { return component(events, room, a, i); };
+    auto y = [&](int i) { return component(events, room, b, i); };
     const int *first = channel.singles + step.first[0], *first_end = channel.singles + step.first[1];
     const int2 *second = channel.pairs + step.second[0], *second_end = channel.pairs + step.second[1];
     EventCode code = (EventCode)step.code;
     switch (code) {
-        case EventCode::OBSERVABLE: room[to] = launch.columns[step.source * launch.n_events + event]; return;
-        case EventCode::TABLE: room[to] = table_at(launch, channel.tables[step.source], step.row, event); return;
+        case EventCode::OBSERVABLE: room[to] = events.columns[step.source * events.n_events + event]; return;
+        case EventCode::TABLE: room[to] = table_at(events, channel.tables[step.source], step.row, event); return;
         case EventCode::LESS: room[to] = x(0) < y(0) ? 1.0 : 0.0; return;
         case EventCode::LESS_EQUAL: room[to] = x(0) <= y(0) ? 1.0 : 0.0; return;
         case EventCode::EQUAL: room[to] = x(0) == y(0) ? 1.0 : 0.0; return;
         case EventCode::SELECT: {
             int chosen = x(0) != 0.0 ? b : c;
-            room[to] = component(launch, room, chosen, 0);
-            for (const int* v = first; v < first_end; v++) room[to + 1 + *v] = component(launch, room, chosen, 1 + *v);
+            room[to] = component(events, room, chosen, 0);
+            for (const int* v = first; v < first_end; v++) room[to + 1 + *v] = component(events, room, chosen, 1 + *v);
             for (const int2* v = second; v < second_end; v++) {
                 int at = pair_at(d, v->x, v->y);
-                room[to + at] = component(launch, room, chosen, at);
+                room[to + at] = component(events, room, chosen, at);
             }
             return;
         }
@@ -87,29 +89,45 @@ NS_DEVICE void run_step(const EventLaunch& launch, const EventRoom& room, const 
     }
 }
 
-// Adds one event to the sums of this thread. The leaves of the event must be computed.
-NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int slopes, int sums, uint64_t event) {
-    const EventChannel& channel = launch.channel;
-    int n = channel.n_coordinates;
-    int gradient = sums + PLAIN_SUMS, squares = gradient + n, bends = squares + n * (n + 1) / 2;
+// Computes one leaf of the event `event` with its derivatives.
+NS_DEVICE void run_leaf(const Events& events, const EventRoom& room, const EventLeaf& leaf, uint64_t event) {
+    const EventChannel& channel = events.channel;
+    const double* variables = events.numbers + leaf.numbers;
+    auto x = [&] { return events.columns[leaf.observable * events.n_events + event]; };
+    auto to = [&](int i) -> double& { return room[leaf.result + i]; };
+    switch ((LeafKind)leaf.kind) {
+        case LeafKind::PROGRAM:
+            for (int i = leaf.steps[0]; i < leaf.steps[1]; i++) {
+                run_step(events, room, channel.steps[i], leaf.n_variables, event);
+            }
+            return;
+        case LeafKind::GAUSSIAN: gaussian_leaf(variables[0], variables[1], x(), to); return;
+        case LeafKind::EXPONENTIAL: exponential_leaf(variables[0], leaf.axis, x(), to); return;
+    }
+}
+
+// Returns the density of an event whose leaves are computed, and writes its derivatives by the amplitudes.
+NS_DEVICE double density_of_event(const Events& events, const EventRoom& room, int slopes) {
+    const EventChannel& channel = events.channel;
     double density = 0.0;
     for (int t = 0; t < channel.n_terms; t++) {
         int2 range = channel.terms[t];
         double product = 1.0;
         for (int j = range.x; j < range.y; j++) {
-            product *= component(launch, room, channel.leaves[channel.term_leaves[j]].result, 0);
+            product *= component(events, room, channel.leaves[channel.term_leaves[j]].result, 0);
         }
         room[slopes + t] = product;
-        density = fma(launch.numbers[t], product, density);
+        density = fma(events.numbers[t], product, density);
     }
-    if (!(density > 0.0 && density < infinity())) {
-        room[sums + 2] = fmin(room[sums + 2], (double)event);
-        return;
-    }
-    double weight = launch.weights ? launch.weights[event] : 1.0, inverse = 1.0 / density;
-    double term = weight * log(density);
-    room[sums] -= term;
-    room[sums + 1] += fabs(term);
+    return density;
+}
+
+// Divides the slopes of an event by its density, of which `inverse` is the inverse, and subtracts its second derivatives,
+// divided by the density, from `bend(i)`, where `i` is the index of a pair of coordinates in a lower triangle.
+template <class Bend>
+NS_DEVICE void add_derivatives(const Events& events, const EventRoom& room, int slopes, double inverse, double weight,
+                               Bend bend) {
+    const EventChannel& channel = events.channel;
     for (int t = 0; t < channel.n_terms; t++) room[slopes + t] *= inverse;
     for (int l = 0; l < channel.n_leaves; l++) {
         const EventLeaf& leaf = channel.leaves[l];
@@ -119,21 +137,21 @@ NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int s
             int j = range.x;
             while (j < range.y && channel.term_leaves[j] != l) j++;
             if (j == range.y) continue;
-            double share = inverse, amplitude = launch.numbers[t];
+            double share = inverse, amplitude = events.numbers[t];
             for (int k = range.x; k < range.y; k++) {
-                if (k != j) share *= component(launch, room, channel.leaves[channel.term_leaves[k]].result, 0);
+                if (k != j) share *= component(events, room, channel.leaves[channel.term_leaves[k]].result, 0);
             }
             for (int i = leaf.singles[0]; i < leaf.singles[1]; i++) {
                 int v = channel.singles[i];
-                double own = component(launch, room, leaf.result, 1 + v) * share;
+                double own = component(events, room, leaf.result, 1 + v) * share;
                 // The slope without its amplitude is the mixed derivative with respect to amplitude and variable.
-                room[bends + triangle(leaf.first + v, t)] -= own * weight;
+                bend(triangle(leaf.first + v, t)) -= own * weight;
                 room[slopes + leaf.first + v] += amplitude * own;
             }
             for (int i = leaf.pairs[0]; i < leaf.pairs[1]; i++) {
                 int2 v = channel.pairs[i];
-                double own = component(launch, room, leaf.result, pair_at(leaf.n_variables, v.x, v.y)) * share;
-                room[bends + triangle(leaf.first + v.x, leaf.first + v.y)] -= amplitude * own * weight;
+                double own = component(events, room, leaf.result, pair_at(leaf.n_variables, v.x, v.y)) * share;
+                bend(triangle(leaf.first + v.x, leaf.first + v.y)) -= amplitude * own * weight;
             }
             // Mixed derivatives with respect to the variables of two leaves of the term.
             for (int k = j + 1; k < range.y; k++) {
@@ -141,21 +159,37 @@ NS_DEVICE void add_event(const EventLaunch& launch, const EventRoom& room, int s
                 double rest = inverse * weight;
                 for (int i = range.x; i < range.y; i++) {
                     if (i != j && i != k) {
-                        rest *= component(launch, room, channel.leaves[channel.term_leaves[i]].result, 0);
+                        rest *= component(events, room, channel.leaves[channel.term_leaves[i]].result, 0);
                     }
                 }
                 for (int i = leaf.singles[0]; i < leaf.singles[1]; i++) {
                     int v = channel.singles[i];
-                    double own = rest * component(launch, room, leaf.result, 1 + v);
+                    double own = rest * component(events, room, leaf.result, 1 + v);
                     for (int m = partner.singles[0]; m < partner.singles[1]; m++) {
                         int w = channel.singles[m];
-                        double mixed = own * component(launch, room, partner.result, 1 + w);
-                        room[bends + triangle(leaf.first + v, partner.first + w)] -= amplitude * mixed;
+                        double mixed = own * component(events, room, partner.result, 1 + w);
+                        bend(triangle(leaf.first + v, partner.first + w)) -= amplitude * mixed;
                     }
                 }
             }
         }
     }
+}
+
+// Adds one event to the sums of this thread. The leaves of the event must be computed.
+NS_DEVICE void add_event(const Events& events, const EventRoom& room, int slopes, int sums, uint64_t event) {
+    int n = events.channel.n_coordinates;
+    int gradient = sums + PLAIN_SUMS, squares = gradient + n, bends = squares + n * (n + 1) / 2;
+    double density = density_of_event(events, room, slopes);
+    if (!(density > 0.0 && density < infinity())) {
+        room[sums + 2] = fmin(room[sums + 2], (double)event);
+        return;
+    }
+    double weight = events.weights ? events.weights[event] : 1.0, inverse = 1.0 / density;
+    double term = weight * log(density);
+    room[sums] -= term;
+    room[sums + 1] += fabs(term);
+    add_derivatives(events, room, slopes, inverse, weight, [&](int i) -> double& { return room[bends + i]; });
     for (int a = 0, at = 0; a < n; a++) {
         double own = weight * room[slopes + a];
         room[gradient + a] -= own;
@@ -169,17 +203,13 @@ NS_DEVICE void sum_events(const EventLaunch& launch, int block, int blocks) {
     int n = n_sums(channel), slopes = channel.n_components, sums = slopes + channel.n_coordinates;
     double* start = launch.room + (size_t)block * launch.room_stride;
     EventRoom room = {start + thread(), threads()};
+    Events events = {channel, launch.columns, launch.n_events, launch.numbers, launch.weights};
     // Components that no operation writes stay zero.
     for (int i = 0; i < sums + n; i++) room[i] = 0.0;
     room[sums + 2] = infinity();
     for (uint64_t event = (uint64_t)block * threads() + thread(); event < launch.n_events; event += (uint64_t)blocks * threads()) {
-        for (int l = 0; l < channel.n_leaves; l++) {
-            const EventLeaf& leaf = channel.leaves[l];
-            for (int i = leaf.steps[0]; i < leaf.steps[1]; i++) {
-                run_step(launch, room, channel.steps[i], leaf.n_variables, event);
-            }
-        }
-        add_event(launch, room, slopes, sums, event);
+        for (int l = 0; l < channel.n_leaves; l++) run_leaf(events, room, channel.leaves[l], event);
+        add_event(events, room, slopes, sums, event);
     }
     barrier();
     NS_EACH(i, n) {

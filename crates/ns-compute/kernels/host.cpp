@@ -73,6 +73,25 @@ void NS_NAMED(event_sums)(const ns::EventLaunch* launch, int threads, int blocks
 void NS_NAMED(event_totals)(const ns::EventLaunch* launch, int threads, int) {
     ns::run_block(threads, [=] { ns::total_events(*launch); });
 }
+void NS_NAMED(event_toys)(const ns::EventToyLaunch* launch, int threads, int numbers, int blocks, int in_shared) {
+    std::vector<double> shared(numbers, NAN);
+    ns_shared = shared.data();
+    for (int block = 0; block < blocks; block++) {
+        ns::run_block(threads, [=] {
+            in_shared ? ns::sum_toy_events<true>(*launch, block, blocks) : ns::sum_toy_events<false>(*launch, block, blocks);
+        });
+    }
+}
+void NS_NAMED(event_draw)(const ns::EventDrawLaunch* launch, int threads, int blocks) {
+    for (int block = 0; block < blocks; block++) {
+        ns::run_block(threads, [=] { ns::draw_events(*launch, block); });
+    }
+}
+void NS_NAMED(event_place)(const ns::EventPlaceLaunch* launch, int threads, int blocks) {
+    for (int block = 0; block < blocks; block++) {
+        ns::run_block(threads, [=] { ns::place_events(*launch, block, blocks); });
+    }
+}
 void NS_NAMED(flow_nll_reduce)(const ns::FlowLaunch* launch, int threads, int blocks) {
     for (int block = 0; block < blocks; block++) {
         ns::run_block(threads, [=] { ns::flow_nll_reduce(*launch, block, blocks); });

@@ -1,8 +1,8 @@
 // All kernels in one translation unit: fits of the items of a queue; values, gradients, Hessians and
-// covariances at many points; derivatives by inputs; sums over events; drawing of toys.
+// covariances at many points; derivatives by inputs; sums over events; drawing of toys and of their events.
 #include "covariance.cuh"
 #include "differentiate.cuh"
-#include "events.cuh"
+#include "event_toys.cuh"
 #include "flow.cuh"
 #include "item.cuh"
 
@@ -112,6 +112,18 @@ extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_event_sums(co
 }
 extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_event_totals(const __grid_constant__ ns::EventLaunch launch) {
     ns::total_events(launch);
+}
+extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS, 4) ns_event_toys(const __grid_constant__ ns::EventToyLaunch launch) {
+    ns::sum_toy_events<true>(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS, 4) ns_event_toys_global(const __grid_constant__ ns::EventToyLaunch launch) {
+    ns::sum_toy_events<false>(launch, blockIdx.x, gridDim.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_event_draw(const __grid_constant__ ns::EventDrawLaunch launch) {
+    ns::draw_events(launch, blockIdx.x);
+}
+extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_event_place(const __grid_constant__ ns::EventPlaceLaunch launch) {
+    ns::place_events(launch, blockIdx.x, gridDim.x);
 }
 extern "C" __global__ void __launch_bounds__(ns::EVENT_THREADS) ns_flow_nll_reduce(const __grid_constant__ ns::FlowLaunch launch) {
     ns::flow_nll_reduce(launch, blockIdx.x, gridDim.x);

@@ -1,6 +1,8 @@
 //! Compiles models, and evaluates and fits them on the CPU and on GPUs.
 
 pub mod cpu;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub mod cuda_parquet;
 mod curvature;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub mod device;

@@ -112,6 +112,8 @@ constants! {
     MOST_DIFFERENTIATING: usize = 1024;
     /// Number of threads in a thread block that sums over events.
     EVENT_THREADS: usize = 128;
+    /// Number of sums over the events of a toy that a thread block makes in one pass.
+    EVENT_OUTPUTS: usize = 64;
     /// Smallest normal floating-point number.
     LEAST_NORMAL: f64 = f64::MIN_POSITIVE;
     /// Largest number of threads in a thread block that inverts matrices.

@@ -1,9 +1,9 @@
 //! Checks indices, lengths and constants of the event-level part of a model.
 
-use crate::{BinRule, Density, EventChannel, EventTable, FunctionForm, Model, Observations, Value};
+use crate::{Density, EventChannel, EventTable, FunctionForm, LogProbError, Model, Observations, Value};
 
 /// What is inconsistent in the event-level part of a model or its data.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventModelError {
     /// A parameter index is out of range.
@@ -89,14 +89,28 @@ pub enum EventModelError {
         /// Name of the process.
         process: String,
     },
-    /// The model compares the contents of bins with the mean of the density over each bin
-    /// ([`BinRule::Integral`](crate::BinRule)), which is not supported.
-    #[error(
-        "event channel '{place}' compares bins with integrals of its density, which is not supported; use bin centres"
-    )]
-    IntegralOverBins {
+    /// A density with context, such as a normalising flow, cannot be normalised at the start values.
+    #[error("process '{process}' of event channel '{place}', at the start values of the parameters: {cause}")]
+    Conditional {
         /// Name of the channel.
         place: String,
+        /// Name of the process.
+        process: String,
+        /// Why not.
+        cause: LogProbError,
+    },
+    /// The model compares the contents of very many bins with the mean of the density over each bin
+    /// ([`BinRule::Integral`](crate::BinRule)).
+    #[error(
+        "event channel '{place}' compares {count} bins with integrals of its density, and at most {most} are possible; use fewer bins, or bin centres"
+    )]
+    TooManyBins {
+        /// Name of the channel.
+        place: String,
+        /// Number of bins.
+        count: usize,
+        /// Largest number of bins.
+        most: usize,
     },
     /// An interpolation code does not exist.
     #[error("function '{place}' has the unknown interpolation code {code}; use 0, 1, 2, 4, 5 or 6")]
@@ -213,9 +227,6 @@ impl Model {
             for edges in &binning.edges {
                 ascending(edges, place, "list of bin edges")?;
             }
-            if binning.rule == BinRule::Integral {
-                return Err(EventModelError::IntegralOverBins { place: channel.name.clone() });
-            }
         }
         for process in &channel.processes {
             self.check_value(process.rate, self.functions.len(), &place)?;
@@ -283,7 +294,17 @@ impl Model {
                     own.observables.len(),
                     own.source.0.dimension(),
                 )?;
-                length(place, "context of a log-density", 0, own.source.0.context())?;
+                length(place, "context of a log-density", 0, own.source.0.context().len())?;
+            }
+            Density::Conditional(own) => {
+                let source = &own.source.0;
+                length(
+                    place,
+                    "list of features of a log-density",
+                    own.observables.len(),
+                    source.dimension(),
+                )?;
+                length(place, "context of a log-density", own.context.len(), source.context().len())?;
             }
             Density::Mixture { summands, coefficients } => {
                 let given = coefficients.len();

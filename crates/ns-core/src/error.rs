@@ -30,6 +30,15 @@ pub enum FitFailure {
         /// Index of the first such event in the channel.
         event: usize,
     },
+    /// A density that depends on parameters and is no formula, such as a normalising flow, cannot be evaluated at any start
+    /// point.
+    #[error("event channel {channel}, at every start point: {cause}")]
+    NotEvaluated {
+        /// Index of the event channel.
+        channel: usize,
+        /// What failed.
+        cause: LogProbError,
+    },
     /// A constraint term is not finite at any start point.
     #[error(
         "the constraint term of parameter {parameter} is not finite at any start point (value {value:e})"

@@ -1,5 +1,6 @@
 //! Distributions from which the events of toys are drawn.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -44,6 +45,11 @@ pub trait DrawEvents: Debug + Send + Sync {
     /// # Errors
     /// If the density is negative or not a number where an event is drawn.
     fn draw(&self, stream: &Stream, slot: u32, columns: &mut EventColumns) -> Result<u32, NotDrawn>;
+
+    /// Returns the distribution itself, if a session that knows its type can draw from it on another device.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// A shared distribution of the events of one channel. Two such values are equal if they share the same

@@ -35,9 +35,9 @@ pub use digest::Digest;
 pub use error::{EXPECTED, FitFailure, SessionError};
 pub use event_source::{DrawEvents, EventColumns, EventSource, NotDrawn};
 pub use events::{
-    BinRule, Binning, Density, EventChannel, EventTable, Function, FunctionForm, InterpolationForm,
-    LogDensity, Measured, Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process, Tail, Tape,
-    TapeError, Value, WeightSys,
+    BinRule, Binning, ConditionalDensity, Density, EventChannel, EventTable, Function, FunctionForm,
+    InterpolationForm, LogDensity, Measured, Observable, Op, ParquetEventData, Penalty, PenaltyForm, Process,
+    RowGroups, Tail, Tape, TapeError, Value, WeightSys,
 };
 pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use input::{Input, InputError, InputTable, Pulled};

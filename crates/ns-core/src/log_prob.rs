@@ -1,7 +1,8 @@
 //! [`LogProb`]: a density that is not a formula, such as a normalising flow.
 //!
-//! Such a density is evaluated outside of the engine: once per data set, and once per toy. The engine sees a column of
-//! log-densities.
+//! Such a density is evaluated outside of the engine. Without context, that is once per data set and once per toy: the
+//! engine sees a column of log-densities. With context, the log-densities and their derivatives are computed whenever a
+//! number of the context has changed.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -62,9 +63,12 @@ pub struct BoxIntegral {
     /// Estimate of its error: the change in the last refinement of the quadrature. 0 if the box holds the whole
     /// support and the integral is 1 by construction.
     pub error: f64,
+    /// Number of panels per feature of the quadrature; 0 if the integral is 1 by construction.
+    pub panels: usize,
 }
 
-/// How a gradient by the context was computed.
+/// How derivatives by the context are computed. Second derivatives are differences: of the gradient that a graph gives,
+/// or of log-densities at the points of a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GradientMethod {
     /// By a graph of the density's manifest.
@@ -104,8 +108,14 @@ pub trait LogProb: Debug + Send + Sync {
     /// Returns the number of features `d`.
     fn dimension(&self) -> usize;
 
-    /// Returns the number of numbers in the context; 0 for a density without context.
-    fn context(&self) -> usize;
+    /// Returns the names of the numbers of the context, in the order of calls; nothing for a density without context.
+    fn context(&self) -> &[String];
+
+    /// Returns how derivatives by the context are computed; `None` for a density without context.
+    fn gradient_method(&self) -> Option<GradientMethod>;
+
+    /// Returns the rounding error of a log-density near 1, in units of `f64::EPSILON`: 1 for computations with 64 bits.
+    fn rounding(&self) -> f64;
 
     /// Returns lower and upper end of each feature, beyond which the density is 0; infinite if there is no end.
     fn support(&self) -> &[(f64, f64)];
@@ -131,11 +141,38 @@ pub trait LogProb: Debug + Send + Sync {
         out: &mut [f64],
     ) -> Result<GradientMethod, LogProbError>;
 
-    /// Returns the integral over a box, with lower and upper end of each feature, of a density without context.
+    /// Writes the log-densities of the events with their first and second derivatives by the context: columns of one
+    /// number per event, in the order log-density, first derivatives, second derivatives by the numbers `j <= i` at column
+    /// `1 + c + i (i + 1) / 2 + j`. Outside of the support, all derivatives are 0.
+    ///
+    /// # Errors
+    /// As [`Self::log_prob`].
+    fn context_derivatives(
+        &self,
+        events: &[f64],
+        context: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), LogProbError>;
+
+    /// Returns the integral over a box, with lower and upper end of each feature.
     ///
     /// # Errors
     /// If it cannot be computed, or is not that of a density that is normalised over its support.
-    fn integral(&self, sides: &[(f64, f64)]) -> Result<BoxIntegral, LogProbError>;
+    fn integral(&self, sides: &[(f64, f64)], context: &[f64]) -> Result<BoxIntegral, LogProbError>;
+
+    /// Writes the integral over a box with its first and second derivatives by the context, in the order of
+    /// [`Self::context_derivatives`], computed with the number of panels that [`Self::integral`] chose at another
+    /// context. So the integral is a smooth function of the context.
+    ///
+    /// # Errors
+    /// As [`Self::integral`], and if the panels are too wide for this context.
+    fn integral_derivatives(
+        &self,
+        sides: &[(f64, f64)],
+        panels: usize,
+        context: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), LogProbError>;
 
     /// Returns what evaluates the log-densities; `None` for a density that no network learned.
     fn evaluation(&self) -> Option<NetworkEvaluation> {

@@ -305,7 +305,8 @@ pub trait Session: Send + Sync {
         }
     }
 
-    /// Returns the numbers of the model that data may replace; none unless the model opened some.
+    /// Returns the inputs: constants of the model that each data set may replace. A model has none unless
+    /// `Model::open` declared them.
     fn inputs(&self) -> &InputTable {
         static NONE: InputTable = InputTable { inputs: Vec::new(), ranges: Vec::new(), values: Vec::new() };
         self.cpu().map_or(&NONE, |cpu| cpu.inputs())

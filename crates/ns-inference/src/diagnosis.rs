@@ -72,6 +72,11 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
                  start point; check that a process can produce the event, or give a start point at which its density is positive"
             )
         }
+        FitFailure::NotEvaluated { channel, cause } => format!(
+            "event channel '{}', at every start point: {cause}; give a start point and bounds of the context within the \
+             region where the flow was trained",
+            event_channel(model, *channel)
+        ),
         FitFailure::NotDrawn { channel } => format!(
             "no events of event channel '{}' can be drawn: its density is negative or not a number in its fit range, at the \
              point where toys are drawn",

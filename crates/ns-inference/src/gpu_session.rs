@@ -4,6 +4,7 @@
 //! The likelihood consists of `sum_k nu_k - sum_i w_i ln sum_k nu_k p_k(x_i)` and Gaussian constraint terms. The rate
 //! `nu_k` of process `k` is a constant, or a constant times a parameter.
 
+use ns_compute::cuda_parquet::DeviceEvents;
 use ns_compute::device::{DeviceFlow, FlowData, FlowSums};
 use ns_core::SessionError;
 
@@ -144,6 +145,21 @@ impl GpuFlowSession {
     ) -> Result<FlowNll, SessionError> {
         // SAFETY: the caller guarantees address and stream.
         unsafe { self.single(FlowData::Device(address), n_events, parameters, stream) }
+    }
+
+    /// Returns `-ln L` for log-densities that were copied from a file: a column per process, in the order of the processes.
+    ///
+    /// # Errors
+    /// As [`Self::nll_device`]; also if the number of columns is not that of the processes.
+    pub fn nll_columns(&self, columns: &DeviceEvents, parameters: &[f64]) -> Result<FlowNll, SessionError> {
+        let (actual, expected) = (columns.names().len(), self.options.processes.len());
+        if actual != expected {
+            let what = "the list of columns of log-densities";
+            return Err(SessionError::WrongLength { what, actual, expected });
+        }
+        let address = columns.address(0).unwrap_or(0);
+        // SAFETY: the columns are on the device, follow each other and are complete; the device checks the address.
+        unsafe { self.single(FlowData::Device(address), columns.rows(), parameters, 0) }
     }
 
     /// As [`Self::nll_device`], for log-densities in single precision, such as the output of a network on the device.

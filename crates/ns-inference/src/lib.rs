@@ -30,6 +30,7 @@
 //! one of [`FitResult::warnings`] gives the reason.
 
 mod analysis;
+mod context_gradient;
 pub mod device;
 mod diagnosis;
 pub mod differentiable;
@@ -61,6 +62,7 @@ pub mod toys;
 mod weighted;
 pub mod yields;
 
+pub use context_gradient::ContextGradient;
 pub use device::{
     Choice, DeviceInfo, GpuCheck, ModelSize, Opened, Work, choose_device, devices, open_session,
     open_session_for, open_session_sharing,

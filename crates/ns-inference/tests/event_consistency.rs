@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ns_core::{Control, Execution, Model, Session};
 use ns_inference::toys::{FitToysOptions, fit_toys};
 use ns_inference::{
-    FitOptions, HypotestOptions, LimitOptions, ScanAxis, ScanOptions, fit, hypotest, open_session, scan,
-    significance, upper_limit,
+    FitData, FitOptions, HypotestOptions, LimitOptions, ScanAxis, ScanOptions, fit, hypotest, open_session,
+    scan, significance, upper_limit,
 };
 use property::checks::{Depth, check_model};
 use property::events::draw;
@@ -126,6 +126,41 @@ fn analyses_of_random_models_with_events_are_consistent() {
         }
         let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
         compare(index, &model, session.as_ref()).unwrap_or_else(|error| vec![error])
+    });
+}
+
+/// A fit of Asimov data finds the point at which they were made, and all analyses accept them.
+#[test]
+fn asimov_data_of_random_models_with_events_are_fitted() {
+    for_all(&|index| {
+        let model = draw(index);
+        let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+        let options = FitOptions::default().data(FitData::Asimov { poi: Some(1.0) });
+        let silent = Control::default();
+        let mut found = Vec::new();
+        match fit(&model, session.as_ref(), &options, silent) {
+            Ok(result) => {
+                for (i, parameter) in model.parameters.iter().enumerate() {
+                    let wanted = if parameter.name == "mu" { 1.0 } else { parameter.init };
+                    let sigma = result.uncertainties[i].unwrap_or(f64::INFINITY);
+                    // Asimov data have the auxiliary data of the same point, so nothing pulls.
+                    if !result.converged || !((result.bestfit[i] - wanted).abs() < 1e-3 * sigma) {
+                        found.push(format!("{}: {} and {wanted}", parameter.name, result.bestfit[i]));
+                    }
+                }
+            }
+            Err(error) => found.push(error.to_string()),
+        }
+        match significance(&model, session.as_ref(), &options, silent) {
+            Ok(result) if result.q0.is_finite() && result.q0 > 0.0 => {}
+            other => found.push(format!("significance: {other:?}")),
+        }
+        let test = HypotestOptions::default().fit(options);
+        match hypotest(&model, session.as_ref(), 1.0, &test, silent) {
+            Ok(result) if result.q_obs.abs() < 1e-6 => {}
+            other => found.push(format!("test: {other:?}")),
+        }
+        found
     });
 }
 

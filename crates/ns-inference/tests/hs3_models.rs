@@ -281,3 +281,204 @@ fn both_dialects_give_the_same_fit() {
     // ROOT's slope has the other sign.
     assert!((text.value("slope").unwrap() + root.value("minus_slope").unwrap()).abs() < 1e-8);
 }
+
+/// Returns a histogram over the edges `x` with a content per bin.
+fn histogram(axes: Value, contents: &[f64]) -> Value {
+    json!([{"name": "d", "type": "binned", "axes": axes, "contents": contents}])
+}
+
+#[test]
+fn contents_of_bins_are_compared_with_integrals() {
+    // Bins that are wider than the peak, where the density at the centre is far from the mean.
+    let edges = [0.0, 0.5, 1.5, 1.7, 3.0, 4.0];
+    let contents = [12.0, 31.0, 9.0, 40.0, 3.0];
+    let distributions = json!([
+        {"name": "p", "type": "mixture_dist", "summands": ["g", "e", "q"], "coefficients": ["n1", "n2", 5],
+         "extended": true},
+        {"name": "g", "type": "gaussian_dist", "x": "x", "mean": "m", "sigma": "s"},
+        {"name": "e", "type": "exponential_dist", "x": "x", "c": "c"},
+        {"name": "q", "type": "generic_dist", "expression": "1 + c*sqrt(x)"},
+    ]);
+    let mut likelihood = likelihood("p");
+    likelihood["nextstat.bins"] = json!("integral");
+    let data = histogram(json!([{"name": "x", "edges": edges}]), &contents);
+    let start = [("n1", 60.0), ("n2", 35.0), ("m", 1.9), ("s", 0.2), ("c", 0.4)];
+    let model = model(distributions, json!([]), data, likelihood, &start);
+    let formula = |p: &[f64]| {
+        let gauss = |x: f64| (-0.5 * ((x - p[2]) / p[3]).powi(2)).exp();
+        let exponential = |x: f64| (-p[4] * x).exp();
+        let root = |x: f64| 1.0 + p[4] * x.sqrt();
+        let (a, b) = (integral(gauss, 0.0, 4.0), integral(exponential, 0.0, 4.0));
+        // In the variable sqrt(x), Simpson's rule is accurate at 0 too.
+        let roots = |from: f64, to: f64| integral(|u: f64| 2.0 * u * root(u * u), from.sqrt(), to.sqrt());
+        let c = roots(0.0, 4.0);
+        let mean = |ends: &[f64]| {
+            let (from, to) = (ends[0], ends[1]);
+            let sum = p[0] * integral(gauss, from, to) / a
+                + p[1] * integral(exponential, from, to) / b
+                + 5.0 * roots(from, to) / c;
+            sum / (to - from)
+        };
+        let logs = edges.windows(2).zip(contents).map(|(ends, n)| n * mean(ends).ln());
+        p[0] + p[1] + 5.0 - logs.sum::<f64>()
+    };
+    let names = ["n1", "n2", "m", "s", "c"];
+    let points: [&[f64]; 4] = [
+        &[60.0, 35.0, 1.9, 0.2, 0.4],
+        &[30.0, 70.0, 2.3, 0.05, 0.1],
+        &[80.0, 20.0, 1.2, 0.6, -0.2],
+        &[55.0, 45.0, 2.0, 0.3, 1.0],
+    ];
+    same(&model, &names, &points, formula);
+    derivatives_are_differences(&model, &names, points[0]);
+    // A fit of the contents that the model expects finds its values again.
+    let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    let asimov = FitOptions::default().data(ns_inference::FitData::Asimov { poi: None });
+    let result = fit(&model, session.as_ref(), &asimov, Control::default()).unwrap();
+    assert!(result.converged, "{result:?}");
+    for (name, value) in start {
+        let found = result.bestfit[model.parameter_index(name).unwrap()];
+        assert!((found - value).abs() < 1e-5 * value, "{name}: {found}");
+    }
+    // The contents of toys are whole numbers at the centres of bins.
+    let source = session.toy_source(&result.bestfit, &Data::observed(), 3, 1).unwrap();
+    let toy = source.draw_whole(0).unwrap();
+    let table = &toy.events[0];
+    assert!(
+        table.columns[0].iter().all(|x| edges.windows(2).any(|e| (x - 0.5 * (e[0] + e[1])).abs() < 1e-12))
+    );
+    assert!(table.weights.as_ref().unwrap().iter().all(|n| *n > 0.0 && n.fract() == 0.0));
+}
+
+#[test]
+fn integrals_over_bins_of_two_observables_respect_fit_ranges() {
+    let axes = json!([{"name": "x", "min": 0, "max": 4, "nbins": 4}, {"name": "y", "edges": [0, 1, 3]}]);
+    let contents = [5.0, 9.0, 14.0, 7.0, 3.0, 8.0, 6.0, 11.0];
+    let distributions = json!([
+        {"name": "p", "type": "mixture_dist", "summands": ["g", "f"], "coefficients": ["a"], "extended": false},
+        {"name": "g", "type": "product_dist", "factors": ["gx", "gy"]},
+        {"name": "gx", "type": "gaussian_dist", "x": "x", "mean": "m", "sigma": 0.7},
+        {"name": "gy", "type": "exponential_dist", "x": "y", "c": "c"},
+        {"name": "f", "type": "generic_dist", "expression": "1 + c*x*y"},
+    ]);
+    let mut likelihood = likelihood("p");
+    likelihood["nextstat.bins"] = json!("integral");
+    likelihood["nextstat.ranges"] = json!({"x": [[0, 1], [2, 4]]});
+    let data = histogram(axes, &contents);
+    let model = model(distributions, json!([]), data, likelihood, &[("a", 0.4), ("m", 1.8), ("c", 0.3)]);
+    let formula = |p: &[f64]| {
+        let gauss = |x: f64| (-0.5 * ((x - p[1]) / 0.7_f64).powi(2)).exp();
+        let exponential = |y: f64| (-p[2] * y).exp();
+        let box_of = |x: (f64, f64), y: (f64, f64)| {
+            let product = integral(gauss, x.0, x.1) * integral(exponential, y.0, y.1);
+            let area = (x.1 - x.0) * (y.1 - y.0);
+            let flat = area + p[2] * (x.1 * x.1 - x.0 * x.0) * (y.1 * y.1 - y.0 * y.0) / 4.0;
+            (product, flat, area)
+        };
+        let mut used = Vec::new();
+        for (i, x) in [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0), (3.0, 4.0)].into_iter().enumerate() {
+            for (j, y) in [(0.0, 1.0), (1.0, 3.0)].into_iter().enumerate() {
+                if i != 1 {
+                    used.push((contents[2 * i + j], box_of(x, y)));
+                }
+            }
+        }
+        let (a, b) = used.iter().fold((0.0, 0.0), |(a, b), (_, (p, f, _))| (a + p, b + f));
+        -used
+            .iter()
+            .map(|(n, (g, f, area))| n * ((p[0] * g / a + (1.0 - p[0]) * f / b) / area).ln())
+            .sum::<f64>()
+    };
+    let names = ["a", "m", "c"];
+    let points: [&[f64]; 3] = [&[0.4, 1.8, 0.3], &[0.1, 2.6, 0.05], &[0.9, 0.4, 0.8]];
+    same(&model, &names, &points, formula);
+    derivatives_are_differences(&model, &names, points[0]);
+}
+
+/// Compares the gradient with differences of values, and the Hessian with differences of gradients.
+fn derivatives_are_differences(model: &Model, names: &[&str], values: &[f64]) {
+    let session = open_session(model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    let at = |shift: Option<(usize, f64)>| {
+        let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
+        for (name, value) in names.iter().zip(values) {
+            point[model.parameter_index(name).unwrap()] = *value;
+        }
+        if let Some((i, h)) = shift {
+            point[i] += h;
+        }
+        let request =
+            EvaluationRequest { nll: true, gradient: true, hessian: true, ..EvaluationRequest::default() };
+        session.evaluate(&Data::observed(), &point, request).unwrap()
+    };
+    let (middle, n, h) = (at(None), model.parameters.len(), 1e-5);
+    for i in 0..n {
+        let (up, down) = (at(Some((i, h))), at(Some((i, -h))));
+        let slope = (up.nll[0] - down.nll[0]) / (2.0 * h);
+        assert!((slope - middle.gradient[i]).abs() < 1e-5 * (1.0 + slope.abs()), "{i}: {slope}");
+        for j in 0..n {
+            let bend = (up.gradient[j] - down.gradient[j]) / (2.0 * h);
+            let found = middle.hessian[i * n + j];
+            assert!((bend - found).abs() < 1e-5 * (1.0 + bend.abs()), "{i} {j}: {found}, not {bend}");
+        }
+    }
+}
+
+/// Returns a model with a template of simulated events that make up `signal`, and a flat background.
+fn with_template(signal: Value) -> Result<Model, String> {
+    let distributions = json!([
+        {"name": "p", "type": "mixture_dist", "summands": ["s", "f"], "coefficients": ["n1", "n2"], "extended": true},
+        signal,
+        {"name": "f", "type": "uniform_dist", "x": ["x"]},
+    ]);
+    let document = json!({
+        "metadata": {"hs3_version": "0.2.9"}, "distributions": distributions, "data": events("d"),
+        "likelihoods": [likelihood("p")],
+        "parameter_points": [{"name": "default_values", "parameters": [
+            {"name": "n1", "value": 3.0, "min": 0, "max": 20}, {"name": "n2", "value": 3.0, "min": 0, "max": 20}]}],
+        "analyses": [{"name": "fit", "likelihood": "L", "parameters_of_interest": ["n1"]}],
+    });
+    let source = ModelSource::from_slice(document.to_string().as_bytes());
+    source.and_then(|source| source.model(&ModelOptions::default())).map_err(|error| error.to_string())
+}
+
+#[test]
+fn templates_may_have_negative_weights() {
+    let template = json!({"name": "s", "type": "nextstat.template_dist", "x": ["x"],
+        "estimator": {"type": "histogram", "edges": [0, 1, 2, 4]},
+        "entries": [[0.3], [0.4], [1.2], [1.8], [2.5], [3.0]], "weights": [1.0, -1.2, 2.0, 1.5, 1.0, -0.3]});
+    let model = with_template(template).unwrap();
+    let warned = model.warnings.iter().any(|w| w.contains("1 of 3 bins of the template 's' are negative"));
+    assert!(warned, "{:?}", model.warnings);
+    let formula = |p: &[f64]| {
+        let height = |x: f64| {
+            if x < 1.0 {
+                -0.2 / 4.0
+            } else if x < 2.0 {
+                3.5 / 4.0
+            } else {
+                0.7 / 4.0 / 2.0
+            }
+        };
+        p[0] + p[1] - EVENTS.iter().map(|x| (p[0] * height(*x) + p[1] / 4.0).ln()).sum::<f64>()
+    };
+    same(&model, &["n1", "n2"], &[&[3.0, 3.0], &[1.0, 5.0], &[4.0, 2.0]], formula);
+    // Yields, pictures, Asimov data and toys of a process that is negative somewhere.
+    let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    let result = fit(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+    assert!(result.converged);
+    let yields =
+        ns_inference::postfit_yields(&model, session.as_ref(), &FitOptions::default(), &result).unwrap();
+    let signal = &yields.channels[0].samples[0];
+    assert!(signal.counts[0] < 0.0 && (signal.sum - result.bestfit[0]).abs() < 1e-9);
+    ns_inference::picture::yields(&yields).draw().unwrap();
+    let asimov = FitOptions::default().data(ns_inference::FitData::Asimov { poi: None });
+    let again = fit(&model, session.as_ref(), &asimov, Control::default()).unwrap();
+    assert!((again.bestfit[0] - 3.0).abs() < 1e-4, "{:?}", again.bestfit);
+    let source = session.toy_source(&result.bestfit, &Data::observed(), 3, 1).unwrap();
+    assert!(source.draw_whole(0).is_ok());
+    // Where the whole density is negative at an event, the fit says at which.
+    let point = [10.0, 0.1];
+    let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
+    let outcome = session.evaluate(&Data::observed(), &point, request);
+    assert!(outcome.is_err() || !outcome.unwrap().nll[0].is_finite());
+}

@@ -2,10 +2,10 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model, Session};
-use ns_inference::picture::{self, Scanned};
+use ns_inference::picture::{self, BlindError, BlindRange, Scanned};
 use ns_inference::{
-    FitOptions, LimitOptions, RankingOptions, ScanAxis, ScanOptions, fit, open_session, ranking, scan,
-    upper_limit,
+    FitOptions, LimitOptions, RankingOptions, ScanAxis, ScanOptions, fit, open_session, prefit_yields,
+    ranking, scan, upper_limit,
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
@@ -105,4 +105,98 @@ fn limits_and_rankings() {
         assert_eq!(row.note.is_empty(), entry.prefit_uncertainty.is_some());
     }
     assert_eq!(rows.len(), result.ranking.len());
+}
+
+/// Opens a model of events, changed by `change`.
+fn open_events(change: impl Fn(&mut serde_json::Value)) -> (Model, Box<dyn Session>) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/hs3/mixed.hs3.json");
+    let mut document = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    change(&mut document);
+    let source = ns_translate::ModelSource::from_slice(document.to_string().as_bytes()).unwrap();
+    let model = source.model(&ModelOptions::default()).unwrap();
+    let session = open_session(&model, &Execution::default()).unwrap();
+    (model, session)
+}
+
+#[test]
+fn curves_of_events_add_up_to_the_bins() {
+    let (model, session) = open_events(|_| {});
+    let yields = prefit_yields(&model, session.as_ref(), &FitOptions::default()).unwrap();
+    let picture = picture::yields(&yields);
+    let channel = picture.channels.iter().find(|channel| !channel.curve_positions.is_empty()).unwrap();
+    let steps = channel.curve_positions.len() / (channel.bin_edges.len() - 1);
+    for sample in &channel.samples {
+        for (bin, count) in sample.counts.iter().enumerate() {
+            // Simpson's rule over the steps of a curve, in events per bin.
+            let curve = &sample.curve[bin * steps..(bin + 1) * steps];
+            let weight = |i: usize| match i {
+                0 => 1.0,
+                i if i == steps - 1 => 1.0,
+                i => 2.0 + 2.0 * (i % 2) as f64,
+            };
+            let sum: f64 = curve.iter().enumerate().map(|(i, y)| weight(i) * y).sum();
+            let mean = sum / (3.0 * (steps - 1) as f64);
+            assert!(
+                (mean - count).abs() < 2e-3 * (1.0 + count),
+                "{}, bin {bin}: {mean} {count}",
+                sample.name
+            );
+        }
+    }
+}
+
+#[test]
+fn data_of_blinded_ranges_are_not_drawn() {
+    let range = |text: &str| text.parse::<BlindRange>();
+    let (model, session) = open_events(|_| {});
+    let axis = model.event_channels[0].observables[0].clone();
+    let (low, high) = (axis.min + 0.4 * (axis.max - axis.min), axis.min + 0.6 * (axis.max - axis.min));
+    let fitted = fit(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+    let of = |model: &Model, session: &dyn Session| {
+        picture::yields(&prefit_yields(model, session, &FitOptions::default()).unwrap())
+    };
+    let mut by_hand = of(&model, session.as_ref());
+    let blinded = range(&format!("{}={low}:{high}", axis.name)).unwrap();
+    blinded.check(&model).unwrap();
+    picture::blind(&mut by_hand, &blinded).unwrap();
+
+    let (same, session) = open_events(|document| {
+        let ranges = serde_json::json!({axis.name.as_str(): [[low, high]]});
+        for likelihood in document["likelihoods"].as_array_mut().unwrap() {
+            likelihood["nextstat.blind"] = ranges.clone();
+        }
+    });
+    assert_eq!(same.digest(), model.digest(), "the range is no part of the likelihood");
+    let again = fit(&same, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
+    assert_eq!(again.bestfit, fitted.bestfit);
+    let by_model = of(&same, session.as_ref());
+    assert_eq!(by_model, by_hand);
+    assert!(by_model.channels.iter().any(|channel| channel.blind == [(low, high)]));
+    let svg = by_model.draw().unwrap().to_svg();
+    assert!(svg.contains("blinded"), "the legend has the range");
+
+    assert!(range("m").unwrap_err().contains("expected NAME=FROM:TO"));
+    let wrong = |text: &str| range(text).unwrap().check(&model).unwrap_err();
+    assert!(matches!(wrong("nothing=1:2"), BlindError::NoSuchObservable { .. }));
+    assert!(matches!(wrong(&format!("{}=2:1", axis.name)), BlindError::Empty { .. }));
+    assert!(matches!(wrong(&format!("{}=-9e9:-8e9", axis.name)), BlindError::Outside { .. }));
+}
+
+#[test]
+fn projections_of_blinded_events_show_no_data() {
+    let channel = |name: &str, observable: &str| ns_viz::ChannelYields {
+        name: name.to_owned(),
+        x_title: observable.to_owned(),
+        data: vec![Some(1.0); 4],
+        bin_edges: vec![0.0, 1.0, 2.0, 3.0, 4.0],
+        pulls: true,
+        ..ns_viz::ChannelYields::default()
+    };
+    let channels = vec![channel("SR, x", "x"), channel("SR, y", "y"), channel("CR", "y")];
+    let mut yields = ns_viz::Yields { channels, ..ns_viz::Yields::default() };
+    picture::blind(&mut yields, &"x=1.5:2".parse().unwrap()).unwrap();
+    assert_eq!(yields.channels[0].blind, [(1.5, 2.0)]);
+    assert!(yields.channels[1].data.is_empty(), "the other observable of the same events");
+    assert_eq!(yields.channels[1].note, "no data: x is blinded");
+    assert_eq!(yields.channels[2].data.len(), 4, "other events");
 }

@@ -40,7 +40,7 @@ pub(crate) fn flows(target: Target, device: Option<Device>, checks: &mut Checks)
         Err(error @ FlowError::Library { .. }) => return checks.skipped(CPU, &error.to_string()),
         Err(error) => return checks.failed(CPU, &error.to_string()),
     };
-    match flow.integral(&SIDES) {
+    match flow.integral(&SIDES, &[]) {
         Ok(integral) => checks.compare(CPU, (integral.value - 1.0).abs(), 1e-5, "integral, minus 1"),
         Err(error) => checks.failed(CPU, &error.to_string()),
     }

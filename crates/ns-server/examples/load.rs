@@ -4,13 +4,12 @@
 //! `cargo run --release -p ns-server --example load -- 127.0.0.1:8765 WORKSPACE.json [CLIENTS [SECONDS [BACKGROUND]]]`
 //!
 //! `BACKGROUND` is another workspace: while the clients fit, a job with toys of this workspace runs on the server.
-//! Prints the rate of fits and the quantiles of the times of requests. Neither the server nor the library computes a
+//! Prints the rate of fits, the quantiles of the times of requests, and the rate of requests that need no analysis. Neither the server nor the library computes a
 //! covariance matrix, because writing its numbers as text would take most of the time.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ns_core::{Control, Execution, Observations};
@@ -64,6 +63,35 @@ fn keep(connection: &mut Connection, workspace: &str) -> Value {
     json!({"model_digest": kept["model_digest"], "data_digest": kept["data_digest"]})
 }
 
+/// Sends the same request from many clients, each on its own connection, for some seconds. Returns the number of
+/// answers per second and the sorted times of the requests.
+fn requests(
+    clients: u64,
+    host: &str,
+    (method, path, body): (&str, &str, &str),
+    seconds: u64,
+) -> (f64, Vec<Duration>) {
+    let began = Instant::now();
+    let client = || {
+        let mut connection = Connection::open(host);
+        connection.send(method, path, body);
+        let mut times = Vec::new();
+        while began.elapsed() < Duration::from_secs(seconds) {
+            let began = Instant::now();
+            connection.send(method, path, body);
+            times.push(began.elapsed());
+        }
+        times
+    };
+    let mut times: Vec<Duration> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..clients).map(|_| scope.spawn(client)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    let rate = times.len() as f64 / began.elapsed().as_secs_f64();
+    times.sort();
+    (rate, times)
+}
+
 fn quantile(times: &[Duration], part: f64) -> f64 {
     times[((times.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3
 }
@@ -102,7 +130,7 @@ fn main() {
 
     let mut connection = Connection::open(host);
     let model = keep(&mut connection, &text);
-    let body: Arc<str> = json!({"model": model, "options": {"covariance": false}}).to_string().into();
+    let body = json!({"model": model, "options": {"covariance": false}}).to_string();
     let job = rest.get(2).map(|path| {
         let other = keep(&mut connection, &std::fs::read_to_string(path).unwrap());
         let toys = json!({"model": other, "wait_s": 0, "options": {"n_toys": 100_000_000}}).to_string();
@@ -120,29 +148,12 @@ fn main() {
     }
     let before = (progress(&mut connection), Instant::now());
     for clients in [1, clients] {
-        let began = Instant::now();
-        let threads: Vec<_> = (0..clients)
-            .map(|_| {
-                let (host, body) = (host.clone(), Arc::clone(&body));
-                std::thread::spawn(move || {
-                    let mut connection = Connection::open(&host);
-                    connection.send("POST", "/v1/fit", &body);
-                    let mut times = Vec::new();
-                    while began.elapsed() < Duration::from_secs(seconds) {
-                        let began = Instant::now();
-                        connection.send("POST", "/v1/fit", &body);
-                        times.push(began.elapsed());
-                    }
-                    times
-                })
-            })
-            .collect();
-        let mut times: Vec<Duration> =
-            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
-        let rate = times.len() as f64 / began.elapsed().as_secs_f64();
-        times.sort();
+        // Requests without an analysis show what connections and sockets alone permit.
+        let (empty, _) = requests(clients, host, ("GET", "/v1/health", ""), seconds);
+        let (rate, times) = requests(clients, host, ("POST", "/v1/fit", &body), seconds);
         println!(
-            "server, {clients} client(s): {rate:.0} fits/s ({:.0} % of fit_batch), p50 {:.3} ms, p99 {:.3} ms, longest {:.3} ms",
+            "server, {clients} client(s): {rate:.0} fits/s ({:.0} % of fit_batch), p50 {:.3} ms, p99 {:.3} ms, longest {:.3} ms; \
+             {empty:.0} requests/s of /v1/health",
             100.0 * rate / batch,
             quantile(&times, 0.5),
             quantile(&times, 0.99),

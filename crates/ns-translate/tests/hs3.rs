@@ -6,6 +6,7 @@ use ns_core::{Constraint, Density, Effect, HistosysCode, Model, NormsysCode, Val
 use ns_translate::ModelSource;
 use ns_translate::hs3::{Hs3, is_hs3};
 use ns_translate::pyhf::{ChannelSelection, ModelOptions, WorkspaceError};
+use ns_unbinned::kernels::{KernelOptions, kernel_density};
 use serde_json::{Value, json};
 
 fn read(document: &Value) -> Result<Model, WorkspaceError> {
@@ -252,4 +253,46 @@ fn workspaces_are_no_hs3_files() {
     let workspace = json!({"channels": [], "observations": [], "measurements": [], "version": "1.0.0"});
     assert!(!is_hs3(workspace.to_string().as_bytes()));
     assert!(matches!(ModelSource::from_slice(b"{}"), Err(WorkspaceError::Invalid { .. })));
+}
+
+/// Reads a model with a template of simulated events that make up `signal`, and a flat background.
+fn with_template(signal: Value) -> Result<Model, String> {
+    let document = json!({
+        "metadata": {"hs3_version": "0.2.9"},
+        "distributions": [
+            {"name": "p", "type": "mixture_dist", "summands": ["s", "f"], "coefficients": [3, 2], "extended": true},
+            signal,
+            {"name": "f", "type": "uniform_dist", "x": ["x"]},
+        ],
+        "data": [{"name": "d", "type": "unbinned", "axes": [{"name": "x", "min": 0, "max": 4}], "entries": [[1], [2]]}],
+        "likelihoods": [{"name": "L", "distributions": ["p"], "data": ["d"]}],
+    });
+    let source = ModelSource::from_slice(document.to_string().as_bytes());
+    source.and_then(|source| source.model(&ModelOptions::default())).map_err(|error| error.to_string())
+}
+
+#[test]
+fn kernels_around_simulated_events_are_a_density() {
+    let sample: Vec<f64> = (0..200).map(|i| 2.0 + ((f64::from(i) + 0.5) / 100.0 - 1.0).powi(3)).collect();
+    let entries: Vec<Value> = sample.iter().map(|x| json!([x])).collect();
+    // Some weights are negative, but not the density.
+    let weights: Vec<f64> = (0..200).map(|i| if i % 7 == 3 { -0.5 } else { 1.0 }).collect();
+    let estimator = json!({"type": "kde", "bandwidth": 1.5, "boundary": "none"});
+    let mut template = json!({"name": "s", "type": "nextstat.template_dist", "x": "x", "estimator": estimator,
+                              "entries": entries, "weights": weights});
+    let model = with_template(template.clone()).unwrap();
+    let options = KernelOptions { bandwidth: 1.5, reflect: false, ..KernelOptions::new(0.0, 4.0) };
+    let right = kernel_density(&sample, Some(&weights), &options).unwrap();
+    let Density::Spline { knots, values, .. } = &model.event_channels[0].processes[0].density else {
+        panic!("kernels are a spline")
+    };
+    assert_eq!(*knots, right.knots);
+    assert_eq!(*values, right.values.iter().map(|y| ModelValue::Number(*y)).collect::<Vec<_>>());
+
+    template["weights"] = (0..200).map(|i| if i < 110 { 1.0 } else { -0.9 }).collect();
+    let error = with_template(template).unwrap_err();
+    assert!(
+        error.contains("The template 's' is no density") && error.contains("larger bandwidths"),
+        "{error}"
+    );
 }

@@ -99,6 +99,10 @@ fn values() -> impl Strategy<Value = Value> {
         json!({"contents": [1, 2]}),
         json!({"hi": 1, "lo": 2}),
         json!("uniform_dist"),
+        json!("integral"),
+        json!({"type": "kde"}),
+        json!({"m": [[1, 2]]}),
+        json!("nextstat.template_dist"),
         json!("crystalball_dist"),
         json!("multivariate_normal_dist"),
         json!([[1e308, 1e308], [1e308, 1e308]]),
@@ -111,7 +115,7 @@ proptest! {
 
     #[test]
     fn changed_models_never_panic(
-        which in 0..2_usize,
+        which in 0..3_usize,
         changes in prop::collection::vec((any::<prop::sample::Index>(), values()), 1..4),
     ) {
         let mut tree = fixtures().swap_remove(which);

@@ -5,6 +5,10 @@
 //! writes the flows and the oracle's numbers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "flows/conditional.rs"]
+mod conditional;
+#[path = "flows/context.rs"]
+mod context;
 #[path = "flows/densities.rs"]
 mod densities;
 #[path = "flows/fits.rs"]

@@ -44,6 +44,16 @@ pub enum PictureError {
         /// Position of the first entry that does not increase.
         index: usize,
     },
+    /// A value of a field is below the one before it.
+    #[error("{picture}: `{field}` must not descend, but entry {index} is below the one before it")]
+    Descending {
+        /// Kind of the picture.
+        picture: &'static str,
+        /// The field with the error.
+        field: String,
+        /// Position of the first entry that descends.
+        index: usize,
+    },
     /// A number is outside the range of its allowed values.
     #[error("{picture}: `{field}` is {value}, but it has to be {range}")]
     OutOfRange {
@@ -115,13 +125,28 @@ pub(crate) fn same_length(
 
 /// Checks that the values increase strictly, and that they can be drawn (NaN and values above 1e100 cannot).
 pub(crate) fn increasing(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
+    drawable(picture, field, values)?;
+    match values.windows(2).position(|pair| !(pair[1] > pair[0])) {
+        None => Ok(()),
+        Some(before) => Err(PictureError::NotIncreasing { picture, field: field.into(), index: before + 1 }),
+    }
+}
+
+/// Checks that no value is below the one before it, and that all can be drawn.
+pub(crate) fn ascending(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
+    drawable(picture, field, values)?;
+    match values.windows(2).position(|pair| pair[1] < pair[0]) {
+        None => Ok(()),
+        Some(before) => Err(PictureError::Descending { picture, field: field.into(), index: before + 1 }),
+    }
+}
+
+/// Checks that all values can be drawn.
+fn drawable(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
     if let Some(index) = values.iter().position(|value| crate::number::usable(*value).is_none()) {
         let value = values.get(index).copied().unwrap_or(f64::NAN);
         let range = "a finite number below 1e100";
         return Err(PictureError::OutOfRange { picture, field: format!("{field}[{index}]"), value, range });
     }
-    match values.windows(2).position(|pair| !(pair[1] > pair[0])) {
-        None => Ok(()),
-        Some(before) => Err(PictureError::NotIncreasing { picture, field: field.into(), index: before + 1 }),
-    }
+    Ok(())
 }

@@ -69,4 +69,4 @@ pub use pulls::{PullRow, Pulls};
 pub use ranking::{Ranking, RankingRow};
 pub use save::Format;
 pub use scan::Scan;
-pub use yields::{ChannelYields, SampleYields, Yields};
+pub use yields::{ChannelYields, Components, SampleYields, Yields};

@@ -57,6 +57,15 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     fixed(value, (digits as i32 - 1 - exponent).max(0) as usize)
 }
 
+/// Returns a number with at most `digits` significant digits, and no zeros at the end of the decimals.
+pub(crate) fn trimmed(value: f64, digits: usize) -> String {
+    let text = significant(value, digits);
+    if text.contains('.') && !text.contains('×') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    text
+}
+
 /// Returns a number with the decimals that show three significant digits of `span`, the length of an axis. So
 /// all values of an axis have the same number of decimals.
 pub(crate) fn resolved(value: f64, span: f64) -> String {

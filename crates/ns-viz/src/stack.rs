@@ -12,19 +12,48 @@ use crate::number::present;
 use crate::poisson;
 use crate::text::{Style, fit};
 
-/// Largest upper end of the axis of the ratio. On a longer axis, ratios near 1 could not be distinguished.
-const HIGHEST_RATIO: f64 = 4.0;
+mod axes;
+mod curves;
+
+pub(crate) use curves::{BLIND, sample_line, sum_line};
 
 /// One layer of a stack: a sample, or several samples drawn together.
 pub(crate) struct Layer {
     pub(crate) colour: Colour,
     pub(crate) counts: Vec<f64>,
+    /// Expected yield at each position of the curves; empty without curves.
+    pub(crate) curve: Vec<f64>,
+    /// Whether its line is dashed where layers are lines.
+    pub(crate) dashed: bool,
+}
+
+/// What a stack is made of. All lists have checked lengths.
+pub(crate) struct Parts<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) x_title: &'a str,
+    pub(crate) edges: Vec<f64>,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) data: &'a [Option<f64>],
+    /// Error bars of the data; those of counts if empty.
+    pub(crate) errors: &'a [Option<f64>],
+    pub(crate) uncertainty: &'a [Option<f64>],
+    /// Positions of the curves of the layers, not descending; empty without curves.
+    pub(crate) positions: &'a [f64],
+    /// Ranges in which no data are drawn.
+    pub(crate) blind: &'a [(f64, f64)],
+    /// Whether the vertical axis is logarithmic.
+    pub(crate) log: bool,
+    /// Whether the lower panel shows pulls in place of ratios.
+    pub(crate) pulls: bool,
+    /// Whether layers are drawn as lines, not on top of each other.
+    pub(crate) lines: bool,
 }
 
 /// A channel whose lengths were checked, with the axes of its panels.
 pub(crate) struct Stack {
     name: String,
     x_title: String,
+    y_title: String,
     x: Axis,
     edges: Vec<f64>,
     layers: Vec<Layer>,
@@ -32,6 +61,12 @@ pub(crate) struct Stack {
     /// Observed events of each bin, with the lower and the upper end of their error bar; none if not shown.
     data: Vec<Option<(f64, f64, f64)>>,
     uncertainty: Vec<Option<f64>>,
+    /// Positions of the curves; empty without curves.
+    positions: Vec<f64>,
+    /// Ranges in which no data are drawn.
+    blind: Vec<(f64, f64)>,
+    /// Whether layers are lines.
+    lines: bool,
     y: Axis,
     /// Whether the lower panel shows pulls in place of ratios.
     pulls: bool,
@@ -40,42 +75,48 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    pub(crate) fn new(
-        name: &str,
-        x_title: &str,
-        x: Axis,
-        edges: Vec<f64>,
-        layers: Vec<Layer>,
-        data: &[Option<f64>],
-        uncertainty: &[Option<f64>],
-        log: bool,
-        pulls: bool,
-    ) -> Self {
+    pub(crate) fn new(parts: Parts<'_>) -> Self {
+        let Parts { edges, layers, .. } = parts;
         let bins = edges.len().saturating_sub(1);
         let sum = |bin: usize| layers.iter().filter_map(|layer| layer.counts.get(bin)).sum();
         let total: Vec<f64> = (0..bins).map(sum).collect();
-        let bar = |count: &Option<f64>| {
-            let count = present(*count).filter(|count| *count >= 0.0)?;
-            let (low, up) = poisson::interval(count);
-            Some((count, low, up))
+        let bar = |(bin, count): (usize, &Option<f64>)| {
+            let count = present(*count)?;
+            let inside = |edge: usize, side: f64| edges.get(edge).copied().unwrap_or(side);
+            let (low, high) = (inside(bin, f64::INFINITY), inside(bin + 1, f64::NEG_INFINITY));
+            if parts.blind.iter().any(|(from, to)| low < *to && high > *from) {
+                return None;
+            }
+            if parts.errors.is_empty() {
+                let (low, up) = poisson::interval(count);
+                return Some((count, low, up)).filter(|_| count >= 0.0);
+            }
+            let error = parts.errors.get(bin).copied().flatten().and_then(|error| present(Some(error)))?;
+            Some((count, count - error.abs(), count + error.abs()))
         };
-        let data: Vec<_> = data.iter().map(bar).collect();
-        let uncertainty: Vec<_> = uncertainty.iter().map(|value| present(*value).map(f64::abs)).collect();
+        let data: Vec<_> = parts.data.iter().enumerate().map(bar).collect();
+        let uncertainty: Vec<_> =
+            parts.uncertainty.iter().map(|value| present(*value).map(f64::abs)).collect();
+        let ends = (edges.first().copied().unwrap_or(0.0), edges.last().copied().unwrap_or(1.0));
         let mut stack = Self {
-            name: name.to_owned(),
-            x_title: x_title.to_owned(),
-            x,
+            name: parts.name.to_owned(),
+            x_title: parts.x_title.to_owned(),
+            y_title: axes::y_title(&edges, &total),
+            x: Axis::linear(ends.0, ends.1),
             edges,
             layers,
             total,
             data,
             uncertainty,
+            positions: parts.positions.to_vec(),
+            blind: parts.blind.to_vec(),
+            lines: parts.lines,
             y: Axis::linear(0.0, 1.0),
-            pulls,
+            pulls: parts.pulls,
             ratio: Axis::linear(0.5, 1.5),
         };
-        stack.y = stack.y_axis(log);
-        stack.ratio = if pulls { stack.pull_axis() } else { stack.ratio_axis() };
+        stack.y = stack.y_axis(parts.log);
+        stack.ratio = if parts.pulls { stack.pull_axis() } else { stack.ratio_axis() };
         stack
     }
 
@@ -99,70 +140,6 @@ impl Stack {
         self.data.get(bin).copied().flatten()
     }
 
-    fn y_axis(&self, log: bool) -> Axis {
-        let tops = self.total.iter().enumerate().map(|(bin, total)| total + self.spread(bin).unwrap_or(0.0));
-        let bars = self.data.iter().flatten().map(|(_, _, up)| *up);
-        let high = tops.chain(bars).fold(0.0, f64::max);
-        if !log {
-            return Axis::linear(0.0, if high > 0.0 { 1.15 * high } else { 1.0 });
-        }
-        let seen = self.data.iter().flatten().map(|(count, ..)| *count);
-        let low = self.total.iter().copied().chain(seen).filter(|value| *value > 0.0).fold(high, f64::min);
-        if !(high > 0.0) {
-            return Axis::log(0.1, 1.0);
-        }
-        // The axis starts below the smallest bin, so that this bin is visible, but spans at most about eight
-        // decades.
-        Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
-    }
-
-    /// Returns the function that converts a number of events in a bin to its value in the lower panel. With ratios
-    /// this is the number divided by the prediction. With pulls it is the difference to the prediction divided by
-    /// the error bar of the data on that side. Returns `None` if the prediction is zero, or for pulls if the bin
-    /// has no data.
-    fn compared(&self, bin: usize) -> Option<impl Fn(f64) -> f64 + use<>> {
-        let total = self.total.get(bin).copied().filter(|total| *total > 0.0)?;
-        let (zero, unit) = match self.pulls {
-            false => (0.0, total),
-            true => {
-                let (count, low, up) = self.point(bin)?;
-                let sigma = if count < total { up - count } else { count - low };
-                (total, Some(sigma).filter(|sigma| *sigma > 0.0)?)
-            }
-        };
-        Some(move |x: f64| (x - zero) / unit)
-    }
-
-    /// Returns the axis of the pulls. It is symmetric around 0 and goes at most from -8 to 8.
-    fn pull_axis(&self) -> Axis {
-        let pull = |bin: usize| Some(self.compared(bin)?(self.point(bin)?.0).abs());
-        let most = (0..self.total.len()).filter_map(pull).fold(0.0, f64::max);
-        let half = [3.0, 4.0, 5.0, 6.0].into_iter().find(|half| *half >= most + 0.5).unwrap_or(8.0);
-        Axis::linear(-half, half)
-    }
-
-    /// Returns the axis of the ratio. It is symmetric around 1 and contains all error bars and uncertainties. If
-    /// these reach further than 0.5 from 1, the axis goes from 0 to at most [`HIGHEST_RATIO`]. In bins with an
-    /// expected yield below 1, error bars can be very long. Such error bars do not widen the axis, and may end in an
-    /// arrow.
-    fn ratio_axis(&self) -> Axis {
-        let (mut down, mut up) = (0.0_f64, 0.0_f64);
-        for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
-            let spread = self.spread(bin).unwrap_or(0.0) / total;
-            (down, up) = (down.max(spread), up.max(spread));
-            if let Some((count, low, high)) = self.point(bin) {
-                let high = if *total >= 1.0 { high } else { count };
-                (down, up) = (down.max(1.0 - low / total), up.max(high / total - 1.0));
-            }
-        }
-        let reach = 1.05 * down.max(up);
-        if let Some(half) = [0.05, 0.1, 0.2, 0.3, 0.5].into_iter().find(|half| *half >= reach) {
-            return Axis::linear(1.0 - half, 1.0 + half);
-        }
-        let high = [2.0, 2.5, 3.0].into_iter().find(|high| *high >= 1.0 + 1.05 * up).unwrap_or(HIGHEST_RATIO);
-        Axis::linear(0.0, high)
-    }
-
     /// Draws the channel into an area. The area includes the space for labels to the left of the panels, but not the
     /// labels below them. `caption` is the height of the line with the channel's name. `ratio` is the height of the
     /// ratio panel; if it is 0, no ratio is drawn.
@@ -180,15 +157,21 @@ impl Stack {
         let (name, size) = fit(&self.caption(&x), upper.width(), 13.0, 8.0);
         page.text(left, area.top + 14.0, name, Style::new(size));
         let y = self.y.between(upper.bottom, upper.top);
-        self.paint_layers(page, &x, &y);
-        self.paint_uncertainty(page, &x, &y);
+        self.paint_blind(page, &upper, &x);
+        if self.positions.is_empty() {
+            self.paint_layers(page, &x, &y);
+            self.paint_uncertainty(page, &x, &y);
+        } else {
+            self.paint_curves(page, &x, &y);
+        }
         self.paint_data(page, &upper, &x, &y);
         frame::horizontal_marks(page, &upper, &x, &x_ticks, &[Edge::Bottom, Edge::Top]);
-        frame::vertical(page, &upper, &y, &y_ticks, left_room, "Events");
+        frame::vertical(page, &upper, &y, &y_ticks, left_room, &self.y_title);
         frame::outline(page, &upper);
         let mut lowest = upper;
         if ratio > 0.0 {
             lowest = Area { top: area.bottom - ratio, bottom: area.bottom, ..upper };
+            self.paint_blind(page, &lowest, &x);
             self.paint_ratio(page, &lowest, &x);
             let axis = self.ratio.between(lowest.bottom, lowest.top);
             frame::horizontal_marks(page, &lowest, &x, &x_ticks, &[Edge::Bottom, Edge::Top]);
@@ -248,7 +231,10 @@ impl Stack {
     fn paint_layers(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
         let cells = self.cells(x, |bin| self.total.get(bin).copied());
         let mut below = vec![0.0; self.total.len()];
-        for layer in &self.layers {
+        for layer in self.layers.iter().filter(|_| self.lines) {
+            page.polyline(&steps(&cells, &layer.counts, y), curves::line(layer));
+        }
+        for layer in self.layers.iter().filter(|_| !self.lines) {
             let above: Vec<f64> =
                 below.iter().zip(&layer.counts).map(|(sum, count)| sum + count.max(0.0)).collect();
             if above != below {
@@ -344,10 +330,30 @@ mod tests {
 
     fn stack(counts: &[f64], data: &[Option<f64>], log: bool) -> Stack {
         let edges = (0..=counts.len()).map(|edge| edge as f64).collect();
-        let layer = |share: f64| Layer { colour: GREY, counts: counts.iter().map(|c| share * c).collect() };
-        let x = Axis::linear(0.0, counts.len() as f64);
-        let spread = vec![Some(1.0); counts.len()];
-        Stack::new("SR", "bin", x, edges, vec![layer(0.25), layer(0.75)], data, &spread, log, false)
+        let layer = |share: f64| Layer {
+            colour: GREY,
+            counts: counts.iter().map(|c| share * c).collect(),
+            curve: Vec::new(),
+            dashed: false,
+        };
+        let (layers, uncertainty) = (vec![layer(0.25), layer(0.75)], vec![Some(1.0); counts.len()]);
+        let (name, x_title, uncertainty) = ("SR", "bin", uncertainty.as_slice());
+        let (errors, positions, blind) = (&[][..], &[][..], &[][..]);
+        let (pulls, lines) = (false, false);
+        Stack::new(Parts {
+            name,
+            x_title,
+            edges,
+            layers,
+            data,
+            errors,
+            uncertainty,
+            positions,
+            blind,
+            log,
+            pulls,
+            lines,
+        })
     }
 
     #[test]

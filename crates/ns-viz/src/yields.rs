@@ -3,15 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::axis::Axis;
 use crate::colour::{self, BLACK, Colour};
 use crate::drawing::{Area, Drawing, Ink, Stroke};
-use crate::error::{PictureError, increasing, same_length};
+use crate::error::{PictureError, ascending, increasing, same_length};
 use crate::frame;
 use crate::header::Header;
 use crate::legend::{Entry, Symbol};
 use crate::number::usable;
-use crate::stack::{Layer, Stack};
+use crate::stack::{BLIND, Layer, Parts, Stack, sample_line, sum_line};
 
 pub(crate) const PICTURE: &str = "yields";
 const MARGIN: f64 = 16.0;
@@ -28,6 +27,32 @@ pub struct SampleYields {
     pub counts: Vec<f64>,
     /// Whether the sample is signal, which is drawn in red on top of the other samples.
     pub signal: bool,
+    /// Expected yield at each of the channel's `curve_positions`; empty for a histogram.
+    pub curve: Vec<f64>,
+}
+
+/// How the samples of a channel are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Components {
+    /// Filled, one on top of the other.
+    #[default]
+    Stack,
+    /// A line for each sample, and a line for their sum.
+    Lines,
+}
+
+impl std::str::FromStr for Components {
+    type Err = String;
+
+    /// Parses `stack` or `lines`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "stack" => Ok(Self::Stack),
+            "lines" => Ok(Self::Lines),
+            other => Err(format!("'{other}' is no way to draw components; use stack or lines")),
+        }
+    }
 }
 
 /// Expected and observed events of one channel.
@@ -36,6 +61,8 @@ pub struct SampleYields {
 pub struct ChannelYields {
     /// Name of the channel.
     pub name: String,
+    /// Remark in brackets behind the name; none if empty.
+    pub note: String,
     /// Title of the horizontal axis; `bin` if empty.
     pub x_title: String,
     /// Edges of the bins, strictly increasing, one more than there are bins. If empty, the edges are 0, 1, 2
@@ -46,6 +73,14 @@ pub struct ChannelYields {
     /// Observed events of each bin; none for a bin whose data are not to be shown. If the list is empty, no data are
     /// drawn.
     pub data: Vec<Option<f64>>,
+    /// Error bar of the data in each bin, the same up and down, as for sums of weights. If the list is empty, the data
+    /// are counts with Poisson intervals.
+    pub data_errors: Vec<Option<f64>>,
+    /// Positions on the horizontal axis of the curves of all samples, not descending. A position may be given twice,
+    /// where the curve has a step. If empty, samples are drawn as histograms.
+    pub curve_positions: Vec<f64>,
+    /// Blinded ranges of the horizontal axis. No data are drawn in bins that overlap with them.
+    pub blind: Vec<(f64, f64)>,
     /// Uncertainty of the total expected yield of each bin; empty if unknown.
     pub uncertainty: Vec<Option<f64>>,
     /// Whether the lower panel shows pulls (differences between data and prediction, divided by the error bars of
@@ -70,6 +105,8 @@ pub struct Yields {
     /// Largest number of colours for background samples, including the colour for "other". If there are more
     /// background samples, the smallest samples are added up and drawn as "other".
     pub max_samples: usize,
+    /// How samples are drawn.
+    pub components: Components,
 }
 
 impl Default for Yields {
@@ -81,6 +118,7 @@ impl Default for Yields {
             log_y: false,
             columns: None,
             max_samples: 12,
+            components: Components::Stack,
         }
     }
 }
@@ -126,7 +164,7 @@ impl Yields {
         let catalogue = self.catalogue();
         let stacks = channels
             .iter()
-            .map(|channel| catalogue.stack(channel, self.log_y))
+            .map(|channel| catalogue.stack(channel, self.log_y, self.components == Components::Lines))
             .collect::<Result<Vec<_>, _>>()?;
 
         let count = channels.len();
@@ -136,8 +174,11 @@ impl Yields {
         let (block, main, ratio) = if single { (688.0, 340.0, 110.0) } else { (440.0, 240.0, 80.0) };
         let width = 2.0 * MARGIN + columns as f64 * block + (columns - 1) as f64 * GUTTER;
         let room = width - 2.0 * MARGIN;
-        let header =
-            Header { title: &self.title, subtitle: &self.subtitle, entries: catalogue.legend(channels) };
+        let header = Header {
+            title: &self.title,
+            subtitle: &self.subtitle,
+            entries: catalogue.legend(channels, self.components),
+        };
         let top = header.height(room);
         let data = |stack: &Stack| if stack.has_ratio() { ratio + frame::SPLIT } else { 0.0 };
         let lower = stacks.iter().map(data).fold(0.0, f64::max);
@@ -190,33 +231,43 @@ impl Yields {
 }
 
 impl Catalogue {
-    fn legend(&self, channels: &[&ChannelYields]) -> Vec<Entry> {
+    fn legend(&self, channels: &[&ChannelYields], components: Components) -> Vec<Entry> {
         let outline = Stroke::solid(BLACK, 0.6);
+        let symbol = |colour: Colour, dashed: bool| match components {
+            Components::Stack => Symbol::Box(Ink::outlined(colour, outline)),
+            Components::Lines => Symbol::Line(sample_line(colour, dashed)),
+        };
         let mut entries = Vec::new();
         if channels.iter().any(|channel| channel.data.iter().any(Option::is_some)) {
             entries.push(Entry::new(Symbol::Point(BLACK), "data"));
+        }
+        if components == Components::Lines && channels.iter().any(|channel| !channel.samples.is_empty()) {
+            entries.push(Entry::new(Symbol::Line(sum_line()), "sum"));
         }
         let signals = self.named.iter().filter(|(_, signal, _)| *signal);
         let backgrounds = self.named.iter().rev().filter(|(_, signal, _)| !signal);
         for (name, signal, colour) in signals.chain(backgrounds) {
             let mut samples = channels.iter().flat_map(|channel| &channel.samples);
             if samples.any(|sample| sample.name == *name && sample.signal == *signal) {
-                entries.push(Entry::new(Symbol::Box(Ink::outlined(*colour, outline)), name.clone()));
+                entries.push(Entry::new(symbol(*colour, !signal), name.clone()));
             }
         }
         if self.others > 0 {
             let text = format!("other ({} samples)", self.others);
-            entries.push(Entry::new(Symbol::Box(Ink::outlined(OTHER, outline)), text));
+            entries.push(Entry::new(symbol(OTHER, true), text));
         }
         if channels.iter().any(|channel| channel.uncertainty.iter().any(Option::is_some)) {
             entries.push(Entry::new(Symbol::Hatched, "uncertainty"));
+        }
+        if channels.iter().any(|channel| !channel.blind.is_empty()) {
+            entries.push(Entry::new(Symbol::Box(Ink::outlined(BLIND, outline)), "blinded"));
         }
         entries
     }
 
     /// Checks the lengths of a channel's fields and returns its stack. The layers are, from bottom to top:
     /// "other", backgrounds, signals.
-    fn stack(&self, channel: &ChannelYields, log: bool) -> Result<Stack, PictureError> {
+    fn stack(&self, channel: &ChannelYields, log: bool, lines: bool) -> Result<Stack, PictureError> {
         let of = |field: &str| format!("channels '{}', {field}", channel.name);
         let first = channel.samples.first().map(|sample| sample.counts.len());
         let bins = first.unwrap_or(channel.data.len());
@@ -234,7 +285,11 @@ impl Catalogue {
                 bins,
             )?;
         }
-        for (field, values) in [("data", &channel.data), ("uncertainty", &channel.uncertainty)] {
+        for (field, values) in [
+            ("data", &channel.data),
+            ("data_errors", &channel.data_errors),
+            ("uncertainty", &channel.uncertainty),
+        ] {
             if !values.is_empty() {
                 same_length(PICTURE, &of(field), values.len(), &reference, bins)?;
             }
@@ -246,24 +301,55 @@ impl Catalogue {
             increasing(PICTURE, &of("bin_edges"), &channel.bin_edges)?;
             channel.bin_edges.clone()
         };
-        let mut other = Layer { colour: OTHER, counts: vec![0.0; bins] };
+        let positions = &channel.curve_positions;
+        ascending(PICTURE, &of("curve_positions"), positions)?;
+        for sample in channel.samples.iter().filter(|_| !positions.is_empty()) {
+            let field = of(&format!("curve of sample '{}'", sample.name));
+            same_length(PICTURE, &field, sample.curve.len(), &of("curve_positions"), positions.len())?;
+        }
+        let finite = |values: &[f64]| -> Vec<f64> {
+            values.iter().map(|value| usable(*value).unwrap_or(0.0)).collect()
+        };
+        let (counts, curve) = (vec![0.0; bins], vec![0.0; positions.len()]);
+        let mut other = Layer { colour: OTHER, counts, curve, dashed: true };
         let mut layers: Vec<(bool, Layer)> = Vec::new();
         for sample in &channel.samples {
-            let counts: Vec<f64> = sample.counts.iter().map(|count| usable(*count).unwrap_or(0.0)).collect();
+            let counts = finite(&sample.counts);
+            let curve = if positions.is_empty() { Vec::new() } else { finite(&sample.curve) };
             let known =
                 self.named.iter().find(|(name, signal, _)| *name == sample.name && *signal == sample.signal);
             match known {
-                Some((_, signal, colour)) => layers.push((*signal, Layer { colour: *colour, counts })),
-                None => other.counts.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count),
+                Some((_, signal, colour)) => {
+                    layers.push((*signal, Layer { colour: *colour, counts, curve, dashed: !signal }));
+                }
+                None => {
+                    other.counts.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+                    other.curve.iter_mut().zip(curve).for_each(|(sum, height)| *sum += height);
+                }
             }
         }
         layers.sort_by_key(|(signal, _)| *signal);
         let others = (self.others > 0).then_some(other);
         let layers = others.into_iter().chain(layers.into_iter().map(|(_, layer)| layer)).collect();
-        let title = if channel.x_title.is_empty() { "bin" } else { &channel.x_title };
-        let x = Axis::linear(edges.first().copied().unwrap_or(0.0), edges.last().copied().unwrap_or(1.0));
-        let (data, uncertainty) = (&channel.data, &channel.uncertainty);
-        Ok(Stack::new(&channel.name, title, x, edges, layers, data, uncertainty, log, channel.pulls))
+        let x_title = if channel.x_title.is_empty() { "bin" } else { &channel.x_title };
+        Ok(Stack::new(Parts {
+            name: &if channel.note.is_empty() {
+                channel.name.clone()
+            } else {
+                format!("{} ({})", channel.name, channel.note)
+            },
+            x_title,
+            edges,
+            layers,
+            data: &channel.data,
+            errors: &channel.data_errors,
+            uncertainty: &channel.uncertainty,
+            positions,
+            blind: &channel.blind,
+            log,
+            pulls: channel.pulls,
+            lines,
+        }))
     }
 }
 
@@ -277,6 +363,7 @@ mod tests {
             name: format!("s{index}"),
             counts: vec![index as f64],
             signal: index == 3,
+            curve: Vec::new(),
         };
         let channel = ChannelYields { samples: (0..20).map(sample).collect(), ..ChannelYields::default() };
         let yields = Yields { channels: vec![channel], max_samples: 6, ..Yields::default() };
@@ -284,7 +371,7 @@ mod tests {
         let names: Vec<_> = catalogue.named.iter().map(|(name, ..)| name.as_str()).collect();
         assert_eq!(names, ["s3", "s15", "s16", "s17", "s18", "s19"]);
         assert_eq!(catalogue.others, 14);
-        let stack = catalogue.stack(&yields.channels[0], false).unwrap();
+        let stack = catalogue.stack(&yields.channels[0], false, false).unwrap();
         assert_eq!(stack.total(), &[190.0]);
     }
 }

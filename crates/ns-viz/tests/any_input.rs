@@ -100,7 +100,7 @@ proptest! {
               edges in steps(0..8), log_y in any::<bool>(), max_samples in 0..9usize, name in "[a-hA-M0-9_ <&θ中̂]{0,90}") {
         let samples = counts.into_iter().enumerate().map(|(i, mut counts)| {
             counts.truncate(bins);
-            SampleYields { name: format!("s{i}"), counts, signal: i == 1 }
+            SampleYields { name: format!("s{i}"), counts, signal: i == 1, curve: Vec::new() }
         });
         let channel = ChannelYields {
             name,

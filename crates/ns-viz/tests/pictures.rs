@@ -195,7 +195,7 @@ fn wrong_shapes_are_named() {
     scan.x[4] = scan.x[3];
     assert!(matches!(scan.draw(), Err(PictureError::NotIncreasing { index: 4, .. })));
     let mut yields = inputs::yields(false);
-    let sample = SampleYields { name: "short".into(), counts: vec![1.0], signal: false };
+    let sample = SampleYields { name: "short".into(), counts: vec![1.0], curve: Vec::new(), signal: false };
     yields.channels[0].samples.push(sample);
     let error = yields.draw().unwrap_err().to_string();
     assert!(error.contains("SR_2l_highmass") && error.contains("'short'") && error.contains("20"), "{error}");

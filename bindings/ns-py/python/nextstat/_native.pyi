@@ -508,6 +508,8 @@ class YieldsResult:
         log_y: bool = False,
         columns: int | None = None,
         max_samples: int | None = None,
+        blind: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+        components: Literal["stack", "lines"] = "stack",
         title: str | None = None,
         subtitle: str | None = None,
     ) -> Picture: ...
@@ -803,6 +805,8 @@ class FitResult:
     @property
     def weighted_uncertainties(self) -> Literal["sandwich", "sumw2", "hesse"] | None: ...
     @property
+    def context_gradients(self) -> list[dict[str, Any]]: ...
+    @property
     def device(self) -> str: ...
     @property
     def device_reason(self) -> str | None: ...
@@ -831,6 +835,8 @@ class FitResult:
         log_y: bool = False,
         columns: int | None = None,
         max_samples: int | None = None,
+        blind: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+        components: Literal["stack", "lines"] = "stack",
         title: str | None = None,
         subtitle: str | None = None,
     ) -> Picture: ...

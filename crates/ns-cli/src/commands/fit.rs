@@ -18,7 +18,7 @@ use crate::args::{ExecutionArgs, ModelArgs, OutputArgs};
 use crate::data_args::DataArgs;
 use crate::error::{CliError, Exit};
 use crate::output::{Output, PendingFile, distinct};
-use crate::plot::Plots;
+use crate::plot::{EventPlotArgs, Plots};
 use crate::{interrupt, load};
 
 /// Flags of `fit`.
@@ -58,6 +58,8 @@ pub(crate) struct FitArgs {
     /// Draw expected and observed events of all channels after the fit
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     plot_postfit: Option<PathBuf>,
+    #[command(flatten)]
+    events: EventPlotArgs,
 }
 
 const PULLS: &str = "--plot";
@@ -102,6 +104,8 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let covariance_file = args.covariance.as_deref().map(PendingFile::create).transpose()?;
     let execution = args.execution.execution();
     let model = load::model(&args.model, execution.device)?;
+    let drawn = plots.wanted(PREFIT) || plots.wanted(POSTFIT);
+    args.events.check(&model, drawn, "--plot-prefit FILE or --plot-postfit FILE")?;
     let options = options(args, &model, &plots)?;
     let Opened { session, reason } = open_session_for(&model, &execution, Work::Fit)?;
     let stop = interrupt::listen();
@@ -129,9 +133,13 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     plots.finish(exit, |flag| {
         Ok(match flag {
             CORRELATION => picture::correlation(&result, args.plot_threshold).unwrap_or_default().draw()?,
-            PREFIT => picture::yields(&prefit_yields(&model, session.as_ref(), &options)?).draw()?,
+            PREFIT => {
+                let yields = prefit_yields(&model, session.as_ref(), &options)?;
+                args.events.draw(picture::yields(&yields))?
+            }
             POSTFIT => {
-                picture::yields(&postfit_yields(&model, session.as_ref(), &options, &result)?).draw()?
+                let yields = postfit_yields(&model, session.as_ref(), &options, &result)?;
+                args.events.draw(picture::yields(&yields))?
             }
             _ => picture::pulls(&model, &result).draw()?,
         })

@@ -11,7 +11,7 @@ use crate::args::ModelArgs;
 use crate::data_args::RunArgs;
 use crate::error::{CliError, Exit};
 use crate::job::Job;
-use crate::plot::PlotArgs;
+use crate::plot::{EventPlotArgs, PlotArgs};
 use crate::start;
 
 /// Flags of `yields`.
@@ -38,6 +38,8 @@ pub(crate) struct YieldsArgs {
     run: RunArgs,
     #[command(flatten)]
     plot: PlotArgs,
+    #[command(flatten)]
+    events: EventPlotArgs,
 }
 
 /// Point at which yields are predicted.
@@ -56,6 +58,7 @@ enum Point {
 pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
     let job = Job::open(&args.model, &args.run, Work::Fit)?;
+    args.events.check(&job.model, args.plot.wanted(), "--plot FILE")?;
     let options = args.run.data.options(&job.model)?;
     let point = point(args, &job.model)?;
     let (result, interrupted) = job.work("yields", |model, session, control| {
@@ -70,7 +73,7 @@ pub(crate) fn run(args: &YieldsArgs) -> Result<Exit, CliError> {
     })?;
     let exit = Exit::of(interrupted, result.converged);
     job.finish(&result, &result.warnings, result.parts(args.per_bin))?;
-    plots.finish(exit, |_| Ok(picture::yields(&result).draw()?))
+    plots.finish(exit, |_| args.events.draw(picture::yields(&result)))
 }
 
 /// Returns the point that `--prefit` or `--at` names. Without these flags, returns the best fit.

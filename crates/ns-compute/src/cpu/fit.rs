@@ -17,6 +17,10 @@ const FEW_EVENTS: usize = 8192;
 /// Ratio between the numbers of events of one preparatory fit and the fit before it.
 const MORE_EVENTS: usize = 16;
 
+/// Largest difference between `-ln L` of gathered events and of the events themselves, per event, at which the former show
+/// where the minimum is. Peaks narrower than the cells of gathered events make larger ones.
+const MOST_DIFFERENCE: f64 = 1e-3;
+
 impl CpuSession {
     /// Returns given data with the constants of their likelihood; `None` for the observed data. Toys that are
     /// not drawn yet are an error.
@@ -128,9 +132,9 @@ impl CpuSession {
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 
-    /// Prepares the fit of many events: fits an evenly chosen part of the events, and then larger parts, each
-    /// from the minimum of the part before. Returns the numbers of iterations and evaluations, and the last
-    /// minimum. Returns `None` if there are few events or a fit does not converge.
+    /// Prepares the fit of many events: fits a few that stand for all of them, and then more, each from the minimum of the
+    /// fit before. Returns the numbers of iterations and evaluations, and the last minimum. Returns `None` if there are few
+    /// events or a fit does not converge.
     fn fit_few_events(
         &self,
         request: &FitRequest,
@@ -138,14 +142,42 @@ impl CpuSession {
         problem: &Problem<'_>,
         worker: &mut Worker,
     ) -> Option<((usize, usize), Vec<f64>)> {
-        let (mut near, mut counts) = (start.to_vec(), (0, 0));
-        let mut first = true;
-        let mut most = FEW_EVENTS;
-        while let Some(few) = problem.data.thinned(most) {
+        let gathered = problem.data.gathered(&problem.plan.events, worker.scratch.events.crew.as_ref());
+        if let Some((counts, near, value)) = self.fit_parts(request, start, problem, worker, gathered, true)
+            && is_faithful(worker, problem, &near, value)
+        {
+            return Some((counts, near));
+        }
+        // An evenly chosen part of the events, and then larger parts.
+        let sizes = std::iter::successors(Some(FEW_EVENTS), |size| Some(size * MORE_EVENTS));
+        let parts = sizes.map_while(|size| problem.data.thinned(size));
+        let (counts, near, _) = self.fit_parts(request, start, problem, worker, parts, false)?;
+        Some((counts, near))
+    }
+
+    /// Fits one part of the data after the other. The first fit has the search of the request. Returns the numbers of
+    /// iterations and evaluations, and the last minimum with `-ln L` there; `None` if there is no part, if a fit does not
+    /// converge or, where parts must be `faithful`, if one is not.
+    fn fit_parts(
+        &self,
+        request: &FitRequest,
+        start: &[f64],
+        problem: &Problem<'_>,
+        worker: &mut Worker,
+        parts: impl IntoIterator<Item = Dataset>,
+        faithful: bool,
+    ) -> Option<((usize, usize), Vec<f64>, f64)> {
+        let mut last: Option<((usize, usize), Vec<f64>, f64)> = None;
+        for few in parts {
             let part = Problem { data: &few, ..problem.clone() };
-            let (search, cold) = match first {
-                true => (request.search, matches!(request.start, Start::Init)),
-                false => (Search::Local, false),
+            let ((iterations, evaluations), near, search, cold) = match last {
+                None => ((0, 0), start.to_vec(), request.search, matches!(request.start, Start::Init)),
+                Some((counts, near, value)) => {
+                    if faithful && !is_faithful(worker, &part, &near, value) {
+                        return None;
+                    }
+                    (counts, near, Search::Local, false)
+                }
             };
             let further =
                 if search == Search::Local { Vec::new() } else { self.further_starts(&part, &near) };
@@ -154,12 +186,10 @@ impl CpuSession {
             if !outcome.converged() {
                 return None;
             }
-            counts = (counts.0 + outcome.n_iterations, counts.1 + outcome.n_evaluations);
-            near = outcome.parameters;
-            first = false;
-            most *= MORE_EVENTS;
+            let counts = (iterations + outcome.n_iterations, evaluations + outcome.n_evaluations);
+            last = Some((counts, outcome.parameters, outcome.nll));
         }
-        (!first).then_some((counts, near))
+        last
     }
 
     /// Returns further starting points of a fit: for a model with kinks the minimum under smooth codes,
@@ -178,4 +208,12 @@ impl CpuSession {
         }
         starts
     }
+}
+
+/// Returns whether `-ln L` at a point is, within [`MOST_DIFFERENCE`] per event, the `value` that fewer events gave.
+fn is_faithful(worker: &mut Worker, problem: &Problem<'_>, point: &[f64], value: f64) -> bool {
+    let data = problem.data;
+    let here = worker.evaluate(problem, point, 0.0).value() + data.saturated_main + data.saturated_constraint;
+    let events: f64 = data.events.iter().map(|table| table.sum_of_weights().abs()).sum();
+    (here - value).abs() <= MOST_DIFFERENCE * events
 }

@@ -127,6 +127,15 @@ impl CpuSession {
         Ok((fitting.min(usual), (fitting as u64 / threads as u64).clamp(1, TOYS_PER_UNIT)))
     }
 
+    /// Returns the largest number of fits that a thread may have in progress at a time, if each takes `more` bytes besides
+    /// the working memory of a fit.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(crate) fn fits_at_once(&self, more: usize) -> usize {
+        let Ok(Some(room)) = self.memory_for_batches() else { return usize::MAX };
+        let each = (8 * Held::of(&self.plan).thread + more) as u64;
+        usize::try_from(room / 4 / self.threads.max(1) as u64 / each).unwrap_or(usize::MAX).max(1)
+    }
+
     /// Checks that the results of an evaluation fit into the memory limit.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod derivatives;
 mod evaluate;
+mod event_toys;
 mod fit;
 mod kept_fitters;
 mod memory;
@@ -27,6 +28,7 @@ use crate::simd::Level;
 use crate::task::{check_data, check_task, parts_of};
 pub use derivatives::Derivatives;
 pub(crate) use derivatives::{Order, Sweeps};
+pub(crate) use event_toys::{EventToyFits, UnitOfToys};
 use kept_fitters::KeptFitters;
 use replaced::{Purpose, ReplacedShelf};
 use work_unit::{UnitSizes, WorkUnit};
@@ -52,6 +54,8 @@ pub struct CpuSession {
     pub(crate) sweeps: Arc<Mutex<Vec<Sweeps>>>,
     /// Computes sums over events on a device; `None` if the CPU computes them.
     event_sums: Option<Arc<dyn ChannelSums>>,
+    /// Makes the fits of toys with events on a device; `None` if the CPU makes them.
+    event_toys: Option<Arc<dyn EventToyFits>>,
 }
 
 impl CpuSession {
@@ -90,6 +94,7 @@ impl CpuSession {
             shelf: ReplacedShelf::default(),
             sweeps: Arc::default(),
             event_sums: None,
+            event_toys: None,
         }
         .sharing(execution)
     }
@@ -118,6 +123,7 @@ impl CpuSession {
             shelf: Arc::clone(&self.shelf),
             sweeps: Arc::clone(&self.sweeps),
             event_sums: self.event_sums.clone(),
+            event_toys: self.event_toys.clone(),
         };
         session.memory_for_batches()?;
         if threads > 1 {
@@ -131,6 +137,18 @@ impl CpuSession {
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn with_event_sums(self, sums: Arc<dyn ChannelSums>) -> Self {
         Self { event_sums: Some(sums), ..self }
+    }
+
+    /// Returns the session changed so that `toys` makes the fits of toys with events on a device.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(crate) fn with_event_toys(self, toys: Arc<dyn EventToyFits>) -> Self {
+        Self { event_toys: Some(toys), ..self }
+    }
+
+    /// Returns whether fits also start at the minimum of a twin of the model, without kinks.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(crate) fn has_twin(&self) -> bool {
+        self.smooth.is_some()
     }
 
     /// Makes one evaluation and one assembly of the curvature and ignores the results. The operating system

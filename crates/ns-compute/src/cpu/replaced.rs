@@ -97,6 +97,7 @@ impl CpuSession {
             shelf: ReplacedShelf::default(),
             sweeps: Arc::clone(&self.sweeps),
             event_sums: self.event_sums.clone(),
+            event_toys: None,
         }
     }
 }

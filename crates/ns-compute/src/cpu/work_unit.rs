@@ -9,6 +9,7 @@ use ns_core::{
     TaskOutcome, ToySource,
 };
 
+use super::event_toys::UnitOfToys;
 use super::kept_fitters::Fitters;
 use super::{CpuSession, put, take};
 use crate::eval::Dataset;
@@ -183,9 +184,9 @@ impl CpuSession {
         finished: &dyn Fn(usize),
     ) -> Vec<TaskOutcome> {
         if self.plan.events.has_channels() {
-            let toy =
-                |index| self.run_event_toy(task, (toys.source, index), wanted, control, worker, finished);
-            return toys.range.clone().map(toy).collect();
+            let range = toys.range.clone();
+            let unit = UnitOfToys { session: self, task, source: toys.source, range, wanted, control };
+            return unit.run(worker, finished);
         }
         let data = self.draw(toys);
         let mut outcomes: Vec<TaskOutcome> =
@@ -210,32 +211,6 @@ impl CpuSession {
             finished(data.len());
         }
         outcomes
-    }
-
-    /// Draws a toy with events and makes the fits of the task's requests to it. Only one toy is in memory at
-    /// a time.
-    fn run_event_toy(
-        &self,
-        task: &FitTask,
-        (source, index): (&ToySource, u64),
-        wanted: OutcomeParts,
-        control: Control<'_>,
-        worker: &mut Worker,
-        finished: &dyn Fn(usize),
-    ) -> TaskOutcome {
-        let mut data = Dataset::empty(&self.plan);
-        source.draw_into(index, &mut data.main, &mut data.aux);
-        if let Err(failure) = source.draw_events(index, &mut worker.drawn, &mut data.events) {
-            finished(task.fits.len());
-            return TaskOutcome { fits: task.fits.iter().map(|_| Err(failure.clone())).collect() };
-        }
-        data.saturate(&self.plan);
-        let mut fits: Vec<Result<FitOutcome, FitFailure>> = Vec::with_capacity(task.fits.len());
-        while let Some(fit) = self.next_fit(&task.fits, &fits, &data, wanted, control, worker, true) {
-            fits.push(fit);
-            finished(1);
-        }
-        TaskOutcome { fits }
     }
 
     /// Draws the data of the toys of a unit.

@@ -4,6 +4,7 @@
 //! The interface has two implementations: NVIDIA's driver (`cuda`), and the same kernels compiled for the CPU
 //! (`host`), so that the results of every kernel can be tested on machines without a GPU.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::{NoUninit, Pod};
@@ -37,6 +38,14 @@ pub(crate) enum Kernel {
     EventSums,
     /// Adds the sums of the thread blocks of [`Self::EventSums`].
     EventTotals,
+    /// Sums over the events of many toys, with working memory in shared memory.
+    EventToys,
+    /// Computes the same as [`Self::EventToys`], with working memory in global memory.
+    EventToysGlobal,
+    /// Makes the first attempt to draw each event of some toys.
+    EventDraw,
+    /// Writes events that the CPU has drawn.
+    EventPlace,
     /// Reduces log-densities of one set of events, one sum per thread block.
     FlowNllReduce,
     /// Adds the sums of the thread blocks of [`Self::FlowNllReduce`].
@@ -101,6 +110,13 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Creates a lane. Its work runs in parallel with the work of the methods above.
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
+
+    /// Allocates page-locked memory of the host, from which copies to the device run in parallel with all other work. They
+    /// begin after the end of all work that was submitted before this call.
+    fn pinned(self: Arc<Self>, bytes: usize) -> Result<Box<dyn Pinned>, SessionError>;
+
+    /// Copies memory of the device, which must not overlap, in order with other work.
+    fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError>;
 
     /// Returns an object that launches kernels on CUDA streams of the caller.
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError>;
@@ -168,6 +184,18 @@ pub(crate) trait Lane: Send {
     /// Returns the bytes of the last copy from the device, aligned to 8 bytes. Before the wait for that copy
     /// the returned slice may be empty, with any alignment.
     fn fetched(&self) -> &[u8];
+}
+
+/// Memory of the host from which parts are copied to the device. Dropping it waits for the copies.
+pub(crate) trait Pinned: Send {
+    /// Returns the first `numbers` numbers, for writing. No copy may be in progress.
+    fn content(&mut self, numbers: usize) -> &mut [f64];
+
+    /// Starts a copy of some numbers. The memory of the device must be that large.
+    fn send(&mut self, numbers: Range<usize>, to: Memory) -> Result<(), SessionError>;
+
+    /// Waits for the end of all copies.
+    fn wait(&mut self) -> Result<(), SessionError>;
 }
 
 /// Device memory that is freed when the buffer is dropped.

@@ -123,8 +123,11 @@ fn inputs() -> String {
 
 /// Returns the text of `event_structures.cuh`.
 fn event_structures() -> String {
-    let mut text = enumerated(&events::event_codes(), "enum class");
-    text.push('\n');
+    let mut text = String::new();
+    for of in [events::event_codes(), events::leaf_kinds()] {
+        text += &enumerated(&of, "enum class");
+        text.push('\n');
+    }
     text += &declared(&events::structures());
     file("src/device/events/layout.rs", "#include \"block.cuh\"\n", &text)
 }

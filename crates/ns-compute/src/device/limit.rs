@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ns_core::{Device, SessionError};
 
-use super::backend::{Backend, Guest, Kernel, Lane, Properties, Shape};
+use super::backend::{Backend, Guest, Kernel, Lane, Pinned, Properties, Shape};
 use super::offset::Memory;
 
 /// A backend with a memory limit. The properties report the limit as the memory of the device, unless the
@@ -75,6 +75,14 @@ impl Backend for Limited {
 
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
         Arc::clone(&self.backend).lane()
+    }
+
+    fn pinned(self: Arc<Self>, bytes: usize) -> Result<Box<dyn Pinned>, SessionError> {
+        Arc::clone(&self.backend).pinned(bytes)
+    }
+
+    fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError> {
+        self.backend.duplicate(from, to, bytes)
     }
 
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {

@@ -17,6 +17,7 @@ mod declare;
 mod differentiate;
 mod draws;
 mod evaluate;
+pub(crate) mod event_columns;
 mod events;
 mod fit_kind;
 mod flow;

@@ -1,6 +1,7 @@
 //! Evaluates a compiled model: value and gradient. The caller owns all working memory.
 
 mod forward;
+mod gathered;
 mod gradient;
 mod likelihood;
 mod scratch;

@@ -1,9 +1,11 @@
-//! Asimov data of an event channel: events on a grid, weighted with what is expected there.
+//! Asimov data of an event channel: events on a grid, weighted with what is expected there. If contents of bins are
+//! compared with integrals, the grid are the centres of the bins.
 
-use ns_core::{EXPECTED, EventTable, LogProbError, SessionError};
+use ns_core::{BinRule, EXPECTED, EventTable, LogProbError, SessionError};
 
 use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
+use super::conditional::ConditionalMemory;
 use super::integral::{KRONROD, kronrod};
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
@@ -13,7 +15,8 @@ use crate::simd::Level;
 const PANELS: [usize; 4] = [200, 10, 2, 1];
 
 /// Returns the nodes of a quadrature rule over the fit ranges, with weights that add up to `total`. Nodes at
-/// which no event is expected are left out.
+/// which no event is expected are left out. Data cannot have negative weights; `negative` allows them for one of several
+/// processes, which may be negative where their sum is not.
 ///
 /// # Errors
 /// If the density is negative or not finite at a node.
@@ -22,14 +25,25 @@ pub(super) fn weighted_grid(
     plan: &ChannelPlan,
     (locals, amplitudes): (&[f64], &[f64]),
     total: f64,
+    negative: bool,
 ) -> Result<EventTable, SessionError> {
-    let panels = panels(plan.observables);
     let (mut columns, mut volumes) = (vec![Vec::new(); plan.observables], Vec::new());
-    for region in &plan.boxes {
-        add_nodes(region, panels, &mut columns, &mut volumes);
+    match &plan.binning {
+        Some(binning) if binning.rule == BinRule::Integral => {
+            add_bins(&binning.edges, &plan.boxes, &mut columns, &mut volumes);
+        }
+        _ => {
+            let panels = panels(plan.observables);
+            for region in &plan.boxes {
+                add_nodes(region, panels, &mut columns, &mut volumes);
+            }
+        }
     }
     columns.extend(logs_at_nodes(plan, &columns).map_err(SessionError::from)?);
-    let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+    let conditionals: Result<Vec<_>, LogProbError> =
+        plan.conditionals.iter().map(|of| ConditionalMemory::once(of, &columns, locals)).collect();
+    let conditionals = conditionals?;
+    let views: Vec<&[f64]> = columns.iter().chain(conditionals.iter().flatten()).map(Vec::as_slice).collect();
     let mut memory = SumMemory::new(plan);
     memory.prepare(level, plan, locals);
     let mut weights = Vec::with_capacity(volumes.len());
@@ -43,13 +57,13 @@ pub(super) fn weighted_grid(
             weights.push(volume * products.map(|(product, a)| a * product[i]).sum::<f64>());
         }
     }
-    if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+    if let Some(index) = weights.iter().position(|w| !(w.is_finite() && (negative || *w >= 0.0))) {
         let remedy = "the density of an event channel is finite and not negative";
         return Err(SessionError::BadNumber { what: EXPECTED, index, value: weights[index], remedy });
     }
     let sum: f64 = weights.iter().sum();
     let scale = if sum > 0.0 { total / sum } else { 0.0 };
-    let keep = |i: &usize| weights[*i] > 0.0;
+    let keep = |i: &usize| weights[*i] != 0.0;
     let kept: Vec<usize> = (0..weights.len()).filter(keep).collect();
     Ok(EventTable {
         columns: columns
@@ -80,17 +94,54 @@ pub(super) fn panels(observables: usize) -> usize {
 /// Adds the nodes of a box, and the volume for which each of them stands.
 fn add_nodes(region: &[(f64, f64)], panels: usize, columns: &mut [Vec<f64>], volumes: &mut Vec<f64>) {
     let per_axis = panels * KRONROD;
+    let sides: Vec<Vec<(f64, f64)>> = region.iter().map(|&side| side_nodes(side, panels)).collect();
     let count = per_axis.pow(region.len() as u32);
     for number in 0..count {
         let (mut rest, mut volume) = (number, 1.0);
-        for (&(lo, hi), column) in region.iter().zip(columns.iter_mut()) {
-            let index = rest % per_axis;
+        for (side, column) in sides.iter().zip(columns.iter_mut()) {
+            let (x, length) = side[rest % per_axis];
             rest /= per_axis;
-            let (node, weight, _) = kronrod(index % KRONROD);
-            let half = 0.5 * (hi - lo) / panels as f64;
-            column.push(lo + half * ((2 * (index / KRONROD) + 1) as f64 + node));
-            volume *= half * weight;
+            column.push(x);
+            volume *= length;
         }
         volumes.push(volume);
     }
+}
+
+/// Adds the centres of the bins within the boxes, and the volumes of these bins.
+pub(super) fn add_bins(
+    edges: &[Vec<f64>],
+    boxes: &[Vec<(f64, f64)>],
+    columns: &mut [Vec<f64>],
+    volumes: &mut Vec<f64>,
+) {
+    let bins: usize = edges.iter().map(|axis| axis.len() - 1).product();
+    let mut centre = vec![0.0; edges.len()];
+    for index in 0..bins {
+        let (mut rest, mut volume) = (index, 1.0);
+        for (x, axis) in centre.iter_mut().zip(edges).rev() {
+            let bin = rest % (axis.len() - 1);
+            rest /= axis.len() - 1;
+            *x = 0.5 * (axis[bin] + axis[bin + 1]);
+            volume *= axis[bin + 1] - axis[bin];
+        }
+        let inside =
+            |sides: &Vec<(f64, f64)>| sides.iter().zip(&centre).all(|((lo, hi), x)| lo <= x && x <= hi);
+        if boxes.iter().any(inside) {
+            volumes.push(volume);
+            for (column, x) in columns.iter_mut().zip(&centre) {
+                column.push(*x);
+            }
+        }
+    }
+}
+
+/// Returns the nodes of a side of a box, ascending, and the length for which each of them stands.
+pub(super) fn side_nodes((lo, hi): (f64, f64), panels: usize) -> Vec<(f64, f64)> {
+    let half = 0.5 * (hi - lo) / panels as f64;
+    let node = |index: usize| {
+        let (node, weight, _) = kronrod(index % KRONROD);
+        (lo + half * ((2 * (index / KRONROD) + 1) as f64 + node), half * weight)
+    };
+    (0..panels * KRONROD).map(node).collect()
 }

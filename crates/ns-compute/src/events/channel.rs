@@ -4,11 +4,16 @@ use std::sync::{Arc, OnceLock};
 
 use ns_core::{Binning, EventChannel, EventModelError, LogDensity, Value};
 
+use super::bin_means::{is_integrated, over_bins};
+use super::conditional::{Conditional, at_start};
 use super::expand::{Amount, Expansion, Term};
 use super::integral::Integral;
 use super::leaf::Leaf;
 use super::program::{Builder, Components, Program};
-use super::sources::Local;
+use super::sources::{AtStart, Local};
+
+/// Largest number of bins of a channel whose contents are compared with integrals of the density.
+const MOST_BINS: usize = 20_000;
 
 /// One term of a channel's density: an amplitude times a product of leaves.
 #[derive(Debug, Clone)]
@@ -21,8 +26,9 @@ pub(super) struct Amplitude {
 
 /// One event channel: `-ln L = sum rates - sum_i w_i ln sum_t a_t prod_j p_tj(x_i)`.
 ///
-/// The *coordinates* of the sum over events are the amplitudes, then the variables of all leaves, leaf after
-/// leaf. Both are functions of the channel's *values*, which are parameters or functions of parameters.
+/// Here `a_t` is the amplitude of term `t`, and `p_tj` are its densities, the leaves. The *coordinates* of the
+/// sum over events are the amplitudes, then the shape variables of the first leaf, of the second leaf, and so
+/// on. Each coordinate is a function of the channel's *values*: parameters, or functions of parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelPlan {
     /// Number of observables.
@@ -31,6 +37,8 @@ pub(crate) struct ChannelPlan {
     pub(super) logs: Vec<LogDensity>,
     /// The columns of these densities at the nodes of Asimov data, once they are needed.
     pub(super) logs_at_nodes: Arc<OnceLock<Vec<Vec<f64>>>>,
+    /// Densities with context, whose columns follow all others.
+    pub(super) conditionals: Vec<Conditional>,
     /// Fit ranges.
     pub(super) boxes: Vec<Vec<(f64, f64)>>,
     pub(super) extended: bool,
@@ -53,28 +61,42 @@ pub(crate) struct ChannelPlan {
 }
 
 impl ChannelPlan {
-    /// Returns the number of columns of the channel's events.
+    /// Returns the number of columns of the channel's events, without those of densities with context.
     pub(super) fn columns(&self) -> usize {
         self.logs.last().map_or(self.observables, |last| last.column + 1)
     }
 
-    /// Compiles a channel. `local` describes a value: where it comes from and on which parameters it depends.
-    pub(super) fn new(
-        channel: &EventChannel,
-        local: &dyn Fn(Value, &[usize]) -> Local,
-        dependencies: &dyn Fn(Value) -> Vec<usize>,
-    ) -> Result<Self, EventModelError> {
-        let mut expansion = Expansion::new(channel);
+    /// Compiles a channel, whose values are described by `functions`.
+    pub(super) fn new(channel: &EventChannel, functions: &AtStart<'_>) -> Result<Self, EventModelError> {
+        let logs: Vec<LogDensity> = channel.log_densities().into_iter().cloned().collect();
+        let columns = logs.last().map_or(channel.observables.len(), |last| last.column + 1);
+        let start = |value: Value| functions.value(value);
+        let mut expansion = Expansion::new(channel, columns, &start);
         let mut terms: Vec<Term> = Vec::new();
         for process in &channel.processes {
-            let own = expansion.terms(&process.density).ok_or_else(|| EventModelError::CannotNormalise {
-                place: channel.name.clone(),
-                process: process.name.clone(),
+            let own = expansion.terms(&process.density).ok_or_else(|| match expansion.failure.take() {
+                Some(cause) => at_start(&channel.name, &process.name, cause),
+                None => EventModelError::CannotNormalise {
+                    place: channel.name.clone(),
+                    process: process.name.clone(),
+                },
             })?;
             terms.extend(own.into_iter().map(|term| Term {
                 amount: Amount::Product(vec![Amount::Value(process.rate), term.amount]),
                 leaves: term.leaves,
             }));
+        }
+        if is_integrated(channel) {
+            let bins = |edges: &Vec<f64>| edges.len() - 1;
+            let count = channel.binning.iter().flat_map(|b| &b.edges).map(bins).product();
+            if count > MOST_BINS {
+                let (place, most) = (channel.name.clone(), MOST_BINS);
+                return Err(EventModelError::TooManyBins { place, count, most });
+            }
+            terms = over_bins(&mut expansion, terms).ok_or_else(|| EventModelError::CannotNormalise {
+                place: channel.name.clone(),
+                process: channel.processes.first().map(|process| process.name.clone()).unwrap_or_default(),
+            })?;
         }
         let (mut constant_rate, mut rates) = (0.0, Vec::new());
         if channel.extended {
@@ -112,17 +134,19 @@ impl ChannelPlan {
             first.push(coordinates);
             coordinates += leaf.variables.len();
         }
-        let mut parameters: Vec<usize> = values.iter().flat_map(|&value| dependencies(value)).collect();
+        let mut parameters: Vec<usize> =
+            values.iter().flat_map(|&value| functions.dependencies(value)).collect();
         parameters.sort_unstable();
         parameters.dedup();
         Ok(Self {
             observables: channel.observables.len(),
-            logs: channel.log_densities().into_iter().cloned().collect(),
+            logs,
             logs_at_nodes: Arc::default(),
+            conditionals: expansion.conditionals,
             boxes: channel.boxes(),
             extended: channel.extended,
             binning: channel.binning.clone(),
-            locals: values.iter().map(|&value| local(value, &parameters)).collect(),
+            locals: values.iter().map(|&value| functions.local(value, &parameters)).collect(),
             leaves: expansion.leaves,
             integrals: expansion.integrals,
             terms,

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use ns_core::EventTable;
+use ns_core::{EventTable, LogProbError};
 
 use super::chain::{Derivatives, Inner};
 use super::channel::ChannelPlan;
+use super::conditional::ConditionalMemory;
 use super::crew::{Crew, PieceMemory};
 use super::integral::{Integral, IntegralMemory};
 use super::offload::{ChannelSums, OffloadMemory, Totals, compute_numbers};
@@ -30,6 +31,10 @@ pub(super) struct ChannelMemory {
     every_local: Vec<usize>,
     pub(super) sums: Sums,
     pieces: PieceMemory,
+    /// Columns of the densities with context.
+    conditionals: Vec<ConditionalMemory>,
+    /// Why a density with context cannot be evaluated or normalised at the current values.
+    pub(super) failure: Option<LogProbError>,
     offload: OffloadMemory,
     /// Derivatives by the values of the channel.
     by_local: Derivatives,
@@ -48,6 +53,8 @@ impl ChannelMemory {
             every_local: (0..n).collect(),
             sums: Sums::new(plan.coordinates),
             pieces: PieceMemory::default(),
+            conditionals: vec![ConditionalMemory::default(); plan.conditionals.len()],
+            failure: None,
             offload: OffloadMemory::default(),
             by_local: Derivatives::new(n),
         }
@@ -69,12 +76,18 @@ pub(super) fn prepare_channel(
             None => functions.0.result(local.function, functions.1)[0],
         };
     }
+    memory.failure = None;
     let mut offset = 0;
     for (integral, own) in plan.integrals.iter().zip(&mut memory.integral_memories) {
         memory.variables.clear();
         memory.variables.extend(integral.variables.iter().map(|&local| memory.locals[local]));
         let out = &mut memory.integrals[offset..offset + integral.size()];
         integral.evaluate(level, &memory.variables, own, out);
+        if let IntegralMemory::Conditional(own) = own
+            && memory.failure.is_none()
+        {
+            memory.failure.clone_from(&own.failure);
+        }
         offset += integral.size();
     }
     let mut inputs: Vec<Input<'_>> = Vec::with_capacity(plan.integrals.len());
@@ -101,7 +114,21 @@ pub(super) fn sum_channel(
     memory: &mut ChannelMemory,
     crew: Option<&Crew>,
 ) {
-    let columns: Vec<&[f64]> = table.columns.iter().map(|column| &column[..]).collect();
+    let ChannelMemory { locals, conditionals, failure, .. } = memory;
+    for (of, own) in plan.conditionals.iter().zip(conditionals.iter_mut()) {
+        if failure.is_none() {
+            *failure = own.update(of, &table.columns, locals, crew).err();
+        }
+    }
+    if failure.is_some() {
+        memory.sums.clear();
+        memory.sums.value = f64::INFINITY;
+        return;
+    }
+    // The columns of densities with context follow those of the table that the channel uses.
+    let of_table = table.columns.iter().take(plan.columns()).map(|column| &column[..]);
+    let further = memory.conditionals.iter().flat_map(|own| own.columns.iter().map(Vec::as_slice));
+    let columns: Vec<&[f64]> = of_table.chain(further).collect();
     let events = Events { columns: &columns, weights: table.weights.as_deref(), count: table.len() };
     let point = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
     memory.pieces.sum(level, plan, events, point, crew, &mut memory.sums);

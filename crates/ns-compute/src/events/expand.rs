@@ -3,9 +3,10 @@
 //! The density of a channel becomes `sum_t a_t prod_j p_tj(x)` with leaves `p_tj` that are not normalised. An
 //! amplitude `a_t` holds rates, coefficients and integrals.
 
-use ns_core::{Density, EventChannel, Value};
+use ns_core::{Density, EventChannel, LogProbError, Value};
 
-use super::integral::{Integral, Rule};
+use super::conditional::{Conditional, ContextNumber};
+use super::integral::{ConditionalIntegral, Integral, Rule};
 use super::leaf::{Leaf, Variables};
 use super::program::{Builder, Slot, Step};
 use super::table::Locals;
@@ -74,19 +75,38 @@ type Key = (Vec<usize>, Vec<(f64, f64)>);
 
 /// Collects the leaves and integrals of a channel.
 pub(super) struct Expansion<'a> {
-    channel: &'a EventChannel,
-    boxes: Vec<Vec<(f64, f64)>>,
+    pub(super) channel: &'a EventChannel,
+    pub(super) boxes: Vec<Vec<(f64, f64)>>,
     pub(super) locals: Locals,
     pub(super) leaves: Vec<Leaf>,
     pub(super) integrals: Vec<Integral>,
     /// Leaves and box of each integral.
     known: Vec<Key>,
+    /// Densities with context.
+    pub(super) conditionals: Vec<Conditional>,
+    /// Values at the start.
+    start: &'a dyn Fn(Value) -> f64,
+    /// Why a density with context cannot be normalised at the start values.
+    pub(super) failure: Option<LogProbError>,
 }
 
 impl<'a> Expansion<'a> {
-    pub(super) fn new(channel: &'a EventChannel) -> Self {
-        let (locals, leaves, integrals, known) = Default::default();
-        Self { channel, boxes: channel.boxes(), locals, leaves, integrals, known }
+    /// `columns` is the number of columns of the channel's events, and `start` gives values at the start.
+    pub(super) fn new(channel: &'a EventChannel, columns: usize, start: &'a dyn Fn(Value) -> f64) -> Self {
+        let (mut locals, leaves, integrals, known) = Default::default();
+        let conditionals = Conditional::all(&channel.conditional_densities(), columns, &mut locals);
+        let failure = None;
+        Self {
+            channel,
+            boxes: channel.boxes(),
+            locals,
+            leaves,
+            integrals,
+            known,
+            conditionals,
+            start,
+            failure,
+        }
     }
 
     /// Returns the terms of a density, normalised over the fit ranges; `None` if a part of it cannot be
@@ -168,7 +188,7 @@ impl<'a> Expansion<'a> {
         if known.is_some() {
             return known;
         }
-        let leaf = Leaf::new(density, &self.channel.observables, &mut self.locals)?;
+        let leaf = Leaf::new(density, &self.channel.observables, &self.conditionals, &mut self.locals)?;
         self.leaves.push(leaf);
         Some(self.leaves.len() - 1)
     }
@@ -204,7 +224,7 @@ impl<'a> Expansion<'a> {
         Some(Amount::Sum(sum))
     }
 
-    fn observables_of(&self, group: &[usize]) -> Vec<usize> {
+    pub(super) fn observables_of(&self, group: &[usize]) -> Vec<usize> {
         let mut own: Vec<usize> =
             group.iter().flat_map(|&leaf| self.leaves[leaf].density.observables()).collect();
         own.sort_unstable();
@@ -213,7 +233,7 @@ impl<'a> Expansion<'a> {
     }
 
     /// Splits leaves into groups that share observables.
-    fn groups(&self, leaves: &[usize]) -> Vec<Vec<usize>> {
+    pub(super) fn groups(&self, leaves: &[usize]) -> Vec<Vec<usize>> {
         connected(leaves, &|leaf| self.leaves[leaf].density.observables())
     }
 
@@ -223,8 +243,24 @@ impl<'a> Expansion<'a> {
         if let Some(known) = self.known.iter().position(|known| *known == key) {
             return Some(known);
         }
+        let integral = self.box_integral(group, own, sides)?;
+        self.integrals.push(integral);
+        self.known.push(key);
+        Some(self.known.len() - 1)
+    }
+
+    /// Returns the integral of a group of leaves over one box; `own` are its observables, in the order of `sides`.
+    pub(super) fn box_integral(
+        &mut self,
+        group: &[usize],
+        own: &[usize],
+        sides: &[(f64, f64)],
+    ) -> Option<Integral> {
         let axes = &self.channel.observables;
         let densities: Vec<_> = group.iter().map(|&leaf| self.leaves[leaf].density.clone()).collect();
+        if let [Density::Conditional(_)] = densities.as_slice() {
+            return self.conditional_integral(&densities[0], own, sides);
+        }
         let (mut b, mut variables) = (Builder::default(), Variables::default());
         let locals = &mut self.locals;
         let mut values = |b: &mut Builder, value: Value| variables.slot(b, value, locals);
@@ -240,10 +276,16 @@ impl<'a> Expansion<'a> {
         let other = match densities.as_slice() {
             [Density::Log(log)] => {
                 let ordered: Vec<(f64, f64)> = log.observables.iter().filter_map(|&x| side(x)).collect();
-                Some(b.number(log.source.0.integral(&ordered).ok()?.value))
+                Some(b.number(log.source.0.integral(&ordered, &[]).ok()?.value))
             }
             // Its values are known at the events alone.
-            several if several.iter().any(|density| matches!(density, Density::Log(_))) => return None,
+            several
+                if several
+                    .iter()
+                    .any(|density| matches!(density, Density::Log(_) | Density::Conditional(_))) =>
+            {
+                return None;
+            }
             [density] => densities::histogram_integral(&mut b, density, &mut values, &side),
             _ => None,
         };
@@ -275,9 +317,43 @@ impl<'a> Expansion<'a> {
                 _ => Rule::Tensor(program, sides),
             }
         };
-        self.integrals.push(integral::Integral { rule, variables: variables.locals });
-        self.known.push(key);
-        Some(self.known.len() - 1)
+        Some(Integral { rule, variables: variables.locals, panels: integral::PANELS })
+    }
+
+    /// Returns the integral of a density with context over a box. Its quadrature is chosen at the start values.
+    fn conditional_integral(
+        &mut self,
+        density: &Density,
+        own: &[usize],
+        sides: &[(f64, f64)],
+    ) -> Option<Integral> {
+        let Density::Conditional(density) = density else { return None };
+        let side = |x: &usize| own.iter().position(|o| o == x).and_then(|i| sides.get(i)).copied();
+        let sides: Vec<(f64, f64)> = density.observables.iter().filter_map(side).collect();
+        let start: Vec<f64> = density.context.iter().map(|&value| (self.start)(value)).collect();
+        let source = density.source.clone();
+        let panels = match source.0.integral(&sides, &start) {
+            Ok(integral) => integral.panels,
+            Err(failure) => {
+                self.failure = Some(failure);
+                return None;
+            }
+        };
+        let mut variables: Vec<usize> = Vec::new();
+        let number = |value: &Value| match (self.locals.index(*value), value) {
+            (Some(local), _) => {
+                let known = variables.iter().position(|&known| known == local);
+                ContextNumber::Variable(known.unwrap_or_else(|| {
+                    variables.push(local);
+                    variables.len() - 1
+                }))
+            }
+            (None, Value::Number(x)) => ContextNumber::Constant(*x),
+            (None, _) => ContextNumber::Constant(f64::NAN),
+        };
+        let context = density.context.iter().map(number).collect();
+        let rule = Rule::Conditional(ConditionalIntegral { source, sides, panels, context });
+        Some(Integral { rule, variables, panels: integral::PANELS })
     }
 }
 

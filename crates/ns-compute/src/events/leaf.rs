@@ -2,9 +2,11 @@
 
 use ns_core::{Density, Observable, Value};
 
+use super::bin_means::{BinMeans, BinMeansMemory};
+use super::conditional::Conditional;
 use super::densities;
 use super::kernels::Kernel;
-use super::program::{Builder, Memory, Program, Slot, Sources, Step};
+use super::program::{Builder, Memory, Program, Slot, Sources, Step, components};
 use super::table::Locals;
 use crate::simd::Level;
 
@@ -16,6 +18,8 @@ pub(super) struct Leaf {
     pub(super) variables: Vec<usize>,
     program: Program,
     kernel: Option<Kernel>,
+    /// The means over bins that replace the density, if the data are bins whose contents are compared with them.
+    means: Option<Box<BinMeans>>,
 }
 
 /// Working memory of one leaf.
@@ -23,8 +27,9 @@ pub(super) struct Leaf {
 pub(super) struct LeafMemory {
     memory: Memory,
     variables: Vec<f64>,
-    /// Components that a kernel writes.
+    /// Components that a kernel writes, or that are looked up among the means over bins.
     columns: Vec<f64>,
+    means: BinMeansMemory,
 }
 
 /// Gives slots to values: constants stay constants, others become variables of a program.
@@ -49,14 +54,55 @@ impl Variables {
 }
 
 impl Leaf {
-    /// Compiles a density; `None` if it has no formula of its own.
-    pub(super) fn new(density: &Density, axes: &[Observable], locals: &mut Locals) -> Option<Self> {
+    /// Compiles a density; `None` if it has no formula of its own. `conditionals` are the densities with context of its
+    /// channel.
+    pub(super) fn new(
+        density: &Density,
+        axes: &[Observable],
+        conditionals: &[Conditional],
+        locals: &mut Locals,
+    ) -> Option<Self> {
         let (mut b, mut variables) = (Builder::default(), Variables::default());
         let mut values = |b: &mut Builder, value: Value| variables.slot(b, value, locals);
-        let result = densities::value(&mut b, density, axes, &mut values)?;
+        let result = match density {
+            Density::Conditional(own) => {
+                let known = conditionals.iter().find(|known| known.density == *own)?;
+                known.value(&mut b, &mut values)
+            }
+            _ => densities::value(&mut b, density, axes, &mut values)?,
+        };
         let program = b.finish(result, variables.locals.len(), &[]);
         let kernel = Kernel::new(density, axes).filter(|kernel| kernel.variables() == variables.locals.len());
-        Some(Self { density: density.clone(), variables: variables.locals, program, kernel })
+        Some(Self { density: density.clone(), variables: variables.locals, program, kernel, means: None })
+    }
+
+    /// Returns the means over bins of a product of densities; `None` if a density has no formula or integral.
+    pub(super) fn of_bins(
+        factors: &[Density],
+        axes: &[Observable],
+        locals: &mut Locals,
+        means: impl FnOnce(&mut Vec<usize>) -> Option<BinMeans>,
+    ) -> Option<Self> {
+        let (mut b, mut variables) = (Builder::default(), Variables::default());
+        let mut product = b.number(1.0);
+        for factor in factors {
+            let mut values = |b: &mut Builder, value: Value| variables.slot(b, value, locals);
+            let factor = densities::value(&mut b, factor, axes, &mut values)?;
+            product = b.mul(product, factor);
+        }
+        let means = means(&mut variables.locals)?;
+        let program = b.finish(product, variables.locals.len(), &[]);
+        let density = match factors {
+            [only] => only.clone(),
+            several => Density::Product(several.to_vec()),
+        };
+        let means = Some(Box::new(means));
+        Some(Self { density, variables: variables.locals, program, kernel: None, means })
+    }
+
+    /// Returns whether means over bins replace the density.
+    pub(super) fn is_of_bins(&self) -> bool {
+        self.means.is_some()
     }
 
     /// Returns the formula of the density.
@@ -64,12 +110,24 @@ impl Leaf {
         &self.program
     }
 
+    /// Returns the loop that takes the place of the formula, if the density has one.
+    pub(super) fn kernel(&self) -> Option<&Kernel> {
+        self.kernel.as_ref()
+    }
+
     /// Allocates the working memory for blocks of `lanes` events.
     pub(super) fn memory(&self, lanes: usize) -> LeafMemory {
+        let columns = match (&self.kernel, &self.means) {
+            (Some(kernel), _) => kernel.columns(),
+            (None, Some(_)) => vec![0.0; lanes * components(self.variables.len())],
+            (None, None) => Vec::new(),
+        };
+        let has_program = self.kernel.is_none() && self.means.is_none();
         LeafMemory {
-            memory: if self.kernel.is_some() { Memory::default() } else { Memory::new(&self.program, lanes) },
+            memory: if has_program { Memory::new(&self.program, lanes) } else { Memory::default() },
             variables: vec![0.0; self.variables.len()],
-            columns: self.kernel.as_ref().map(Kernel::columns).unwrap_or_default(),
+            columns,
+            means: self.means.as_ref().map(|means| means.memory()).unwrap_or_default(),
         }
     }
 
@@ -78,8 +136,13 @@ impl Leaf {
         for (to, &local) in memory.variables.iter_mut().zip(&self.variables) {
             *to = locals[local];
         }
-        if self.kernel.is_none() {
-            self.program.prepare(level, Sources::of(&memory.variables), &mut memory.memory);
+        if let Some(means) = &self.means {
+            means.prepare(level, locals, &mut memory.means);
+        } else if self.kernel.is_none() {
+            // Densities with context compare variables with their values.
+            let variables = memory.variables.as_slice();
+            let sources = Sources { variables, inputs: &[], data: variables };
+            self.program.prepare(level, sources, &mut memory.memory);
         }
     }
 
@@ -92,16 +155,23 @@ impl Leaf {
         n: usize,
         memory: &mut LeafMemory,
     ) {
-        match &self.kernel {
-            Some(kernel) => kernel.run(level, &memory.variables, columns, (from, n), &mut memory.columns),
-            None => self.program.run(level, columns, from, n, &mut memory.memory),
+        match (&self.kernel, &self.means) {
+            (Some(kernel), _) => {
+                kernel.run(level, &memory.variables, columns, (from, n), &mut memory.columns)
+            }
+            (None, Some(means)) => means.look_up(columns, (from, n), &memory.means, &mut memory.columns),
+            (None, None) => self.program.run(level, columns, from, n, &mut memory.memory),
         }
     }
 
     /// Returns the components of the density for the events of the last block, a column of `lanes` numbers
     /// each.
     pub(super) fn result<'a>(&self, memory: &'a LeafMemory) -> &'a [f64] {
-        if self.kernel.is_some() { &memory.columns } else { memory.memory.value(&self.program) }
+        if self.kernel.is_some() || self.means.is_some() {
+            &memory.columns
+        } else {
+            memory.memory.value(&self.program)
+        }
     }
 
     /// Returns the variables and pairs of variables whose derivatives can differ from zero.

@@ -7,10 +7,13 @@
 //! amplitudes; the chain rule (`chain`) leads to the parameters. `sample` draws the events of toys.
 
 mod asimov;
+mod bin_means;
 mod block;
+mod cells;
 mod chain;
 mod channel;
 mod channel_sum;
+mod conditional;
 mod crew;
 mod densities;
 mod expand;
@@ -29,13 +32,16 @@ mod sums;
 mod table;
 mod term;
 
+pub(crate) use cells::Cells;
 pub(crate) use crew::Crew;
 pub(crate) use offload::ChannelSums;
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
-pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, Totals, UnaryOperation};
+pub(crate) use offload::{LeafSteps, Offload, Operand, Operation, OwnKernel, Totals, UnaryOperation};
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use program::Table;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use sample::DeviceHat;
 pub(crate) use sample::{auxiliary_widths, event_sources};
 pub use shapes::EventShapes;
 pub(crate) use squared::squared_weights;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ns_core::EventTable;
 
 use super::channel::ChannelPlan;
+use super::kernels::Kernel;
 use super::leaf::Leaf;
 use super::program::{Binary, Memory, Sources, Step, Table, Unary, components};
 use super::sums::Sums;
@@ -100,9 +101,20 @@ pub(crate) enum UnaryOperation {
     Power,
 }
 
+/// A leaf that devices compute by a function of its own, as the kernels of the CPU do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum OwnKernel {
+    /// Gaussian of an observable, with mean and width as variables.
+    Gaussian { observable: usize },
+    /// Exponential of an observable on an axis, with its slope as variable.
+    Exponential { observable: usize, axis: (f64, f64) },
+}
+
 /// One leaf of a channel.
 #[derive(Debug, Clone)]
 pub(crate) struct LeafSteps {
+    /// Function that takes the place of the steps, and the index of its first variable among [`Offload::numbers`].
+    pub(crate) own: Option<(OwnKernel, usize)>,
     /// Number of variables.
     pub(crate) variables: usize,
     /// Coordinate of the first variable.
@@ -138,8 +150,12 @@ pub(super) struct OffloadMemory {
 }
 
 impl Offload {
-    /// Returns the description of a channel; `None` if a formula has a function that other devices lack.
+    /// Returns the description of a channel; `None` if a formula has a function that other devices lack, or a density has a
+    /// context.
     pub(super) fn new(plan: &ChannelPlan) -> Option<Self> {
+        if !plan.conditionals.is_empty() {
+            return None;
+        }
         let mut made = Self {
             coordinates: plan.coordinates,
             terms: plan.terms.iter().map(|term| term.leaves.clone()).collect(),
@@ -148,6 +164,10 @@ impl Offload {
             event_components: 0,
             numbers: plan.terms.len(),
         };
+        // Means over bins are computed once per point, and looked up for each bin: no work for another device.
+        if plan.leaves.iter().any(Leaf::is_of_bins) {
+            return None;
+        }
         for (leaf, &first) in plan.leaves.iter().zip(&plan.first) {
             let own = made.leaf(leaf, first)?;
             made.leaves.push(own);
@@ -158,6 +178,15 @@ impl Offload {
     fn leaf(&mut self, leaf: &Leaf, first: usize) -> Option<LeafSteps> {
         let program = leaf.program();
         let size = components(program.variables());
+        let (ones, pairs) = leaf.active();
+        if let Some(own) = leaf.kernel().and_then(Kernel::on_devices) {
+            let (variables, result) = (program.variables(), Operand::Event(self.event_components));
+            let own = Some((own, self.numbers));
+            self.event_components += size;
+            self.numbers += variables;
+            let (ones, pairs) = (ones.to_vec(), pairs.to_vec());
+            return Some(LeafSteps { own, variables, first, steps: Vec::new(), result, ones, pairs });
+        }
         let first_table = self.tables.len();
         self.tables.extend_from_slice(program.tables());
         let mut places: Vec<Operand> = Vec::new();
@@ -200,8 +229,8 @@ impl Offload {
             steps.push(EventStep { step, to, operands, first: ones, second: pairs });
             places.push(Operand::Event(to));
         }
-        let (ones, pairs) = leaf.active();
         Some(LeafSteps {
+            own: None,
             variables: program.variables(),
             first,
             steps,
@@ -221,7 +250,11 @@ pub(super) fn compute_numbers(
     memory: &mut OffloadMemory,
 ) {
     if memory.leaves.is_empty() {
-        memory.leaves = plan.leaves.iter().map(|leaf| Memory::new(leaf.program(), 1)).collect();
+        let memory_of = |leaf: &Leaf| match leaf.kernel().and_then(Kernel::on_devices) {
+            Some(_) => Memory::default(),
+            None => Memory::new(leaf.program(), 1),
+        };
+        memory.leaves = plan.leaves.iter().map(memory_of).collect();
     }
     let OffloadMemory { leaves, variables, numbers } = memory;
     numbers.clear();
@@ -229,6 +262,10 @@ pub(super) fn compute_numbers(
     for (leaf, own) in plan.leaves.iter().zip(leaves) {
         variables.clear();
         variables.extend(leaf.variables.iter().map(|&local| locals[local]));
+        if leaf.kernel().and_then(Kernel::on_devices).is_some() {
+            numbers.extend_from_slice(variables);
+            continue;
+        }
         let program = leaf.program();
         program.prepare(level, Sources::of(variables), own);
         for (slot, (_, uniform)) in program.all_steps().enumerate() {

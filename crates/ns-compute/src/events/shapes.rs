@@ -1,12 +1,15 @@
 //! The densities of single processes of event channels, for yields, pictures and sPlot weights.
 
-use ns_core::{EventChannel, EventModelError, EventTable, Model, SessionError, Value};
+use std::collections::HashMap;
 
-use super::asimov::weighted_grid;
+use ns_core::{EventChannel, EventModelError, EventTable, LogProbError, Model, SessionError};
+
+use super::asimov::{panels, side_nodes, weighted_grid};
 use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
 use super::channel_sum::{ChannelMemory, prepare_channel};
-use super::sources::Functions;
+use super::conditional::ConditionalMemory;
+use super::sources::{AtStart, Functions};
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
 
@@ -28,14 +31,17 @@ impl EventShapes {
     pub fn new(model: &Model, level: Level) -> Result<Self, EventModelError> {
         model.check_events()?;
         let functions = Functions::new(&model.functions);
-        let dependencies = |value: Value| functions.dependencies(value);
-        let local = |value: Value, parameters: &[usize]| functions.local(value, parameters);
+        let start = AtStart::new(level, &functions, model.parameters.iter().map(|p| p.init).collect());
         let alone = |channel: &EventChannel| {
             let processes = channel.processes.iter().map(|process| {
-                // Extended, so that the rate is at hand.
-                let one =
-                    EventChannel { extended: true, processes: vec![process.clone()], ..channel.clone() };
-                ChannelPlan::new(&one, &local, &dependencies)
+                // Extended, so that the rate is at hand; without bins, for the density at every point.
+                let one = EventChannel {
+                    extended: true,
+                    processes: vec![process.clone()],
+                    binning: None,
+                    ..channel.clone()
+                };
+                ChannelPlan::new(&one, &start)
             });
             processes.collect::<Result<Vec<_>, _>>()
         };
@@ -46,7 +52,7 @@ impl EventShapes {
     /// Returns the number of equal panels into which a grid divides each fit range of an observable.
     #[must_use]
     pub fn panels(observables: usize) -> usize {
-        super::asimov::panels(observables)
+        panels(observables)
     }
 
     /// Returns the rate of each process of a channel: the expected number of events, or the fraction of events if
@@ -58,7 +64,8 @@ impl EventShapes {
     }
 
     /// Returns, for each process of a channel, its rate times its density for each event. `columns` are those of the
-    /// channel's observables.
+    /// channel's observables and of its log-densities. The densities of a process that cannot be evaluated, such as a flow
+    /// far from where it was trained, are NaN.
     #[must_use]
     pub fn densities(&self, parameters: &[f64], channel: usize, columns: &[&[f64]]) -> Vec<Vec<f64>> {
         let n = columns.first().map_or(0, |column| column.len());
@@ -67,10 +74,19 @@ impl EventShapes {
             let mut memory = SumMemory::new(plan);
             memory.prepare(self.level, plan, &own.locals);
             let mut densities = Vec::with_capacity(n);
+            let further: Result<Vec<_>, LogProbError> = plan
+                .conditionals
+                .iter()
+                .map(|of| ConditionalMemory::once(of, columns, &own.locals))
+                .collect();
+            // Columns of other processes may lie between those of this one.
+            let Ok(further) = further else { return vec![f64::NAN; n] };
+            let of_table = columns.iter().take(plan.columns()).copied();
+            let views: Vec<&[f64]> = of_table.chain(further.iter().flatten().map(Vec::as_slice)).collect();
             for start in (0..n).step_by(BLOCK) {
                 let here = BLOCK.min(n - start);
                 for (leaf, own) in plan.leaves.iter().zip(&mut memory.leaves) {
-                    leaf.run(self.level, columns, start, here, own);
+                    leaf.run(self.level, &views, start, here, own);
                 }
                 multiply_leaves(plan, &mut memory);
                 densities.extend((0..here).map(|i| {
@@ -88,7 +104,7 @@ impl EventShapes {
     /// three 2, else 1: see [`EventShapes::panels`].
     ///
     /// # Errors
-    /// If a density is negative or not finite.
+    /// If a density is not finite.
     pub fn grids(&self, parameters: &[f64], channel: usize) -> Result<Vec<EventTable>, SessionError> {
         let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| {
             let total = rate(plan, &memory);
@@ -102,13 +118,69 @@ impl EventShapes {
                     weights: Some(std::sync::Arc::from([])),
                 });
             }
-            let mut grid = weighted_grid(self.level, plan, (&memory.locals, &amplitudes), sign * total)?;
+            let mut grid =
+                weighted_grid(self.level, plan, (&memory.locals, &amplitudes), sign * total, true)?;
             if sign < 0.0 {
                 grid.weights = grid.weights.map(|weights| weights.iter().map(|w| -w).collect());
             }
             Ok(grid)
         };
         self.prepared(parameters, channel).into_iter().map(of).collect()
+    }
+
+    /// Returns, for each process of a channel, the expected number of events per unit of an observable at `points`,
+    /// integrated over the other observables. Outside of the fit ranges it is 0. In channels with several observables
+    /// it is interpolated linearly between the nodes of [`EventShapes::grids`].
+    ///
+    /// # Errors
+    /// If a density is not finite.
+    pub fn projections(
+        &self,
+        parameters: &[f64],
+        channel: usize,
+        observable: usize,
+        points: &[f64],
+    ) -> Result<Vec<Vec<f64>>, SessionError> {
+        let plans = self.channels.get(channel).map(Vec::as_slice).unwrap_or_default();
+        let Some(plan) = plans.first() else { return Ok(Vec::new()) };
+        let mut sides: Vec<(f64, f64)> =
+            plan.boxes.iter().filter_map(|region| region.get(observable).copied()).collect();
+        sides.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        sides.dedup();
+        if plan.observables == 1 && plans.iter().all(|plan| plan.logs.is_empty()) {
+            let mut found = self.densities(parameters, channel, &[points]);
+            for densities in &mut found {
+                for (density, x) in densities.iter_mut().zip(points) {
+                    if !sides.iter().any(|(lo, hi)| lo <= x && x <= hi) {
+                        *density = 0.0;
+                    }
+                }
+            }
+            return Ok(found);
+        }
+        let grids = self.grids(parameters, channel)?;
+        let projected = |grid: &EventTable| -> Vec<f64> {
+            let mut weights: HashMap<u64, f64> = HashMap::new();
+            let column = grid.columns.get(observable).map(|column| &column[..]).unwrap_or_default();
+            for (x, weight) in column.iter().zip(grid.weights.as_deref().unwrap_or_default()) {
+                *weights.entry(x.to_bits()).or_default() += weight;
+            }
+            let mut densities = vec![0.0; points.len()];
+            for &side in &sides {
+                let density = |(x, length): &(f64, f64)| {
+                    (*x, weights.get(&x.to_bits()).copied().unwrap_or_default() / length)
+                };
+                let known: Vec<(f64, f64)> =
+                    side_nodes(side, panels(plan.observables)).iter().map(density).collect();
+                for (density, &x) in densities.iter_mut().zip(points) {
+                    if side.0 <= x && x <= side.1 {
+                        *density += interpolated(&known, x);
+                    }
+                }
+            }
+            densities
+        };
+        Ok(grids.iter().map(projected).collect())
     }
 
     /// Returns the processes of a channel with their values, integrals and amplitudes.
@@ -122,6 +194,17 @@ impl EventShapes {
             (plan, memory)
         };
         plans.iter().map(ready).collect()
+    }
+}
+
+/// Returns the value at `x` on the straight line between the neighbouring points. Outside of the points it is that of
+/// the nearest point.
+fn interpolated(points: &[(f64, f64)], x: f64) -> f64 {
+    let above = points.partition_point(|point| point.0 < x);
+    match (above.checked_sub(1).and_then(|below| points.get(below)), points.get(above)) {
+        (Some(&(a, y)), Some(&(b, z))) => y + (z - y) * (x - a) / (b - a),
+        (Some(&(_, y)), None) | (None, Some(&(_, y))) => y,
+        (None, None) => 0.0,
     }
 }
 

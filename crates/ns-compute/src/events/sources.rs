@@ -40,6 +40,42 @@ pub(crate) struct FunctionMemory {
     variables: Vec<f64>,
 }
 
+/// The functions of a model with their values at the start.
+#[derive(Debug)]
+pub(super) struct AtStart<'a> {
+    functions: &'a Functions,
+    theta: Vec<f64>,
+    memory: FunctionMemory,
+}
+
+impl<'a> AtStart<'a> {
+    /// Evaluates functions at the start values `theta` of the parameters.
+    pub(super) fn new(level: Level, functions: &'a Functions, theta: Vec<f64>) -> Self {
+        let mut memory = functions.memory();
+        functions.evaluate(level, &theta, &mut memory);
+        Self { functions, theta, memory }
+    }
+
+    /// Returns a value at the start.
+    pub(super) fn value(&self, value: Value) -> f64 {
+        match value {
+            Value::Number(x) => x,
+            Value::Parameter(p) => self.theta.get(p).copied().unwrap_or(f64::NAN),
+            Value::Function(f) => self.functions.result(f, &self.memory)[0],
+        }
+    }
+
+    /// Returns the parameters on which a value depends, sorted.
+    pub(super) fn dependencies(&self, value: Value) -> Vec<usize> {
+        self.functions.dependencies(value)
+    }
+
+    /// Returns a value of a channel whose parameters are `parameters`.
+    pub(super) fn local(&self, value: Value, parameters: &[usize]) -> Local {
+        self.functions.local(value, parameters)
+    }
+}
+
 /// Gives slots to values of formulae of parameters.
 struct Slots<'a> {
     known: &'a [FormulaPlan],

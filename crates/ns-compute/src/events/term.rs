@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ns_core::{EventModelError, EventTable, Measured, Model, Penalty, PenaltyForm, SessionError, Value};
+use ns_core::{
+    EventModelError, EventTable, LogProbError, Measured, Model, Penalty, PenaltyForm, SessionError, Value,
+};
 
 use super::asimov::weighted_grid;
 use super::chain::Derivatives;
@@ -11,7 +13,7 @@ use super::channel_sum::{ChannelMemory, differentiate, prepare_channel, sum_chan
 use super::crew::Crew;
 use super::offload::{ChannelSums, Offload};
 use super::program::Memory;
-use super::sources::{FormulaPlan, FunctionMemory, Functions};
+use super::sources::{AtStart, FormulaPlan, FunctionMemory, Functions};
 use super::sums::triangle;
 use crate::simd::Level;
 
@@ -36,12 +38,12 @@ impl EventPlan {
     pub(crate) fn new(model: &Model) -> Result<Self, EventModelError> {
         model.check_events()?;
         let functions = Functions::new(&model.functions);
-        let dependencies = |value: Value| functions.dependencies(value);
-        let local = |value: Value, parameters: &[usize]| functions.local(value, parameters);
+        let start =
+            AtStart::new(Level::detect(), &functions, model.parameters.iter().map(|p| p.init).collect());
         let channels = model
             .event_channels
             .iter()
-            .map(|channel| ChannelPlan::new(channel, &local, &dependencies))
+            .map(|channel| ChannelPlan::new(channel, &start))
             .collect::<Result<_, _>>()?;
         let penalties =
             model.penalties.iter().map(|penalty| FormulaPlan::penalty(&functions.plans, penalty)).collect();
@@ -70,8 +72,17 @@ impl EventPlan {
     }
 
     /// Returns whether the data of a channel are a histogram.
-    pub(super) fn is_binned(&self, channel: usize) -> bool {
+    pub(crate) fn is_binned(&self, channel: usize) -> bool {
         self.channels.get(channel).is_some_and(|channel| channel.binning.is_some())
+    }
+
+    /// Returns the ends of the axis of a channel whose events have one column and are no histogram.
+    pub(crate) fn line(&self, channel: usize) -> Option<(f64, f64)> {
+        let channel = self.channels.get(channel).filter(|c| c.columns() == 1 && c.binning.is_none())?;
+        let ends = channel.boxes.iter().flatten();
+        let (low, high) =
+            ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &(low, high)| (a.min(low), b.max(high)));
+        (low < high).then_some((low, high))
     }
 
     /// Returns the number of event channels.
@@ -140,6 +151,8 @@ pub(crate) struct EventScratch {
     pub(crate) terms: Vec<Derivatives>,
     /// Channel and event of the first density that is not positive or not finite.
     pub(crate) bad: Option<(usize, usize)>,
+    /// Channel of the first density with context that cannot be evaluated or normalised here, and why not.
+    pub(crate) failure: Option<(usize, LogProbError)>,
     /// Half the jump of the derivative by each parameter that is at a kink.
     pub(crate) jumps: Vec<(usize, f64)>,
     /// The point beside the kinks.
@@ -178,6 +191,7 @@ impl EventScratch {
             penalties: plan.penalties.iter().map(FormulaPlan::memory).collect(),
             terms: plan.parameters().map(|parameters| Derivatives::new(parameters.len())).collect(),
             bad: None,
+            failure: None,
             jumps: Vec::with_capacity(plan.kinks.len()),
             beside: Vec::new(),
             crew: None,
@@ -266,9 +280,9 @@ pub(super) fn evaluate_once(
     factors: Option<&[f64]>,
     scratch: &mut EventScratch,
 ) -> EventValues {
-    let EventScratch { functions, channels, penalties, terms, bad, crew, elsewhere, .. } = scratch;
+    let EventScratch { functions, channels, penalties, terms, bad, failure, crew, elsewhere, .. } = scratch;
     let mut values = EventValues::default();
-    *bad = None;
+    (*bad, *failure) = (None, None);
     plan.functions.evaluate(level, theta, functions);
     for term in terms.iter_mut() {
         term.clear();
@@ -281,6 +295,10 @@ pub(super) fn evaluate_once(
             .is_some_and(|there| sum_elsewhere(level, there, (c, channel), &tables[c], memory));
         if !is_summed {
             sum_channel(level, channel, &tables[c], memory, crew.as_ref());
+            values.scale += rounding(channel, &tables[c]);
+        }
+        if let Some(cause) = memory.failure.take() {
+            failure.get_or_insert((c, cause));
         }
         if let Some(event) = memory.sums.bad {
             *bad = bad.or(Some((c, event)));
@@ -291,7 +309,7 @@ pub(super) fn evaluate_once(
         values.scale += memory.sums.scale + rate.abs();
         differentiate((&plan.functions, functions), channel, memory, factor, &mut of_channels[c]);
     }
-    if bad.is_some() || values.events.is_nan() {
+    if bad.is_some() || failure.is_some() || values.events.is_nan() {
         values.events = f64::INFINITY;
     }
     for ((penalty, memory), term) in plan.penalties.iter().zip(penalties).zip(of_penalties) {
@@ -311,6 +329,20 @@ pub(super) fn evaluate_once(
         }
     }
     values
+}
+
+/// Returns what densities with context that compute with 32 bits add to the scale of rounding errors: those of single events
+/// are random.
+fn rounding(channel: &ChannelPlan, table: &EventTable) -> f64 {
+    let most = channel.conditionals.iter().map(|own| own.density.source.0.rounding()).fold(0.0, f64::max);
+    if most <= 1.0 {
+        return 0.0;
+    }
+    let squares = match &table.weights {
+        Some(weights) => weights.iter().map(|w| w * w).sum(),
+        None => table.len() as f64,
+    };
+    most * squares.sqrt()
 }
 
 /// Writes the expected auxiliary data of penalties at `theta` to `aux`.
@@ -367,7 +399,7 @@ pub(crate) fn asimov(
     for ((channel, memory), table) in plan.channels.iter().zip(&scratch.channels).zip(tables) {
         let total = expected_number(channel, memory, table);
         let values = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
-        made.push(Arc::new(weighted_grid(level, channel, values, total)?));
+        made.push(Arc::new(weighted_grid(level, channel, values, total, false)?));
     }
     Ok(made)
 }

@@ -7,7 +7,8 @@
 //! Gauss-Newton approximation omits. Mixed second derivatives are omitted, and so is the product of the normsys and
 //! the histosys effect of one parameter. The L-BFGS pairs correct the metric for them.
 
-use super::evaluate::{add_product, at, eight_by_eight, put};
+use super::columns::{Column, Columns};
+use super::evaluate::{add_product, at, put};
 use super::scratch::Scratch;
 use super::{WIDTH, metric::Metric};
 use crate::plan::{Block, LANES, Plan};
@@ -35,6 +36,8 @@ pub(super) struct Derivatives {
     pub(super) second: Vec<f64>,
     /// Number of elements of one row.
     length: usize,
+    /// Where parameters act. Only derivatives that evaluations write have this.
+    columns: Columns,
 }
 
 impl Derivatives {
@@ -46,7 +49,12 @@ impl Derivatives {
     /// Allocates the derivatives of eight lanes, all zero.
     pub(super) fn zero(plan: &Plan) -> Self {
         let (n, n_bins) = (plan.n_parameters(), plan.n_bins());
-        Self { rows: vec![0.0; n * n_bins * WIDTH], second: vec![0.0; n * WIDTH], length: n * WIDTH }
+        Self {
+            rows: vec![0.0; n * n_bins * WIDTH],
+            second: vec![0.0; n * WIDTH],
+            length: n * WIDTH,
+            columns: Columns::new(plan),
+        }
     }
 
     /// Returns the derivatives of one bin's expected yield with respect to all parameters.
@@ -60,23 +68,90 @@ impl Derivatives {
 /// of all cells.
 #[inline(always)]
 pub(super) fn backward<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch, to: &mut Derivatives) {
-    to.rows.fill(0.0);
+    let zero = M::V8::splat(0.0);
     to.second.fill(0.0);
-    for (index, block) in plan.structure.blocks.iter().enumerate() {
-        of_block::<M>(plan, index, block, theta, scratch, to);
+    for &i in &to.columns.cleared {
+        put(&mut to.rows, i, zero);
     }
-    let n = plan.n_parameters();
-    for (b, row) in to.rows.chunks_exact(n * WIDTH).enumerate() {
-        let slope: M::V8 = at(&scratch.slope, b);
-        for p in 0..n {
-            add_product(&mut scratch.gradient, p, slope, at(row, p));
+    for (index, block) in plan.structure.blocks.iter().enumerate() {
+        of_factors::<M>(plan, index, block, theta, scratch, to);
+    }
+    for column in &to.columns.columns {
+        let mut b = 0;
+        while b < column.n_bins {
+            let (rows, columns) = (&mut to.rows[(column.bin + b) * to.length..], &to.columns);
+            b += match column.n_bins - b {
+                1 => {
+                    of_column::<M, 1>(plan, (columns, column), b, scratch, (rows, to.length), &mut to.second)
+                }
+                2 => {
+                    of_column::<M, 2>(plan, (columns, column), b, scratch, (rows, to.length), &mut to.second)
+                }
+                3 => {
+                    of_column::<M, 3>(plan, (columns, column), b, scratch, (rows, to.length), &mut to.second)
+                }
+                _ => {
+                    of_column::<M, 4>(plan, (columns, column), b, scratch, (rows, to.length), &mut to.second)
+                }
+            };
         }
+        let mut sum: M::V8 = at(&to.second, column.param);
+        for norm in &to.columns.norms[column.norms.clone()] {
+            let total: M::V8 = at(&scratch.norm, norm.block);
+            sum = total.mul_add(at(&scratch.relative_second, norm.term), sum);
+        }
+        put(&mut to.second, column.param, sum);
+    }
+    for &(b, p) in &to.columns.alone {
+        let slope: M::V8 = at(&scratch.slope, b);
+        add_product(&mut scratch.gradient, p, slope, at(to.row(b), p));
     }
 }
 
-/// Adds the derivatives of the expected yields of one block.
+/// Computes the same as `evaluate::additive` with four partial sums per bin, because a channel with few bins would otherwise
+/// wait for each addition.
 #[inline(always)]
-fn of_block<M: MulAdd>(
+pub(super) fn additive_apart<M: MulAdd, const N: usize>(
+    plan: &Plan,
+    block: &Block,
+    b: usize,
+    theta: &[f64],
+    scratch: &mut Scratch,
+) -> usize {
+    let stride = block.n_lanes * LANES;
+    let mut sums = [[M::V8::splat(0.0); N]; 4];
+    let n_curved = block.hist_curved - block.hist.0;
+    for (pair, params) in plan.templates(block).chunks(2).enumerate() {
+        for (half, &p) in params.iter().enumerate() {
+            let i = 2 * pair + half;
+            let alpha: M::V8 = at(theta, p as usize);
+            let slope = &plan.numbers.hist_slope[block.slope + i * stride + b..][..N];
+            for v in 0..N {
+                sums[half][v] = alpha.mul_add(M::V8::splat(slope[v]), sums[half][v]);
+            }
+            if i < n_curved {
+                let f: M::V8 = at(&scratch.curved, p as usize);
+                let curve = &plan.numbers.hist_curve[block.curve + i * stride + b..][..N];
+                for v in 0..N {
+                    sums[2 + half][v] = f.mul_add(M::V8::splat(curve[v]), sums[2 + half][v]);
+                }
+            }
+        }
+    }
+    let [a, b_odd, c, d] = sums;
+    for v in 0..N {
+        let nominal = M::V8::splat(plan.numbers.nominal[block.cell + b + v]);
+        let sum = nominal.add(a[v].add(b_odd[v])).add(c[v].add(d[v]));
+        put(&mut scratch.additive, block.cell + b + v, sum);
+    }
+    N
+}
+
+/// Adds the derivatives with respect to the factors of one block. Also computes the expected yields of its cells (in
+/// `scratch.additive`), the products of all their factors (in `scratch.binwise`), and the sum over the bins of the yields
+/// times the slope of `-ln L` (in `scratch.norm`).
+#[inline(always)]
+fn of_factors<M: MulAdd>(
     plan: &Plan,
     index: usize,
     block: &Block,
@@ -111,62 +186,63 @@ fn of_block<M: MulAdd>(
         put(&mut scratch.additive, block.cell + b, yields);
         put(&mut scratch.binwise, block.cell + b, binwise.mul(scale));
     }
-    eight_by_eight!(block, b => of_bins(plan, block, b, scratch, to));
-    for i in block.norm.0..block.norm.1 {
-        let p = plan.norm_param(block, i);
-        let term = plan.structure.norm_of_block[i] as usize;
-        add_product(&mut to.second, p, total, at(&scratch.relative_second, term));
-    }
+    put(&mut scratch.norm, index, total);
 }
 
-/// Adds the derivatives of the expected yields of `N` bins, from bin `b` on, with respect to the parameters
-/// of histosys and normsys. Returns `N`.
+/// Computes the derivatives of the expected yields of `N` bins of a channel, from bin `b` on, with respect to the
+/// histosys and normsys effects of one parameter, and its part of the gradient. Adds the second derivatives of the
+/// histosys effects to `second`.
+/// `rows` begins with the row of bin `b`. Returns `N`.
 #[inline(always)]
-fn of_bins<M: MulAdd, const N: usize>(
+fn of_column<M: MulAdd, const N: usize>(
     plan: &Plan,
-    block: &Block,
+    (columns, column): (&Columns, &Column),
     b: usize,
-    scratch: &Scratch,
-    to: &mut Derivatives,
+    scratch: &mut Scratch,
+    (rows, length): (&mut [f64], usize),
+    second: &mut [f64],
 ) -> usize {
-    let stride = block.n_lanes * LANES;
     let zero = M::V8::splat(0.0);
-    let (mut weight, mut pull, mut yields) = ([zero; N], [zero; N], [zero; N]);
-    for v in 0..N {
-        weight[v] = at(&scratch.binwise, block.cell + b + v);
-        pull[v] = weight[v].mul(at(&scratch.slope, block.bin + b + v));
-        yields[v] = at(&scratch.additive, block.cell + b + v);
-    }
-    let mut rest = to.rows.chunks_exact_mut(to.length).skip(block.bin + b);
-    let rows: [&mut [f64]; N] = std::array::from_fn(|_| rest.next().unwrap_or_default());
-    for (i, &p) in plan.templates(block).iter().enumerate() {
-        let p = p as usize;
-        let slope = &plan.numbers.hist_slope[block.slope + i * stride + b..][..N];
-        let mut derivative = [zero; N];
+    let p = column.param;
+    let (mut slopes, mut curves) = ([zero; N], [zero; N]);
+    for template in &columns.curved[column.curved.clone()] {
+        let slope = &plan.numbers.hist_slope[template.slope + b..][..N];
+        let curve = &plan.numbers.hist_curve[template.curve + b..][..N];
         for v in 0..N {
-            derivative[v] = M::V8::splat(slope[v]);
-        }
-        if block.hist.0 + i < block.hist_curved {
-            let curve = &plan.numbers.hist_curve[block.curve + i * stride + b..][..N];
-            let first: M::V8 = at(&scratch.curved_first, p);
-            let mut sum = zero;
-            for v in 0..N {
-                let curve = M::V8::splat(curve[v]);
-                derivative[v] = first.mul_add(curve, derivative[v]);
-                sum = pull[v].mul_add(curve, sum);
-            }
-            add_product(&mut to.second, p, sum, at(&scratch.curved_second, p));
-        }
-        for v in 0..N {
-            add_product(rows[v], p, weight[v], derivative[v]);
+            let weight: M::V8 = at(&scratch.binwise, template.cell + b + v);
+            slopes[v] = weight.mul_add(M::V8::splat(slope[v]), slopes[v]);
+            curves[v] = weight.mul_add(M::V8::splat(curve[v]), curves[v]);
         }
     }
-    for i in block.norm.0..block.norm.1 {
-        let p = plan.norm_param(block, i);
-        let ratio: M::V8 = at(&scratch.ratio, plan.structure.norm_of_block[i] as usize);
+    for template in &columns.straight[column.straight.clone()] {
+        let slope = &plan.numbers.hist_slope[template.slope + b..][..N];
         for v in 0..N {
-            add_product(rows[v], p, ratio, yields[v]);
+            let weight: M::V8 = at(&scratch.binwise, template.cell + b + v);
+            slopes[v] = weight.mul_add(M::V8::splat(slope[v]), slopes[v]);
         }
     }
+    if !column.curved.is_empty() {
+        let first: M::V8 = at(&scratch.curved_first, p);
+        let mut sum = zero;
+        for v in 0..N {
+            slopes[v] = first.mul_add(curves[v], slopes[v]);
+            sum = at::<M::V8>(&scratch.slope, column.bin + b + v).mul_add(curves[v], sum);
+        }
+        add_product(second, p, sum, at(&scratch.curved_second, p));
+    }
+    for norm in &columns.norms[column.norms.clone()] {
+        let ratio: M::V8 = at(&scratch.ratio, norm.term);
+        for v in 0..N {
+            slopes[v] = ratio.mul_add(at(&scratch.additive, norm.cell + b + v), slopes[v]);
+        }
+    }
+    let mut gradient: M::V8 = at(&scratch.gradient, p);
+    for (v, row) in rows.chunks_mut(length).take(N).enumerate() {
+        let before: M::V8 = if column.adds { at(row, p) } else { zero };
+        let derivative = slopes[v].add(before);
+        put(row, p, derivative);
+        gradient = at::<M::V8>(&scratch.slope, column.bin + b + v).mul_add(derivative, gradient);
+    }
+    put(&mut scratch.gradient, p, gradient);
     N
 }

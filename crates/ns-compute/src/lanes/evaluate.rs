@@ -33,13 +33,21 @@ fn body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], aux: &[f64], scratc
         }
     }
     if derivatives.is_some() {
-        norms::<M, true>(plan, theta, scratch);
+        if super::own_norms::applies(plan) {
+            super::own_norms::norms::<M>(plan, theta, scratch);
+        } else {
+            norms::<M, true>(plan, theta, scratch);
+        }
     } else {
         norms::<M, false>(plan, theta, scratch);
     }
     scratch.lambda.fill(0.0);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
-        forward::<M>(plan, index, block, theta, scratch);
+        if derivatives.is_some() {
+            forward::<M, true>(plan, index, block, theta, scratch);
+        } else {
+            forward::<M, false>(plan, index, block, theta, scratch);
+        }
     }
     counts::<M>(plan, main, scratch);
     scratch.gradient.fill(0.0);
@@ -73,7 +81,7 @@ fn expect_body<M: MulAdd>(plan: &Plan, theta: &[f64], main: &[f64], scratch: &mu
     norms::<M, false>(plan, theta, scratch);
     scratch.lambda.fill(0.0);
     for (index, block) in plan.structure.blocks.iter().enumerate() {
-        forward::<M>(plan, index, block, theta, scratch);
+        forward::<M, false>(plan, index, block, theta, scratch);
     }
     counts::<M>(plan, main, scratch);
 }
@@ -166,7 +174,14 @@ fn norms<M: MulAdd, const SECOND: bool>(plan: &Plan, theta: &[f64], scratch: &mu
             put(&mut scratch.norm, block, product.mul(value));
         }
     }
-    let mut least = splat(f64::INFINITY);
+    finish_norms::<M>(n_blocks, scratch);
+}
+
+/// Multiplies the product of the polynomial factors of each block by the exponential of the sum of the
+/// exponents, and finds the smallest product.
+#[inline(always)]
+pub(super) fn finish_norms<M: MulAdd>(n_blocks: usize, scratch: &mut Scratch) {
+    let mut least = M::V8::splat(f64::INFINITY);
     for i in 0..n_blocks {
         let exponents = &scratch.exponent[i * WIDTH..(i + 1) * WIDTH];
         if exponents.iter().any(|exponent| *exponent != 0.0) {
@@ -202,11 +217,17 @@ macro_rules! eight_by_eight {
         }
     };
 }
-pub(super) use eight_by_eight;
 
-/// Computes the expected yields of one block and adds them to `lambda`.
+/// Computes the expected yields of one block and adds them to `lambda`. `APART` chooses the order in which templates are
+/// added ([`derivatives::additive_apart`](super::derivatives::additive_apart)).
 #[inline(always)]
-fn forward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], scratch: &mut Scratch) {
+fn forward<M: MulAdd, const APART: bool>(
+    plan: &Plan,
+    index: usize,
+    block: &Block,
+    theta: &[f64],
+    scratch: &mut Scratch,
+) {
     let factor = |p| at::<M::V8>(theta, p);
     let scale = scale::product(at(&scratch.norm, index), plan.scale_factors(block), [], factor);
     put(&mut scratch.block_scale, index, scale);
@@ -214,7 +235,12 @@ fn forward<M: MulAdd>(plan: &Plan, index: usize, block: &Block, theta: &[f64], s
         let product = per_bin::product(M::V8::splat(1.0), plan.per_bin_factors(block), b, [], factor);
         put(&mut scratch.binwise, block.cell + b, product);
     }
-    eight_by_eight!(block, b => additive(plan, block, b, theta, scratch));
+    if APART {
+        use super::derivatives::additive_apart;
+        eight_by_eight!(block, b => additive_apart(plan, block, b, theta, scratch));
+    } else {
+        eight_by_eight!(block, b => additive(plan, block, b, theta, scratch));
+    }
     for b in 0..block.n_bins {
         let yields = at::<M::V8>(&scratch.additive, block.cell + b).mul(scale);
         add_product(&mut scratch.lambda, block.bin + b, yields, at(&scratch.binwise, block.cell + b));

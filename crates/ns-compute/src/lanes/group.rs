@@ -130,14 +130,14 @@ isa_fn! {
     /// Moves each lane in which `accept` is 1 to its trial point; `here` holds the evaluation there. Finds
     /// the parameters held at bounds, sets the slope, and stores the step and the change of the slope as a
     /// BFGS pair. Where `fresh` is 1, the point is the starting point, so that there is no pair.
-    pub(super) fn absorb(free: &[usize], bounds: &Bounds, here: &Scratch, accept: &[f64; WIDTH], fresh: &[f64; WIDTH], group: &mut Group) = absorb_body
+    pub(super) fn absorb(free: &[usize], bounds: &Bounds, here: &mut Scratch, accept: &[f64; WIDTH], fresh: &[f64; WIDTH], group: &mut Group) = absorb_body
 }
 
 #[inline(always)]
 fn absorb_body<M: MulAdd>(
     free: &[usize],
     bounds: &Bounds,
-    here: &Scratch,
+    here: &mut Scratch,
     accept: &[f64; WIDTH],
     fresh: &[f64; WIDTH],
     group: &mut Group,
@@ -177,11 +177,17 @@ fn absorb_body<M: MulAdd>(
         let kept: M::V8 = at(&group.reaction, p);
         put(&mut group.reaction, p, half.below(accept, at(&here.reaction, p), kept));
     }
-    if let (Some(kept), Some(new)) = (&mut group.derivatives, &here.derivatives) {
-        for (kept, new) in [(&mut kept.rows, &new.rows), (&mut kept.second, &new.second)] {
-            for i in 0..new.len() / WIDTH {
-                let old: M::V8 = at(kept, i);
-                put(kept, i, half.below(accept, at(new, i), old));
+    if let (Some(kept), Some(new)) = (&mut group.derivatives, &mut here.derivatives) {
+        if accept.sum() == WIDTH as f64 {
+            // The next evaluation writes all of `new` again.
+            std::mem::swap(&mut kept.rows, &mut new.rows);
+            std::mem::swap(&mut kept.second, &mut new.second);
+        } else {
+            for (kept, new) in [(&mut kept.rows, &new.rows), (&mut kept.second, &new.second)] {
+                for i in 0..new.len() / WIDTH {
+                    let old: M::V8 = at(kept, i);
+                    put(kept, i, half.below(accept, at(new, i), old));
+                }
             }
         }
     }

@@ -10,6 +10,7 @@
 //!
 //! Lanes are independent: the results of a toy depend on the data of this toy alone, to the last bit.
 
+mod columns;
 pub(crate) mod derivatives;
 mod descend;
 pub(crate) mod directions;
@@ -20,6 +21,7 @@ mod group;
 mod jacobian;
 pub(crate) mod metric;
 mod own_metric;
+mod own_norms;
 mod scratch;
 mod search;
 mod single_moves;

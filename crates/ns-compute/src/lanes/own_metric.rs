@@ -10,6 +10,9 @@ use crate::simd::{MulAdd, Vector};
 /// Smallest curvature of a dual parameter in the metric, as a fraction of the curvature of its constraint.
 const LEAST_STIFFNESS: f64 = 0.2;
 
+/// Number of parameters whose products are computed together.
+pub(super) const AT_ONCE: usize = 16;
+
 /// Computes `J D^-1 J'` over the dual parameters from the Jacobian of each lane; the matrix `M` of the solver
 /// contains it. `D` includes the second derivatives of the expected yields, but no element of `D` is less than
 /// [`LEAST_STIFFNESS`] times the curvature of the constraint.
@@ -26,44 +29,64 @@ pub(super) fn fill<M: MulAdd>(metric: &Metric, held: &[f64], derivatives: &Deriv
         let inverse = half.below(at(held, p), zero, inverse);
         put(&mut solver.dual, i, inverse);
     }
-    for j in 0..n_bins {
-        let own = derivatives.row(j);
-        for (i, &p) in metric.dual.iter().enumerate() {
-            let scaled = at::<M::V8>(own, p).mul(at(&solver.dual, i));
-            put(&mut solver.scaled, i, scaled);
+    solver.lower.fill(0.0);
+    // Some parameters at a time, whose derivatives in all bins stay in the cache.
+    for (chunk, params) in metric.dual.chunks(AT_ONCE).enumerate() {
+        for j in 0..n_bins {
+            let own = derivatives.row(j);
+            for (i, &p) in params.iter().enumerate() {
+                let scaled = at::<M::V8>(own, p).mul(at(&solver.dual, chunk * AT_ONCE + i));
+                put(&mut solver.scaled_rows, j * AT_ONCE + i, scaled);
+            }
         }
-        let mut k = 0;
-        while k <= j {
-            k += if j + 1 - k >= 4 {
-                products::<M, 4>(metric, derivatives, j, k, solver)
-            } else {
-                products::<M, 1>(metric, derivatives, j, k, solver)
-            };
+        let mut j = 0;
+        while j < n_bins {
+            let four = n_bins - j >= 4;
+            let end = if four { j + 4 } else { j + 1 };
+            let mut k = 0;
+            while k < end {
+                k += match (four, end - k >= 4) {
+                    (true, _) => products::<M, 4, 4>(params, derivatives, j, k, solver),
+                    (false, true) => products::<M, 1, 4>(params, derivatives, j, k, solver),
+                    (false, false) => products::<M, 1, 1>(params, derivatives, j, k, solver),
+                };
+            }
+            j = end;
         }
     }
 }
 
-/// Computes the elements `(j, k..k + N)` of `J D^-1 J'`; returns `N`.
+/// Adds the contribution of the parameters `params` to the elements `(j..j + N, k..k + K)` of `J D^-1 J'`, as far as
+/// they are in its lower triangle; returns `K`.
 #[inline(always)]
-fn products<M: MulAdd, const N: usize>(
-    metric: &Metric,
+fn products<M: MulAdd, const N: usize, const K: usize>(
+    params: &[usize],
     derivatives: &Derivatives,
     j: usize,
     k: usize,
     solver: &mut Solver,
 ) -> usize {
-    let rows: [&[f64]; N] = std::array::from_fn(|v| derivatives.row(k + v));
-    let mut sums = [M::V8::splat(0.0); N];
-    for (i, &p) in metric.dual.iter().enumerate() {
-        let scaled: M::V8 = at(&solver.scaled, i);
-        for v in 0..N {
-            sums[v] = scaled.mul_add(at(rows[v], p), sums[v]);
+    let rows: [&[f64]; K] = std::array::from_fn(|v| derivatives.row(k + v));
+    let mut sums = [[M::V8::splat(0.0); K]; N];
+    for (i, &p) in params.iter().enumerate() {
+        let row: [M::V8; K] = std::array::from_fn(|v| at(rows[v], p));
+        for u in 0..N {
+            let scaled: M::V8 = at(&solver.scaled_rows, (j + u) * AT_ONCE + i);
+            for v in 0..K {
+                sums[u][v] = scaled.mul_add(row[v], sums[u][v]);
+            }
         }
     }
-    for (v, sum) in sums.into_iter().enumerate() {
-        put(&mut solver.lower, row(j) + k + v, sum);
+    for u in 0..N {
+        for v in 0..K {
+            if k + v <= j + u {
+                let place = row(j + u) + k + v;
+                let before: M::V8 = at(&solver.lower, place);
+                put(&mut solver.lower, place, before.add(sums[u][v]));
+            }
+        }
     }
-    N
+    K
 }
 
 /// Returns `sum_p row_p x_p` over the dual parameters. The terms are added to four partial sums in turn.

@@ -22,6 +22,8 @@ pub(super) struct Solver {
     pub(super) dual: Vec<f64>,
     /// Working memory: one number per dual parameter and lane.
     pub(super) scaled: Vec<f64>,
+    /// Working memory: [`own_metric::AT_ONCE`] numbers per bin and lane.
+    pub(super) scaled_rows: Vec<f64>,
     /// Derivatives of the expected yields with respect to the local parameters.
     reaction: Vec<f64>,
     /// Cholesky factor `L` of `M`, lower triangle row by row, with inverse diagonal elements. Only the
@@ -60,6 +62,7 @@ impl Solver {
             local: vec![0.0; metric.locals.len() * WIDTH],
             dual: vec![0.0; metric.dual.len() * WIDTH],
             scaled: vec![0.0; metric.dual.len() * WIDTH],
+            scaled_rows: vec![0.0; n_bins * own_metric::AT_ONCE * WIDTH],
             reaction: vec![0.0; metric.locals.len() * WIDTH],
             lower: vec![0.0; size * WIDTH],
             diagonal,

@@ -71,7 +71,7 @@ pub(crate) enum ToyEnd {
     Left {
         /// Point from which to continue; the starting point if `None`.
         reached: Option<Vec<f64>>,
-        /// A certified minimum that is higher than the point reached, if there is one.
+        /// A certified minimum that was found before, if `reached` is lower than it; otherwise `None`.
         known: Option<Vec<f64>>,
     },
 }

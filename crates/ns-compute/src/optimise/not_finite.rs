@@ -11,6 +11,9 @@ const HUGE_TERM: f64 = 1e300;
 /// Returns the failure that names the first event, bin or constraint whose term is not finite at `theta`. If only
 /// the sum of the terms is not finite, it names the bin with the largest term.
 pub(super) fn not_finite(worker: &Worker, problem: &Problem<'_>, theta: &[f64]) -> FitFailure {
+    if let Some((channel, cause)) = &worker.scratch.events.failure {
+        return FitFailure::NotEvaluated { channel: *channel, cause: cause.clone() };
+    }
     if let Some((channel, event)) = worker.scratch.events.bad {
         return FitFailure::DensityNotPositive { channel, event };
     }

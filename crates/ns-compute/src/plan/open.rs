@@ -133,8 +133,8 @@ impl OpenTerms {
         }
     }
 
-    /// Checks the numbers of all inputs: their count, that they are finite, and that widths and factors are
-    /// positive.
+    /// Checks the values of all inputs: that there are as many as expected, that all are finite, and that widths
+    /// and factors are positive.
     pub(crate) fn check(&self, values: &[f64]) -> Result<(), SessionError> {
         let expected = self.table.len();
         if values.len() != expected {

@@ -103,7 +103,7 @@ pub(crate) struct Structure {
     pub(crate) layout: Layout,
     /// Order of elimination with local parameters first and no border, for covariances.
     pub(crate) wide: Layout,
-    /// Order with all parameters dense and columns in parameter order: the Hessian is one dense matrix, for
-    /// evaluations, flat directions and saddle points.
+    /// Layout in which the Hessian is one dense matrix with its columns in parameter order. Evaluations of the
+    /// Hessian, flat directions and saddle points use it.
     pub(crate) flat: Layout,
 }

@@ -381,7 +381,12 @@ pub(crate) fn model(
 
 /// Builds a channel of some observables, given by their axes.
 pub(crate) fn channel(axes: &[(f64, f64)], extended: bool, processes: Vec<(Value, Density)>) -> EventChannel {
-    let observable = |(i, &(min, max)): (usize, &(f64, f64))| Observable { name: format!("x{i}"), min, max };
+    let observable = |(i, &(min, max)): (usize, &(f64, f64))| Observable {
+        name: format!("x{i}"),
+        min,
+        max,
+        blind: Vec::new(),
+    };
     EventChannel {
         name: "events".to_owned(),
         observables: axes.iter().enumerate().map(observable).collect(),

@@ -166,6 +166,10 @@ impl Digest {
                 own.observables.iter().for_each(|&observable| self.integer(observable));
                 self.text(own.source.0.digest());
             }
+            Density::Conditional(own) => {
+                own.observables.iter().for_each(|&observable| self.integer(observable));
+                self.text(own.source.0.digest());
+            }
             _ => {}
         }
         self.integer(density.parts().len());

@@ -11,6 +11,8 @@ pub struct Observable {
     pub min: f64,
     /// Upper end of the observable's axis.
     pub max: f64,
+    /// Blinded ranges: pictures show no data there. They do not change the likelihood.
+    pub blind: Vec<(f64, f64)>,
 }
 
 /// How the content of a bin is compared with a continuous density.

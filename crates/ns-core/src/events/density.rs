@@ -1,6 +1,6 @@
 //! Densities of observables.
 
-use super::{LogDensity, Tape, Value, WeightSys};
+use super::{ConditionalDensity, LogDensity, Tape, Value, WeightSys};
 
 /// Power-law tail of a Crystal Ball density: `A (B + |t|)^-n` beyond `|t| = alpha`, with
 /// `A = (n/alpha)^n exp(-alpha^2/2)` and `B = n/alpha - alpha`, so that value and slope are continuous.
@@ -194,6 +194,8 @@ pub enum Density {
     Generic(Tape),
     /// A density that is no formula, such as a normalising flow: `exp` of a column of the events.
     Log(LogDensity),
+    /// A density that is no formula, and depends on a context of parameters.
+    Conditional(ConditionalDensity),
     /// Product of the densities, normalised as a whole.
     Product(Vec<Density>),
     /// `sum_i coefficients[i] p_i` of normalised densities `p_i`. If there is one coefficient less than there
@@ -232,6 +234,7 @@ impl Density {
             Self::GeneralizedNormal { .. } => "generalized normal",
             Self::Generic(_) => "generic",
             Self::Log(_) => "log-density",
+            Self::Conditional(_) => "conditional density",
             Self::Product(_) => "product",
             Self::Mixture { .. } => "mixture",
         }
@@ -271,6 +274,7 @@ impl Density {
             }
             Self::GeneralizedNormal { mean, alpha, beta, .. } => vec![*mean, *alpha, *beta],
             Self::Generic(tape) => tape.values().collect(),
+            Self::Conditional(own) => own.context.clone(),
         }
     }
 
@@ -307,6 +311,7 @@ impl Density {
             | Self::MultivariateNormal { observables, .. } => observables.clone(),
             Self::Generic(tape) => tape.observables().collect(),
             Self::Log(own) => own.observables.clone(),
+            Self::Conditional(own) => own.observables.clone(),
             Self::Product(parts) | Self::Mixture { summands: parts, .. } => {
                 parts.iter().flat_map(Self::observables).collect()
             }

@@ -1,8 +1,9 @@
-//! Densities whose logarithms are columns of the events.
+//! Densities that are no formulae: columns of the events, or functions of a context of parameters.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Density, EventChannel, EventTable, LogProbError, SharedLogProb};
+use crate::{Density, EventChannel, EventTable, LogProbError, SharedLogProb, Value};
 
 /// A density without context whose logarithm is a column of the channel's [`EventTable`], computed once per data set.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,16 +22,42 @@ impl LogDensity {
     /// # Errors
     /// If the density cannot be evaluated for an event.
     pub fn evaluate<C: AsRef<[f64]>>(&self, columns: &[C]) -> Result<Vec<f64>, LogProbError> {
-        let own: Vec<&[f64]> =
-            self.observables.iter().filter_map(|&x| columns.get(x)).map(AsRef::as_ref).collect();
-        let n = own.first().map_or(0, |column| column.len());
-        let mut rows = Vec::with_capacity(n * own.len());
-        for i in 0..n {
-            rows.extend(own.iter().filter_map(|column| column.get(i)));
-        }
+        let n = columns.first().map_or(0, |column| column.as_ref().len());
+        let mut rows = Vec::with_capacity(n * self.observables.len());
+        push_rows(columns, &self.observables, 0..n, &mut rows);
         let mut out = vec![0.0; n];
         self.source.0.log_prob(&rows, &[], &mut out)?;
         Ok(out)
+    }
+}
+
+/// A density whose context is made of parameters and functions of parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConditionalDensity {
+    /// Observables of the channel that are the features of the density, in the order of its features.
+    pub observables: Vec<usize>,
+    /// The numbers of its context, in their order.
+    pub context: Vec<Value>,
+    /// What computes log-densities.
+    pub source: SharedLogProb,
+}
+
+impl ConditionalDensity {
+    /// Appends the features of some events to `rows`, event after event.
+    pub fn push_rows<C: AsRef<[f64]>>(&self, columns: &[C], events: Range<usize>, rows: &mut Vec<f64>) {
+        push_rows(columns, &self.observables, events, rows);
+    }
+}
+
+fn push_rows<C: AsRef<[f64]>>(
+    columns: &[C],
+    observables: &[usize],
+    events: Range<usize>,
+    rows: &mut Vec<f64>,
+) {
+    for event in events {
+        let own = observables.iter().filter_map(|&x| columns.get(x));
+        rows.extend(own.filter_map(|column| column.as_ref().get(event)));
     }
 }
 
@@ -44,6 +71,16 @@ impl Density {
         }
         self.parts().iter().for_each(|part| part.collect_logs(found));
     }
+
+    /// Adds the densities with context that this density is made of to `found`, each once.
+    fn collect_conditionals<'a>(&'a self, found: &mut Vec<&'a ConditionalDensity>) {
+        if let Self::Conditional(own) = self
+            && !found.contains(&own)
+        {
+            found.push(own);
+        }
+        self.parts().iter().for_each(|part| part.collect_conditionals(found));
+    }
 }
 
 impl EventChannel {
@@ -53,6 +90,14 @@ impl EventChannel {
         let mut found = Vec::new();
         self.processes.iter().for_each(|process| process.density.collect_logs(&mut found));
         found.sort_by_key(|own| own.column);
+        found
+    }
+
+    /// Returns the densities of the channel whose context is made of parameters, each once.
+    #[must_use]
+    pub fn conditional_densities(&self) -> Vec<&ConditionalDensity> {
+        let mut found = Vec::new();
+        self.processes.iter().for_each(|process| process.density.collect_conditionals(&mut found));
         found
     }
 

@@ -14,7 +14,7 @@ use ns_core::{Control, Data, FitOutcome, FitRequest, Inactive, Model, OutcomePar
 use crate::analysis::Analysis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
-use crate::{InferenceError, diagnosis, parameter_index, weighted};
+use crate::{InferenceError, context_gradient, diagnosis, parameter_index, weighted};
 
 /// Finds the best fit of `model` with its uncertainties.
 ///
@@ -174,6 +174,7 @@ fn name_result(
         uncertainties: if options.uncertainties { pad(&outcome.uncertainties, n) } else { vec![None; n] },
         covariance,
         weighted_uncertainties: weighted.filter(|_| options.uncertainties || options.covariance),
+        context_gradients: context_gradient::of_model(model),
         nll: outcome.nll,
         twice_nll: 2.0 * outcome.nll,
         poi_index: model.poi,

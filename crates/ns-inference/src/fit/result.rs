@@ -6,6 +6,7 @@ use ns_core::Covariance;
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::context_gradient::ContextGradient;
 use crate::minos::Interval;
 use crate::options::{WeightedUncertainties, pairs};
 
@@ -33,6 +34,9 @@ pub struct FitResult {
     /// How uncertainties and covariance were computed, if events have weights; left out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_uncertainties: Option<WeightedUncertainties>,
+    /// How derivatives by the context of flows were computed, if flows have contexts; left out otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context_gradients: Vec<ContextGradient>,
     /// `-ln L` at the minimum, including all constants.
     pub nll: f64,
     /// Twice `nll`, which is `-2` times pyhf's `logpdf`.

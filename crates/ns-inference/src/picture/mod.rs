@@ -14,7 +14,7 @@ pub use fit::{correlation, pulls};
 pub use limit::limit;
 pub use ranking::{MOST_RANKED, ranking};
 pub use scan::{Scanned, scan};
-pub use yields::yields;
+pub use yields::{BlindError, BlindRange, blind, yields};
 
 /// Returns the indices of the finite `values`, sorted by increasing value. Of equal values only one index is
 /// returned.

@@ -1,12 +1,116 @@
 //! Plot of the expected and observed events.
 
+use std::str::FromStr;
+
+use ns_core::Model;
 use ns_viz::{ChannelYields, SampleYields, Yields};
+use thiserror::Error;
 
 use super::remarks;
-use crate::yields::{Stage, YieldsResult};
+use crate::yields::{Stage, YieldsResult, projection_name};
+
+/// A range of an observable whose data are hidden in pictures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlindRange {
+    /// Name of the observable.
+    pub observable: String,
+    /// Lower end.
+    pub from: f64,
+    /// Upper end.
+    pub to: f64,
+}
+
+impl FromStr for BlindRange {
+    type Err = String;
+
+    /// Parses `NAME=FROM:TO`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is no blinded range; expected NAME=FROM:TO, for example m=120:130");
+        let (name, ends) = text.rsplit_once('=').ok_or_else(wrong)?;
+        let (from, to) = ends.split_once(':').ok_or_else(wrong)?;
+        let number = |text: &str| text.trim().parse::<f64>().map_err(|_| wrong());
+        Ok(Self { observable: name.trim().to_owned(), from: number(from)?, to: number(to)? })
+    }
+}
+
+impl BlindRange {
+    /// Checks that a channel of events of the model has the observable, and that the range is not empty.
+    ///
+    /// # Errors
+    /// See [`BlindError`].
+    pub fn check(&self, model: &Model) -> Result<(), BlindError> {
+        let axes = || model.event_channels.iter().flat_map(|channel| &channel.observables);
+        self.check_among(axes().map(|axis| axis.name.clone()).collect())?;
+        let mut own = axes().filter(|axis| axis.name == self.observable);
+        if own.clone().any(|axis| self.from < axis.max && self.to > axis.min) {
+            return Ok(());
+        }
+        let (low, high) = own.next().map_or((f64::NAN, f64::NAN), |axis| (axis.min, axis.max));
+        let (name, from, to) = (self.observable.clone(), self.from, self.to);
+        Err(BlindError::Outside { name, from, to, low, high })
+    }
+
+    fn check_among(&self, mut known: Vec<String>) -> Result<(), BlindError> {
+        let (name, from, to) = (self.observable.clone(), self.from, self.to);
+        if !(from < to && (to - from).is_finite()) {
+            return Err(BlindError::Empty { name, from, to });
+        }
+        if known.contains(&name) {
+            return Ok(());
+        }
+        known.sort();
+        known.dedup();
+        Err(BlindError::NoSuchObservable { name, known })
+    }
+}
+
+/// Why a range cannot be blinded.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum BlindError {
+    /// No channel of events has the observable.
+    #[error("no channel of single events has the observable '{name}'; {}", known_observables(known))]
+    NoSuchObservable {
+        /// The name given.
+        name: String,
+        /// The observables of the picture.
+        known: Vec<String>,
+    },
+    /// The range lies outside of the axis of the observable.
+    #[error("the range from {from} to {to} lies outside of the axis of '{name}', from {low} to {high}")]
+    Outside {
+        /// The observable.
+        name: String,
+        /// Lower end of the range.
+        from: f64,
+        /// Upper end of the range.
+        to: f64,
+        /// Lower end of the axis.
+        low: f64,
+        /// Upper end of the axis.
+        high: f64,
+    },
+    /// The range is empty, or an end is not finite.
+    #[error("the range from {from} to {to} of '{name}' is empty")]
+    Empty {
+        /// The observable.
+        name: String,
+        /// Lower end.
+        from: f64,
+        /// Upper end.
+        to: f64,
+    },
+}
+
+fn known_observables(known: &[String]) -> String {
+    match known {
+        [] => "the model has no such channels".to_owned(),
+        known => format!("the observables are {}", known.join(", ")),
+    }
+}
 
 /// Builds the plot of all channels with their samples, uncertainties and data. Samples that the parameter of
-/// interest scales are marked as signal.
+/// interest scales are marked as signal. The blinded ranges of the model are those of [`blind`].
 #[must_use]
 pub fn yields(result: &YieldsResult) -> Yields {
     let channel = |channel: &crate::yields::ChannelYields| ChannelYields {
@@ -23,11 +127,14 @@ pub fn yields(result: &YieldsResult) -> Yields {
                 (channel.observable.is_none() || *count != 0.0 || *total != 0.0).then_some(*count)
             })
             .collect(),
+        data_errors: channel.data_uncertainty.iter().map(|sigma| Some(*sigma)).collect(),
+        curve_positions: channel.curve_positions.clone(),
         uncertainty: channel.uncertainty.clone(),
         // Bins of events are narrow, so ratios of single bins have large errors.
         pulls: channel.observable.is_some(),
+        ..ChannelYields::default()
     };
-    Yields {
+    let mut picture = Yields {
         title: match result.stage {
             Stage::Prefit => "Pre-fit".to_owned(),
             Stage::Postfit => "Post-fit".to_owned(),
@@ -36,9 +143,55 @@ pub fn yields(result: &YieldsResult) -> Yields {
         subtitle: remarks([(!result.converged).then_some("the fit did not converge")]),
         channels: result.channels.iter().map(channel).collect(),
         ..Yields::default()
+    };
+    for (index, channel) in result.channels.iter().enumerate() {
+        for &range in &channel.blind {
+            hide(&mut picture, index, range);
+        }
     }
+    picture
 }
 
 fn sample(sample: &crate::yields::SampleYields) -> SampleYields {
-    SampleYields { name: sample.name.clone(), counts: sample.counts.clone(), signal: sample.signal }
+    SampleYields {
+        name: sample.name.clone(),
+        counts: sample.counts.clone(),
+        signal: sample.signal,
+        curve: sample.curve.clone(),
+    }
+}
+
+/// Hides the data of a range of an observable in all channels of events that have it. Bins that overlap with the range
+/// are shown without data. The other observables of such a channel are shown without any data, because their bins have
+/// events of the range. The fit does not change.
+///
+/// # Errors
+/// If no channel has the observable, or the range is empty.
+pub fn blind(picture: &mut Yields, range: &BlindRange) -> Result<(), BlindError> {
+    // Only channels of events have a title of their own, and pulls.
+    let of_events = |channel: &&ChannelYields| channel.pulls && !channel.x_title.is_empty();
+    range.check_among(picture.channels.iter().filter(of_events).map(|c| c.x_title.clone()).collect())?;
+    for index in 0..picture.channels.len() {
+        let channel = picture.channels.get(index);
+        if channel.filter(of_events).is_some_and(|channel| channel.x_title == range.observable) {
+            hide(picture, index, (range.from, range.to));
+        }
+    }
+    Ok(())
+}
+
+/// Hides a range of one channel, and the data of the other observables of the same events.
+fn hide(picture: &mut Yields, index: usize, range: (f64, f64)) {
+    let Some(channel) = picture.channels.get_mut(index) else { return };
+    channel.blind.push(range);
+    let observable = channel.x_title.clone();
+    let name = channel.name.clone();
+    let Some(region) = name.strip_suffix(&projection_name("", &observable)) else { return };
+    for (other, channel) in picture.channels.iter_mut().enumerate() {
+        if other != index && channel.name == projection_name(region, &channel.x_title) {
+            channel.data.clear();
+            channel.data_errors.clear();
+            channel.note = format!("no data: {observable} is blinded");
+        }
+    }
 }

@@ -23,13 +23,14 @@ impl FitResult {
             self.parameter_names.len() - self.fixed.len(),
         );
         let closing = format!(
-            "twice_nll {}, {}, {} iterations, {}\n{}interpolation: {}",
+            "twice_nll {}, {}, {} iterations, {}\n{}{}interpolation: {}",
             significant(self.twice_nll),
             self.termination_reason,
             self.n_iter,
             ran.time_and_device(),
             self.weighted_uncertainties
                 .map_or_else(String::new, |method| format!("uncertainties of weighted events: {method}\n")),
+            self.context_gradients.iter().map(|own| format!("{own}\n")).collect::<String>(),
             model.interpolation,
         );
         vec![Part::Text(heading), Part::Table(self.table()), Part::Text(closing)]

@@ -14,6 +14,8 @@ use crate::InferenceError;
 
 /// Approximate number of bins of a picture.
 const BINS: f64 = 40.0;
+/// Number of steps of a curve within a bin.
+const STEPS: usize = 8;
 
 /// The distribution of one observable in one channel.
 struct View<'a> {
@@ -27,10 +29,12 @@ struct View<'a> {
     scale: f64,
 }
 
-/// Computes the yields of all event channels at a point, one entry per observable.
+/// Computes the yields of all event channels at a point, one entry per observable. `weighted` says whether the data
+/// are events with weights.
 pub(super) fn event_channels(
     model: &Model,
     data: &Data,
+    weighted: bool,
     point: &[f64],
     spread: &Spread<'_>,
 ) -> Result<Vec<ChannelYields>, InferenceError> {
@@ -71,13 +75,26 @@ pub(super) fn event_channels(
             next += n;
             (next - n..next).map(sigma).collect()
         };
+        let curve_positions = positions(view);
+        let mut curves =
+            shapes.projections(point, view.index, view.observable, &inside(&view.edges, &curve_positions))?;
+        for curve in &mut curves {
+            for (i, height) in curve.iter_mut().enumerate() {
+                let bin = i / (STEPS + 1);
+                let width = view.edges.get(bin..bin + 2).map_or(0.0, |ends| ends[1] - ends[0]);
+                *height *= view.scale * width;
+            }
+        }
+        let mut curves = curves.into_iter();
         let mut samples = Vec::new();
         for (process, counts) in view.channel.processes.iter().zip(processes) {
             let uncertainty = targets(bins);
+            let curve = curves.next().unwrap_or_default();
             samples.push(SampleYields {
                 name: process.name.clone(),
                 signal: model.poi.is_some_and(|poi| depends(model, process.rate, poi)),
                 counts: counts.clone(),
+                curve,
                 uncertainty,
                 sum: counts.iter().sum(),
                 sum_uncertainty: targets(1).pop().flatten(),
@@ -85,15 +102,22 @@ pub(super) fn event_channels(
         }
         let total = summed(processes, bins);
         let uncertainty = targets(bins);
-        let observed = tables.get(view.index).map(|table| counted(view, table)).unwrap_or_default();
-        let axis = view.channel.observables.get(view.observable).map(|axis| axis.name.clone());
-        let name = match (view.channel.observables.len(), &axis) {
+        let table = tables.get(view.index);
+        let observed = table.map(|table| counted(view, table, |weight| weight)).unwrap_or_default();
+        let is_binned = view.channel.binning.is_some();
+        let squares = table.filter(|table| weighted && !is_binned && table.weights.is_some());
+        let squares = squares.map(|table| counted(view, table, |weight| weight * weight));
+        let axis = view.channel.observables.get(view.observable);
+        let name = match (view.channel.observables.len(), axis) {
             (0 | 1, _) | (_, None) => view.channel.name.clone(),
-            (_, Some(axis)) => format!("{}, {axis}", view.channel.name),
+            (_, Some(axis)) => projection_name(&view.channel.name, &axis.name),
         };
         all.push(ChannelYields {
             name,
-            observable: axis,
+            observable: axis.map(|axis| axis.name.clone()),
+            blind: axis.map(|axis| axis.blind.clone()).unwrap_or_default(),
+            curve_positions,
+            data_uncertainty: squares.into_iter().flatten().map(f64::sqrt).collect(),
             bin_edges: view.edges.clone(),
             samples,
             uncertainty,
@@ -120,7 +144,7 @@ fn predicted(
             grids = (view.index, shapes.grids(point, view.index)?);
         }
         let of = |grid: &EventTable| {
-            let counts = counted(view, grid);
+            let counts = counted(view, grid, |weight| weight);
             counts.into_iter().map(|count| view.scale * count).collect::<Vec<f64>>()
         };
         all.push(grids.1.iter().map(of).collect());
@@ -164,8 +188,8 @@ fn shifts(
     Ok(Some(shifts))
 }
 
-/// Returns all targets in one list. For each view it contains, for each process and then for the sum of all
-/// processes, the contents of the bins followed by their sum.
+/// Returns all targets in one list, view after view. A view has its processes one after another, then their
+/// total. Each of these has the contents of its bins, then the sum of the bins.
 fn flat(views: &[View<'_>], all: &[Vec<Vec<f64>>]) -> Vec<f64> {
     let mut targets = Vec::new();
     for (view, processes) in views.iter().zip(all) {
@@ -186,8 +210,36 @@ fn summed(processes: &[Vec<f64>], bins: usize) -> Vec<f64> {
     total
 }
 
-/// Counts the weighted events of a table in the bins of a view.
-fn counted(view: &View<'_>, table: &EventTable) -> Vec<f64> {
+/// Returns the name under which the distribution of one of several observables of a channel is shown.
+pub(crate) fn projection_name(channel: &str, observable: &str) -> String {
+    format!("{channel}, {observable}")
+}
+
+/// Returns the positions of the curves of a view: both ends of every bin, and points between them.
+fn positions(view: &View<'_>) -> Vec<f64> {
+    let steps = |ends: &[f64]| {
+        let (from, to) = (ends[0], ends[1]);
+        (0..=STEPS).map(move |i| if i == STEPS { to } else { from + (to - from) * i as f64 / STEPS as f64 })
+    };
+    view.edges.windows(2).flat_map(steps).collect()
+}
+
+/// Moves the positions at the ends of bins a little into the bin, so that each is on the right side of a step there.
+fn inside(edges: &[f64], positions: &[f64]) -> Vec<f64> {
+    let moved = |(i, x): (usize, &f64)| {
+        let (bin, step) = (i / (STEPS + 1), i % (STEPS + 1));
+        let width = edges.get(bin..bin + 2).map_or(0.0, |ends| ends[1] - ends[0]);
+        match step {
+            0 => x + 1e-9 * width,
+            STEPS => x - 1e-9 * width,
+            _ => *x,
+        }
+    };
+    positions.iter().enumerate().map(moved).collect()
+}
+
+/// Adds up a function of the weights of the events of a table in the bins of a view.
+fn counted(view: &View<'_>, table: &EventTable, of: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut counts = vec![0.0; view.edges.len().saturating_sub(1)];
     let empty: Arc<[f64]> = Arc::from([]);
     let column = table.columns.get(view.observable).unwrap_or(&empty);
@@ -196,7 +248,7 @@ fn counted(view: &View<'_>, table: &EventTable) -> Vec<f64> {
         // The last bin includes its upper edge.
         let bin = view.edges.partition_point(|edge| edge <= x).clamp(1, counts.len().max(1)) - 1;
         if let Some(count) = counts.get_mut(bin) {
-            *count += weight;
+            *count += of(weight);
         }
     }
     counts

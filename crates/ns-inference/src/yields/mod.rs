@@ -7,6 +7,7 @@ mod result;
 mod uncertainty;
 mod waves;
 
+pub(crate) use events::projection_name;
 pub use result::{ChannelYields, SampleYields, Stage, YieldsResult};
 
 use std::collections::HashSet;
@@ -14,7 +15,8 @@ use std::collections::HashSet;
 use ns_core::{Control, Covariance, Data, Effect, EvaluationRequest, Model, Sample, Session};
 
 use crate::diagnosis;
-use crate::{FitOptions, FitResult, InferenceError, fit, parameter_index};
+use crate::weighted::has_weights;
+use crate::{FitData, FitOptions, FitResult, InferenceError, fit, parameter_index};
 use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
 /// Largest number of parameters for which a fit that is made only for yields computes the covariance. In larger
@@ -150,7 +152,7 @@ fn given(
     }
     let correlations = covariance.map_or(Correlations::None, |c| Correlations::Matrix(&c.values));
     let spread = Spread { sigma, correlations };
-    let mut yields = predict(model, session, &data, &point, &spread, samples)?;
+    let mut yields = predict(model, session, (&data, &options.data), &point, &spread, samples)?;
     (yields.stage, yields.warnings) = (Stage::Given, warnings);
     Ok(yields)
 }
@@ -232,7 +234,7 @@ fn postfit(
         }
     };
     let spread = Spread { sigma, correlations };
-    let mut yields = predict(model, session, &data, &result.bestfit, &spread, samples)?;
+    let mut yields = predict(model, session, (&data, &options.data), &result.bestfit, &spread, samples)?;
     (yields.stage, yields.converged, yields.warnings) = (Stage::Postfit, result.converged, warnings);
     if !known {
         for channel in &mut yields.channels {
@@ -261,11 +263,12 @@ fn is_signal(model: &Model, sample: &Sample) -> bool {
 fn predict(
     model: &Model,
     session: &dyn Session,
-    data: &Data,
+    (data, kind): (&Data, &FitData),
     point: &[f64],
     spread: &Spread<'_>,
     with_samples: bool,
 ) -> Result<YieldsResult, InferenceError> {
+    let weighted = has_weights(model, data, kind);
     let request = EvaluationRequest { samples: true, ..EvaluationRequest::default() };
     let samples = session.evaluate(data, point, request)?.samples;
     let Uncertainty { bins, channels: sums, sample_bins, samples: sample_sums } =
@@ -287,6 +290,7 @@ fn predict(
                 sum: counts.iter().sum(),
                 sum_uncertainty: sample_sums.next().flatten(),
                 counts,
+                curve: Vec::new(),
             });
         }
         let here = |all: &[f64]| -> Vec<f64> {
@@ -304,9 +308,12 @@ fn predict(
             data_sum: data.iter().sum(),
             total,
             data,
+            data_uncertainty: Vec::new(),
+            curve_positions: Vec::new(),
+            blind: Vec::new(),
         });
     }
-    channels.extend(events::event_channels(model, data, point, spread)?);
+    channels.extend(events::event_channels(model, data, weighted, point, spread)?);
     Ok(YieldsResult {
         stage: Stage::Prefit,
         measurement: model.measurement.clone(),

@@ -39,6 +39,10 @@ pub struct SampleYields {
     /// Uncertainty of the expected events per bin; `None` if unknown. Empty if uncertainties of samples were not
     /// asked for.
     pub uncertainty: Vec<Option<f64>>,
+    /// Expected events per bin at each position of the channel's `curve_positions`, for pictures; empty for a binned
+    /// channel.
+    #[serde(skip)]
+    pub curve: Vec<f64>,
     /// Sum of `counts` over the bins.
     pub sum: f64,
     /// Uncertainty of `sum`, with the correlations between bins; `None` if unknown or not asked for.
@@ -65,6 +69,15 @@ pub struct ChannelYields {
     pub uncertainty: Vec<Option<f64>>,
     /// Observed events per bin.
     pub data: Vec<f64>,
+    /// Standard deviation of `data` for events with weights: the root of the sum of squared weights. Empty for counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub data_uncertainty: Vec<f64>,
+    /// Positions of the curves of the samples, for pictures; empty for a binned channel.
+    #[serde(skip)]
+    pub curve_positions: Vec<f64>,
+    /// Blinded ranges of the observable, in which pictures show no data.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blind: Vec<(f64, f64)>,
     /// Sum of `total` over the bins.
     pub sum: f64,
     /// Uncertainty of `sum`, with the correlations between bins; `None` if unknown.

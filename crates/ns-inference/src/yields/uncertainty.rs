@@ -196,8 +196,8 @@ fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]
     (points, scales)
 }
 
-/// Records by how much the parameters of a wave shift the targets of all rows. `up` and `down` contain the
-/// yields of all rows, one after another.
+/// Records by how much each parameter that is varied together with others (a wave) shifts each target. `up` and
+/// `down` are the yields with these parameters shifted up and down: those of the first row, then of the next.
 fn note(
     rows: &[Row],
     wave: &Wave,

@@ -139,10 +139,10 @@ fn event_channel(d: &mut Draw, parts: &mut Parts, c: usize, mu: usize, mean: usi
     let many = d.between(60.0, 150.0);
     let background = parts.parameter(format!("n_bkg{c}"), many, (0.0, 3000.0));
     let two = d.chance(0.08);
-    let mut observables = vec![Observable { name: "x".to_owned(), min: 0.0, max: 10.0 }];
+    let mut observables = vec![Observable { name: "x".to_owned(), min: 0.0, max: 10.0, blind: Vec::new() }];
     let (mut peak, mut smooth) = (peak(d, parts, c, mean), smooth(d, parts, c));
     if two {
-        observables.push(Observable { name: "y".to_owned(), min: 0.0, max: 3.0 });
+        observables.push(Observable { name: "y".to_owned(), min: 0.0, max: 3.0, blind: Vec::new() });
         let lifetime = parts.parameter(format!("tau{c}"), 0.8, (-3.0, 6.0));
         let narrow = Density::Gaussian { x: 1, mean: Value::Number(1.2), sigma: Value::Number(0.5) };
         peak = Density::Product(vec![peak, narrow]);

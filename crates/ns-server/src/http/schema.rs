@@ -39,7 +39,8 @@ enum Found {
     Unit,
 }
 
-/// A deserialiser that records what the type asks for at the end of the path, and then fails.
+/// A deserialiser that follows a path into a type, and records what the type asks for at its end. It has no
+/// value to give, so it then returns an error.
 #[derive(Clone, Copy)]
 struct Probe<'p> {
     path: &'p [Step],

@@ -163,6 +163,8 @@ pub(crate) enum Distribution {
     /// A normalising flow; `nextstat.flow_dist`.
     Flow {
         x: Vec<Arg>,
+        /// The numbers of the flow's context, in the order of the manifest.
+        context: Vec<Arg>,
         /// Path of the manifest of the flow, relative to the folder of the model.
         manifest: Placed<String>,
         /// Expected hash of the manifest.
@@ -218,12 +220,31 @@ pub(crate) struct Tails {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Template {
     pub(crate) x: Vec<Arg>,
-    /// Bin edges of each observable.
-    pub(crate) edges: Vec<Vec<f64>>,
+    pub(crate) estimator: Estimator,
     /// One column per observable.
     pub(crate) columns: Vec<Arc<[f64]>>,
     pub(crate) weights: Option<Arc<[f64]>>,
     pub(crate) responses: Vec<Response>,
+}
+
+/// How a density is made of simulated events.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Estimator {
+    /// Bins with these edges of each observable.
+    Histogram(Vec<Vec<f64>>),
+    /// A sum of Gaussian kernels over one observable, with this factor of the widths; `reflect` says whether kernels are
+    /// mirrored at the ends of the axis.
+    Kernels { bandwidth: f64, reflect: bool },
+}
+
+impl Template {
+    /// Returns the bin edges of each observable; no list for kernels.
+    pub(crate) fn edges(&self) -> &[Vec<f64>] {
+        match &self.estimator {
+            Estimator::Histogram(edges) => edges,
+            Estimator::Kernels { .. } => &[],
+        }
+    }
 }
 
 /// The effect of one nuisance parameter on the weights of simulated events.
@@ -389,11 +410,13 @@ pub(crate) struct Likelihood {
     /// How a density is compared with bins: `center` or `integral`.
     pub(crate) bins: Option<Placed<String>>,
     /// Fit ranges of observables.
-    pub(crate) ranges: Vec<FitRanges>,
+    pub(crate) ranges: Vec<Ranges>,
+    /// Blinded ranges of observables: pictures show no data there.
+    pub(crate) blind: Vec<Ranges>,
 }
 
-/// Name of an observable with its fit ranges.
-pub(crate) type FitRanges = (String, Placed<Vec<(f64, f64)>>);
+/// Name of an observable with its fit ranges or its blinded ranges.
+pub(crate) type Ranges = (String, Placed<Vec<(f64, f64)>>);
 
 /// The range of one parameter in a domain.
 #[derive(Debug, Clone, PartialEq)]

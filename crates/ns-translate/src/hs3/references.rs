@@ -67,7 +67,7 @@ pub(super) fn of_distribution<'a>(
         D::Voigt { x, mean, width, sigma } => values(&[x, mean, width, sigma]),
         D::JohnsonSu { x, mu, lambda, gamma, delta } => values(&[x, mu, lambda, gamma, delta]),
         D::Spline { x, .. } => values(&[x]),
-        D::Flow { x, .. } => named(x, Role::Value),
+        D::Flow { x, context, .. } => named(x.iter().chain(context), Role::Value),
         D::Histogram { axes, .. } => axes
             .iter()
             .map(|axis| Reference { name: &axis.name, path: &axis.path, role: Role::Value })

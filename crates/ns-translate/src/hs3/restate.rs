@@ -270,10 +270,13 @@ impl<'a> Words<'a> {
             D::Spline { x, knots, values, kind } => json!({
                 "type": "nextstat.spline_dist", "x": a(x), "knots": knots, "values": values, "kind": kind.value,
             }),
-            D::Flow { x, manifest, sha256, .. } => {
+            D::Flow { x, context, manifest, sha256, .. } => {
                 let mut map = object(json!({
                     "type": "nextstat.flow_dist", "x": self.args(x), "manifest": manifest.value,
                 }));
+                if !context.is_empty() {
+                    map.insert("context".to_owned(), json!(self.args(context)));
+                }
                 if let Some(hash) = sha256 {
                     map.insert("sha256".to_owned(), json!(hash.value));
                 }
@@ -346,10 +349,12 @@ impl<'a> Words<'a> {
             }
             None => {}
         }
-        if !content.ranges.is_empty() {
-            let ranges: Map<String, Value> =
-                content.ranges.iter().map(|(name, ranges)| (name.clone(), json!(ranges.value))).collect();
-            map.insert("nextstat.ranges".to_owned(), Value::Object(ranges));
+        for (key, ranges) in [("nextstat.ranges", &content.ranges), ("nextstat.blind", &content.blind)] {
+            if !ranges.is_empty() {
+                let ranges: Map<String, Value> =
+                    ranges.iter().map(|(name, ranges)| (name.clone(), json!(ranges.value))).collect();
+                map.insert(key.to_owned(), Value::Object(ranges));
+            }
         }
         Value::Object(map)
     }

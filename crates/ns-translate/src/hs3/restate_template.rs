@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::document::Template;
+use super::document::{Estimator, Template};
 use super::model::entries;
 use super::restate::{Words, object};
 use super::restate_histfactory::interpolation;
@@ -24,9 +24,16 @@ impl Words<'_> {
             }
             Value::Object(map)
         });
+        let estimator = match &template.estimator {
+            Estimator::Histogram(edges) => json!({"type": "histogram", "edges": edges}),
+            Estimator::Kernels { bandwidth, reflect } => {
+                let boundary = if *reflect { "reflect" } else { "none" };
+                json!({"type": "kde", "bandwidth": bandwidth, "boundary": boundary})
+            }
+        };
         let mut map = object(json!({
             "type": "nextstat.template_dist", "x": self.args(&template.x),
-            "estimator": {"type": "histogram", "edges": template.edges},
+            "estimator": estimator,
             "entries": entries(&template.columns), "responses": responses.collect::<Vec<_>>(),
         }));
         if let Some(weights) = &template.weights {

@@ -123,8 +123,8 @@ impl Report {
         self.omitted += other.omitted;
     }
 
-    /// Adds a problem. Once the limit is reached, a new error replaces the last warning; new warnings are
-    /// dropped and not counted, since `omitted` counts errors only.
+    /// Adds a problem. Once the limit is reached, a new error replaces the last warning; without a warning, the
+    /// error is only counted in `omitted`. New warnings are then dropped, and not counted.
     fn push(&mut self, problem: Problem) {
         if self.problems.len() < Self::LIMIT {
             self.problems.push(problem);

@@ -135,6 +135,10 @@ impl Checked {
             return Err(self.bad("sampler.numbers", problem, "Write how many it takes per event"));
         }
         let steps = &of.finite_differences;
+        if of.context.is_empty() && !steps.is_empty() {
+            let problem = "a flow without context has steps of differences by the context".to_owned();
+            return Err(self.bad("finite_differences", problem, "Remove them, or name the context"));
+        }
         if !steps.is_empty() && steps.len() != of.context.len() {
             let problem =
                 format!("there are {} steps for {} numbers of the context", steps.len(), of.context.len());

@@ -4,6 +4,8 @@
 //! digests of their files; see `docs/flows.md`. ONNX Runtime evaluates them. Its library is looked for when the first
 //! flow is loaded. Without the feature `neural` there are no flows, and [`load`] says so.
 
+#[cfg(feature = "neural")]
+mod derivatives;
 mod error;
 #[cfg(feature = "neural")]
 mod gpu;
@@ -29,17 +31,20 @@ pub use pdf::FlowPdf;
 /// A flow, and warnings with what to do: why it is not evaluated on the GPU that was asked for, or not in the precision.
 pub type Loaded = (Arc<dyn LogProb>, Vec<(String, String)>);
 
-/// Loads the flow without context that a manifest describes. With the index of an NVIDIA GPU, log-densities are
-/// evaluated there, if the build has a provider for it; GPU and CPU are compared within `sides`, a side per feature.
+/// Loads the flow that a manifest describes. Its context has the order of the manifest. With the index of an NVIDIA GPU,
+/// log-densities of a flow without context are evaluated there, if the build has a provider for it; GPU and CPU are
+/// compared within `sides`, a side per feature.
 ///
 /// # Errors
-/// [`FlowError::NotBuilt`] in a build without flows; else as `FlowPdf::from_manifest`.
+/// [`FlowError::NotBuilt`] in a build without flows; else as `FlowPdf::load`.
 pub fn load(manifest: &Path, gpu: Option<usize>, sides: &[(f64, f64)]) -> Result<Loaded, FlowError> {
     #[cfg(feature = "neural")]
     {
-        let flow = FlowPdf::from_manifest(manifest, &[])?;
+        let flow = FlowPdf::load(manifest)?;
         let flow = match (gpu, FlowGpuEpKind::best()) {
-            (Some(device), Some(first)) if sides.len() == flow.features().len() => {
+            (Some(device), Some(first))
+                if flow.context().is_empty() && sides.len() == flow.features().len() =>
+            {
                 flow.on_gpu(device, first, &FlowGpuConfig::default(), (sides, &[]))?
             }
             _ => flow,

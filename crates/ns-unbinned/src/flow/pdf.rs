@@ -10,8 +10,11 @@ use super::manifest::{BaseName, Checked};
 use super::runtime::{Graph, Rows, Width};
 use super::{FlowError, quadrature};
 
-/// A box with the integral over it.
-type KnownIntegral = (Vec<(f64, f64)>, BoxIntegral);
+/// A box and a context with the integral.
+type KnownIntegral = (Vec<(f64, f64)>, Vec<f64>, BoxIntegral);
+
+/// Number of integrals that are kept.
+const KNOWN: usize = 64;
 
 /// A normalising flow.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ pub struct FlowPdf {
     name: String,
     features: Vec<String>,
     context: Vec<String>,
+    /// The names of the context in the caller's order.
+    given: Vec<String>,
     /// For each number of the graph's context, its position in the caller's.
     order: Vec<usize>,
     support: Vec<(f64, f64)>,
@@ -45,7 +50,20 @@ impl FlowPdf {
     /// If the manifest is wrong, a graph is missing, was changed or lies outside of the manifest's folder, a graph does
     /// not have the inputs, outputs and shapes that it needs, or ONNX Runtime is not there.
     pub fn from_manifest(path: impl AsRef<Path>, context: &[&str]) -> Result<Self, FlowError> {
+        Self::open(&Checked::read(path.as_ref())?, context)
+    }
+
+    /// Loads the flow of a manifest, with the context in the order of the manifest.
+    ///
+    /// # Errors
+    /// As [`Self::from_manifest`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, FlowError> {
         let checked = Checked::read(path.as_ref())?;
+        let names: Vec<&str> = checked.manifest.context.iter().map(String::as_str).collect();
+        Self::open(&checked, &names)
+    }
+
+    fn open(checked: &Checked, context: &[&str]) -> Result<Self, FlowError> {
         let of = &checked.manifest;
         let order: Option<Vec<usize>> =
             of.context.iter().map(|name| context.iter().position(|given| given == name)).collect();
@@ -79,6 +97,7 @@ impl FlowPdf {
             name: of.name.clone(),
             features: of.features.clone(),
             context: of.context.clone(),
+            given: context.iter().map(|name| (*name).to_owned()).collect(),
             order,
             support: checked.support.clone(),
             digest: checked.digest.clone(),
@@ -184,6 +203,27 @@ impl FlowPdf {
         &self.warnings
     }
 
+    pub(super) fn label(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    pub(super) fn steps(&self) -> &[f64] {
+        &self.steps
+    }
+
+    pub(super) fn has_gradient(&self) -> bool {
+        self.gradient.is_some()
+    }
+
+    /// Returns whether a graph of log-densities or derivatives computes with 32 bits.
+    pub(super) fn is_single(&self) -> bool {
+        self.log_prob.is_single() || self.gradient.as_ref().is_some_and(Graph::is_single)
+    }
+
     /// Evaluates a graph. `context` has a row per event, in the order of the manifest.
     fn run(
         &self,
@@ -204,7 +244,12 @@ impl FlowPdf {
         Ok(self.order.iter().filter_map(|&i| context.get(i)).copied().collect())
     }
 
-    fn length(&self, what: &'static str, actual: usize, expected: usize) -> Result<(), LogProbError> {
+    pub(super) fn length(
+        &self,
+        what: &'static str,
+        actual: usize,
+        expected: usize,
+    ) -> Result<(), LogProbError> {
         if actual == expected {
             return Ok(());
         }
@@ -241,7 +286,7 @@ impl FlowPdf {
     }
 
     /// Computes log-densities for one context in the order of the manifest, on the CPU or where the flow was placed.
-    fn evaluate(
+    pub(super) fn evaluate(
         &self,
         events: &[f64],
         context: &[f64],
@@ -270,6 +315,30 @@ impl FlowPdf {
     }
 }
 
+impl FlowPdf {
+    /// Computes derivatives by the graph for one context, a row per event, both in the order of the manifest.
+    pub(super) fn gradients(
+        &self,
+        events: &[f64],
+        context: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), LogProbError> {
+        let Some(graph) = &self.gradient else { return Ok(()) };
+        let (d, c) = (self.features.len(), context.len().max(1));
+        let repeated = context.repeat(out.len() / c);
+        self.run(graph, (events, d), &repeated, out).map_err(|error| self.failed(error))?;
+        for (event, (row, to)) in events.chunks_exact(d).zip(out.chunks_exact_mut(c)).enumerate() {
+            if !self.inside(row) {
+                to.fill(0.0);
+            } else if let Some(value) = to.iter().find(|x| !x.is_finite()) {
+                let (density, at, value) = (format!("derivative of {}", self.name), row.to_vec(), *value);
+                return Err(LogProbError::NotANumber { density, event, at, value });
+            }
+        }
+        Ok(())
+    }
+}
+
 impl LogProb for FlowPdf {
     fn name(&self) -> &str {
         &self.name
@@ -279,8 +348,36 @@ impl LogProb for FlowPdf {
         self.features.len()
     }
 
-    fn context(&self) -> usize {
-        self.context.len()
+    #[expect(clippy::misnamed_getters, reason = "the field `context` has the order of the manifest")]
+    fn context(&self) -> &[String] {
+        &self.given
+    }
+
+    fn gradient_method(&self) -> Option<GradientMethod> {
+        match (self.context.is_empty(), self.has_gradient()) {
+            (true, _) => None,
+            (false, true) => Some(GradientMethod::Graph),
+            (false, false) => {
+                let mut steps = self.steps.clone();
+                for (step, &place) in self.steps.iter().zip(&self.order) {
+                    steps.iter_mut().skip(place).take(1).for_each(|to| *to = *step);
+                }
+                Some(GradientMethod::Differences(steps))
+            }
+        }
+    }
+
+    fn rounding(&self) -> f64 {
+        if self.is_single() { f64::from(f32::EPSILON) / f64::EPSILON } else { 1.0 }
+    }
+
+    fn context_derivatives(
+        &self,
+        events: &[f64],
+        context: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), LogProbError> {
+        self.derivatives(events, &self.ordered(context)?, out)
     }
 
     fn support(&self) -> &[(f64, f64)] {
@@ -314,20 +411,11 @@ impl LogProb for FlowPdf {
         let n = events.len() / d;
         self.length("the events", events.len(), n * d)?;
         self.length("the gradient", out.len(), n * c)?;
+        let method = self.gradient_method().unwrap_or(GradientMethod::Graph);
         // Columns in the order of the manifest, then in that of the caller.
         let mut own = vec![0.0; n * c];
-        let method = if let Some(graph) = &self.gradient {
-            let repeated = ordered.repeat(n);
-            self.run(graph, (events, d), &repeated, &mut own).map_err(|error| self.failed(error))?;
-            for (event, (row, to)) in events.chunks_exact(d).zip(own.chunks_exact_mut(c.max(1))).enumerate() {
-                if !self.inside(row) {
-                    to.fill(0.0);
-                } else if let Some(value) = to.iter().find(|x| !x.is_finite()) {
-                    let (density, at, value) = (format!("derivative of {}", self.name), row.to_vec(), *value);
-                    return Err(LogProbError::NotANumber { density, event, at, value });
-                }
-            }
-            GradientMethod::Graph
+        if self.has_gradient() {
+            self.gradients(events, &ordered, &mut own)?;
         } else {
             let (mut up, mut down) = (vec![0.0; n], vec![0.0; n]);
             for (k, step) in self.steps.iter().enumerate() {
@@ -345,12 +433,7 @@ impl LogProb for FlowPdf {
                     }
                 }
             }
-            let mut steps = self.steps.clone();
-            for (step, &place) in self.steps.iter().zip(&self.order) {
-                steps.iter_mut().skip(place).take(1).for_each(|to| *to = *step);
-            }
-            GradientMethod::Differences(steps)
-        };
+        }
         for (to, from) in out.chunks_exact_mut(c.max(1)).zip(own.chunks_exact(c.max(1))) {
             for (value, &place) in from.iter().zip(&self.order) {
                 to.iter_mut().skip(place).take(1).for_each(|to| *to = *value);
@@ -359,15 +442,30 @@ impl LogProb for FlowPdf {
         Ok(method)
     }
 
-    fn integral(&self, sides: &[(f64, f64)]) -> Result<BoxIntegral, LogProbError> {
+    fn integral(&self, sides: &[(f64, f64)], context: &[f64]) -> Result<BoxIntegral, LogProbError> {
         let mut known = self.integrals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((_, integral)) = known.iter().find(|(of, _)| of == sides) {
+        if let Some((.., integral)) = known.iter().find(|(of, at, _)| of == sides && at == context) {
             return Ok(*integral);
         }
-        let on_cpu = |events: &[f64], out: &mut [f64]| self.evaluate(events, &[], out, false);
-        let integral = quadrature::integrate(self, &on_cpu, sides)?;
-        known.push((sides.to_vec(), integral));
+        let on_cpu = |events: &[f64], context: &[f64], out: &mut [f64]| {
+            self.evaluate(events, &self.ordered(context)?, out, false)
+        };
+        let integral = quadrature::integrate(self, &on_cpu, sides, context)?;
+        known.push((sides.to_vec(), context.to_vec(), integral));
+        if known.len() > KNOWN {
+            known.remove(0);
+        }
         Ok(integral)
+    }
+
+    fn integral_derivatives(
+        &self,
+        sides: &[(f64, f64)],
+        panels: usize,
+        context: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), LogProbError> {
+        quadrature::differentiate(self, (sides, panels), context, out)
     }
 
     fn base(&self) -> Option<(Base, usize)> {

@@ -2,6 +2,8 @@
 
 use ns_core::{BoxIntegral, LogProb, LogProbError};
 
+use super::derivatives::{second, width};
+
 /// Number of panels per feature at the beginning, and at the end for one and for two features.
 const FIRST: usize = 16;
 const LAST: [usize; 2] = [8192, 256];
@@ -26,10 +28,73 @@ fn rule() -> [(f64, f64); 5] {
     [(-far.0, far.1), (-near.0, near.1), (0.0, 128.0 / 225.0), near, far]
 }
 
-/// Evaluates the log-densities of events.
-type Evaluate<'a> = &'a dyn Fn(&[f64], &mut [f64]) -> Result<(), LogProbError>;
+/// Evaluates the log-densities of events at a context.
+type Evaluate<'a> = &'a dyn Fn(&[f64], &[f64], &mut [f64]) -> Result<(), LogProbError>;
 
-/// Integrates a density without context over a box. `log_prob` evaluates it.
+/// The part of a box within the support of a density.
+struct Clipped {
+    sides: Vec<(f64, f64)>,
+    /// Whether this is the whole support.
+    whole: bool,
+}
+
+impl Clipped {
+    fn new(density: &dyn LogProb, sides: &[(f64, f64)]) -> Result<Self, LogProbError> {
+        let support = density.support();
+        let d = density.dimension();
+        if sides.len() != d {
+            let (name, what) = (density.name().to_owned(), "a box");
+            return Err(LogProbError::WrongLength { density: name, what, actual: sides.len(), expected: d });
+        }
+        let clipped: Vec<(f64, f64)> =
+            sides.iter().zip(support).map(|(a, b)| (a.0.max(b.0), a.1.min(b.1))).collect();
+        if clipped.iter().any(|(lo, hi)| !(lo < hi)) {
+            return Err(refused(
+                density,
+                "its support lies outside; correct the support, or the range".to_owned(),
+            ));
+        }
+        let whole = clipped.iter().zip(support).all(|(a, b)| a == b);
+        Ok(Self { sides: clipped, whole })
+    }
+
+    /// Checks an integral and the change in its last refinement.
+    fn check(&self, density: &dyn LogProb, value: f64, error: f64) -> Result<(), LogProbError> {
+        if !(error <= COARSE) {
+            return Err(refused(
+                density,
+                format!(
+                    "the integral is {value:.6}, and still changes by {error:.1e} with the finest quadrature; the density is \
+                     too narrow or jumps"
+                ),
+            ));
+        }
+        let wrong = if self.whole { (value - 1.0).abs() > NORMALISED } else { value > 1.0 + NORMALISED };
+        if wrong {
+            return Err(refused(
+                density,
+                format!(
+                    "its integral over {} is {value:.6}, although it is normalised over its support to 1; check the graph, \
+                     and the support in the manifest",
+                    if self.whole { "its support" } else { "the range" },
+                ),
+            ));
+        }
+        if !(value > LEAST) {
+            return Err(refused(
+                density,
+                format!("its integral is {value:.1e}; the range holds nothing of it"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn refused(density: &dyn LogProb, cause: String) -> LogProbError {
+    LogProbError::NotNormalised { density: density.name().to_owned(), cause }
+}
+
+/// Integrates a density over a box. `log_prob` evaluates it.
 ///
 /// The integral is that of the part of the box within the support. If the box holds the support of a density of three or
 /// more features, it is 1; a smaller box is refused.
@@ -37,65 +102,103 @@ pub(super) fn integrate(
     density: &dyn LogProb,
     log_prob: Evaluate<'_>,
     sides: &[(f64, f64)],
+    context: &[f64],
 ) -> Result<BoxIntegral, LogProbError> {
-    let name = || density.name().to_owned();
-    let refused = |cause: String| LogProbError::NotNormalised { density: name(), cause };
-    let support = density.support();
+    let clipped = Clipped::new(density, sides)?;
     let d = density.dimension();
-    if sides.len() != d {
-        let what = "a box";
-        return Err(LogProbError::WrongLength { density: name(), what, actual: sides.len(), expected: d });
-    }
-    let clipped: Vec<(f64, f64)> =
-        sides.iter().zip(support).map(|(a, b)| (a.0.max(b.0), a.1.min(b.1))).collect();
-    let whole = clipped.iter().zip(support).all(|(a, b)| a == b);
-    if clipped.iter().any(|(lo, hi)| !(lo < hi)) {
-        return Err(refused("its support lies outside; correct the support, or the range".to_owned()));
-    }
     let Some(&last) = LAST.get(d.wrapping_sub(1)) else {
-        return match whole {
-            true => Ok(BoxIntegral { value: 1.0, error: 0.0 }),
-            false => Err(refused(format!(
-                "the range cuts the support of {d} features, and integrals are computed for one and two; widen the axes \
-                 beyond the support, or train a flow whose support is the range"
-            ))),
+        return match clipped.whole {
+            true => Ok(BoxIntegral { value: 1.0, error: 0.0, panels: 0 }),
+            false => Err(refused(
+                density,
+                format!(
+                    "the range cuts the support of {d} features, and integrals are computed for one and two; widen the axes \
+                     beyond the support, or train a flow whose support is the range"
+                ),
+            )),
         };
     };
-    let mut before = sum(log_prob, &clipped, FIRST)?;
+    let mut before = sum(log_prob, &clipped.sides, FIRST, context)?;
     let mut panels = 2 * FIRST;
     let found = loop {
-        let value = sum(log_prob, &clipped, panels)?;
+        let value = sum(log_prob, &clipped.sides, panels, context)?;
         let error = (value - before).abs();
         if error <= FINE || 2 * panels > last {
-            break BoxIntegral { value, error };
+            break BoxIntegral { value, error, panels };
         }
         before = value;
         panels *= 2;
     };
-    if !(found.error <= COARSE) {
-        return Err(refused(format!(
-            "the integral is {:.6}, and still changes by {:.1e} with the finest quadrature; the density is too narrow or \
-             jumps",
-            found.value, found.error
-        )));
-    }
-    let wrong = if whole { (found.value - 1.0).abs() > NORMALISED } else { found.value > 1.0 + NORMALISED };
-    if wrong {
-        return Err(refused(format!(
-            "its integral over {} is {:.6}, although it is normalised over its support to 1; check the graph, and the \
-             support in the manifest",
-            if whole { "its support" } else { "the range" },
-            found.value
-        )));
-    }
-    if !(found.value > LEAST) {
-        return Err(refused(format!("its integral is {:.1e}; the range holds nothing of it", found.value)));
-    }
+    clipped.check(density, found.value, found.error)?;
     Ok(found)
 }
 
+/// Writes the integral over a box with its derivatives by the context, with this number of panels. The integral with half as
+/// many tells whether they are narrow enough.
+pub(super) fn differentiate(
+    density: &dyn LogProb,
+    (sides, panels): (&[(f64, f64)], usize),
+    context: &[f64],
+    out: &mut [f64],
+) -> Result<(), LogProbError> {
+    let c = context.len();
+    if out.len() != width(c) {
+        let (density, what) = (density.name().to_owned(), "the integral with derivatives");
+        return Err(LogProbError::WrongLength { density, what, actual: out.len(), expected: width(c) });
+    }
+    out.fill(0.0);
+    if panels == 0 {
+        out.iter_mut().take(1).for_each(|value| *value = 1.0);
+        return Ok(());
+    }
+    let clipped = Clipped::new(density, sides)?;
+    let mut found = Vec::new();
+    each_batch(&clipped.sides, panels, &mut |rows, weights| {
+        let n = weights.len();
+        found.resize(n * width(c), 0.0);
+        density.context_derivatives(rows, context, &mut found)?;
+        let columns: Vec<&[f64]> = found.chunks_exact(n).collect();
+        for (i, weight) in weights.iter().enumerate() {
+            let p = weight * columns[0][i].exp();
+            out[0] += p;
+            for k in 0..c {
+                let own = columns[1 + k][i];
+                out[1 + k] += p * own;
+                for l in 0..=k {
+                    let at = second(c, k, l);
+                    out[at] += p * (own * columns[1 + l][i] + columns[at][i]);
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let log_prob = |events: &[f64], context: &[f64], out: &mut [f64]| density.log_prob(events, context, out);
+    let coarse = sum(&log_prob, &clipped.sides, panels / 2, context)?;
+    clipped.check(density, out[0], (out[0] - coarse).abs())
+}
+
 /// Applies the rule with `panels` equal panels per feature.
-fn sum(log_prob: Evaluate<'_>, sides: &[(f64, f64)], panels: usize) -> Result<f64, LogProbError> {
+fn sum(
+    log_prob: Evaluate<'_>,
+    sides: &[(f64, f64)],
+    panels: usize,
+    context: &[f64],
+) -> Result<f64, LogProbError> {
+    let (mut total, mut logs) = (0.0, Vec::new());
+    each_batch(sides, panels, &mut |rows, weights| {
+        logs.resize(weights.len(), 0.0);
+        log_prob(rows, context, &mut logs)?;
+        total += logs.iter().zip(weights).map(|(log, weight)| weight * log.exp()).sum::<f64>();
+        Ok(())
+    })?;
+    Ok(total)
+}
+
+/// What is done with some nodes, which are rows of features, and their weights.
+type Batch<'a> = &'a mut dyn FnMut(&[f64], &[f64]) -> Result<(), LogProbError>;
+
+/// Calls `add` with the nodes and weights of the rule with `panels` equal panels per feature, some at a time.
+fn each_batch(sides: &[(f64, f64)], panels: usize, add: Batch<'_>) -> Result<(), LogProbError> {
     let axis = |(lo, hi): (f64, f64)| {
         let half = 0.5 * (hi - lo) / panels as f64;
         let panel = move |panel: usize| {
@@ -106,16 +209,7 @@ fn sum(log_prob: Evaluate<'_>, sides: &[(f64, f64)], panels: usize) -> Result<f6
     };
     let axes: Vec<Vec<(f64, f64)>> = sides.iter().map(|side| axis(*side)).collect();
     let (first, rest) = (axes.first().map(Vec::as_slice).unwrap_or_default(), axes.get(1));
-    let mut total = 0.0;
-    let (mut rows, mut weights, mut logs) = (Vec::new(), Vec::new(), Vec::new());
-    let mut add = |rows: &mut Vec<f64>, weights: &mut Vec<f64>| {
-        logs.resize(weights.len(), 0.0);
-        log_prob(rows, &mut logs)?;
-        total += logs.iter().zip(weights.iter()).map(|(log, weight)| weight * log.exp()).sum::<f64>();
-        rows.clear();
-        weights.clear();
-        Ok(())
-    };
+    let (mut rows, mut weights) = (Vec::new(), Vec::new());
     match rest {
         None => {
             rows.extend(first.iter().map(|(x, _)| *x));
@@ -129,22 +223,24 @@ fn sum(log_prob: Evaluate<'_>, sides: &[(f64, f64)], panels: usize) -> Result<f6
                     weights.push(weight * other);
                 }
                 if weights.len() >= 4096 {
-                    add(&mut rows, &mut weights)?;
+                    add(&rows, &weights)?;
+                    rows.clear();
+                    weights.clear();
                 }
             }
         }
     }
     if !weights.is_empty() {
-        add(&mut rows, &mut weights)?;
+        add(&rows, &weights)?;
     }
-    Ok(total)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError};
 
-    use super::{integrate, rule};
+    use super::{differentiate, integrate, rule};
 
     #[test]
     fn the_rule_is_exact_for_polynomials() {
@@ -177,8 +273,35 @@ mod tests {
             self.support.len()
         }
 
-        fn context(&self) -> usize {
-            0
+        fn context(&self) -> &[String] {
+            &[]
+        }
+
+        fn gradient_method(&self) -> Option<GradientMethod> {
+            None
+        }
+
+        fn rounding(&self) -> f64 {
+            1.0
+        }
+
+        fn context_derivatives(
+            &self,
+            events: &[f64],
+            context: &[f64],
+            out: &mut [f64],
+        ) -> Result<(), LogProbError> {
+            self.log_prob(events, context, out)
+        }
+
+        fn integral_derivatives(
+            &self,
+            sides: &[(f64, f64)],
+            panels: usize,
+            context: &[f64],
+            out: &mut [f64],
+        ) -> Result<(), LogProbError> {
+            differentiate(self, (sides, panels), context, out)
         }
 
         fn support(&self) -> &[(f64, f64)] {
@@ -205,8 +328,8 @@ mod tests {
             Ok(GradientMethod::Graph)
         }
 
-        fn integral(&self, sides: &[(f64, f64)]) -> Result<BoxIntegral, LogProbError> {
-            integrate(self, &|events, out| self.log_prob(events, &[], out), sides)
+        fn integral(&self, sides: &[(f64, f64)], context: &[f64]) -> Result<BoxIntegral, LogProbError> {
+            integrate(self, &|events, context, out| self.log_prob(events, context, out), sides, context)
         }
 
         fn base(&self) -> Option<(Base, usize)> {
@@ -219,12 +342,12 @@ mod tests {
     }
 
     fn value(features: usize, sides: &[(f64, f64)]) -> f64 {
-        Rising::new(features, 1.0).integral(sides).map_or(f64::NAN, |integral| integral.value)
+        Rising::new(features, 1.0).integral(sides, &[]).map_or(f64::NAN, |integral| integral.value)
     }
 
     fn refusal(features: usize, factor: f64, sides: &[(f64, f64)]) -> String {
         Rising::new(features, factor)
-            .integral(sides)
+            .integral(sides, &[])
             .map_or_else(|error| error.to_string(), |i| format!("{i:?}"))
     }
 

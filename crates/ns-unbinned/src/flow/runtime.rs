@@ -78,9 +78,9 @@ pub(super) struct Graph {
     bytes: Vec<u8>,
     /// Names of the inputs, and whether their numbers have 32 bits.
     inputs: Vec<(&'static str, bool)>,
-    output: &'static str,
-    /// Whether the numbers of the output have 32 bits.
+    /// Whether a number of an input or the output has 32 bits.
     single: bool,
+    output: &'static str,
     width: Width,
     /// Sessions that no thread uses. A call of ONNX Runtime needs a session of its own.
     idle: Mutex<Vec<Session>>,
@@ -126,7 +126,8 @@ impl Graph {
         let typed: Result<Vec<_>, FlowError> =
             inputs.iter().map(|name| Ok((*name, has_singles("input", name, session.inputs())?))).collect();
         let typed = typed?;
-        let single = has_singles("output", output, session.outputs())?;
+        let single =
+            has_singles("output", output, session.outputs())? || typed.iter().any(|(_, single)| *single);
         if let Some(other) = session.inputs().iter().find(|outlet| !inputs.contains(&outlet.name())) {
             let cause = format!("it has the input '{}', which is not given", other.name());
             return Err(FlowError::Graph { file: path, cause });

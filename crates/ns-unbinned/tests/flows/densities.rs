@@ -5,7 +5,7 @@ use ns_unbinned::flow::{Base, FlowPdf, GradientMethod, LogProb};
 
 use crate::{flow, folder, oracle, oracle_integral};
 
-fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
@@ -81,10 +81,10 @@ fn flows_are_normalised_and_integrals_of_boxes_are_those_of_the_oracle() {
         ("plane", vec![(105.0, 145.0), (-8.0, 10.0)]),
     ] {
         let flow = flow(name);
-        let all = flow.integral(&whole).unwrap();
+        let all = flow.integral(&whole, &[]).unwrap();
         assert!((all.value - 1.0).abs() < 1e-3 && all.error < 1e-4, "{name}: {all:?}");
         let (sides, expected) = oracle_integral(name);
-        let part = flow.integral(&sides).unwrap();
+        let part = flow.integral(&sides, &[]).unwrap();
         // The oracle's distribution function of two normal numbers is accurate to about 1e-8.
         assert!((part.value - expected).abs() < 1e-6, "{name}: {part:?}, not {expected}");
         assert!(part.error < 1e-6, "{name}: {part:?}");
@@ -93,9 +93,9 @@ fn flows_are_normalised_and_integrals_of_boxes_are_those_of_the_oracle() {
 
 #[test]
 fn a_range_without_the_density_is_refused() {
-    let error = flow("falling").integral(&[(10.0, 50.0)]).unwrap_err().to_string();
+    let error = flow("falling").integral(&[(10.0, 50.0)], &[]).unwrap_err().to_string();
     assert!(error.contains("its support lies outside"), "{error}");
-    let error = flow("peak").integral(&[(150.0, 160.0)]).unwrap_err().to_string();
+    let error = flow("peak").integral(&[(150.0, 160.0)], &[]).unwrap_err().to_string();
     assert!(error.contains("holds nothing of it"), "{error}");
 }
 
@@ -134,8 +134,10 @@ fn samples_follow_the_density() {
         let edges: Vec<f64> = (0..=60).map(|i| lowest + f64::from(i) * (160.0 - lowest) / 60.0).collect();
         let first: Vec<f64> = events.iter().step_by(d).copied().collect();
         if d == 1 {
-            let parts: Vec<f64> =
-                edges.windows(2).map(|e| flow.integral(&[(e[0], e[1])]).map_or(0.0, |i| i.value)).collect();
+            let parts: Vec<f64> = edges
+                .windows(2)
+                .map(|e| flow.integral(&[(e[0], e[1])], &[]).map_or(0.0, |i| i.value))
+                .collect();
             let counts: Vec<f64> = edges
                 .windows(2)
                 .map(|e| first.iter().filter(|x| e[0] <= **x && **x < e[1]).count() as f64)

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{folder, oracle};
 
 /// Returns a model of the fixtures, after a change of its JSON.
-fn try_model(name: &str, change: impl Fn(&mut Value)) -> Result<Model, String> {
+pub(crate) fn try_model(name: &str, change: impl Fn(&mut Value)) -> Result<Model, String> {
     let file = folder().join(format!("{name}.hs3.json"));
     let mut tree: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     change(&mut tree);
@@ -30,7 +30,7 @@ fn model(name: &str) -> Model {
     try_model(name, |_| {}).unwrap()
 }
 
-fn best(model: &Model) -> FitResult {
+pub(crate) fn best(model: &Model) -> FitResult {
     let session = open_session(model, &Execution::default()).unwrap();
     fit(model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap()
 }
@@ -113,8 +113,8 @@ fn several_flows_mix_and_each_has_one_column() {
     assert!((found - expected).abs() < 1e-6 * expected.abs(), "{found} {expected}");
 }
 
-/// Fits 500 toys at the start values, and checks the pulls of the yields.
-fn assert_pulls(model: &Model) {
+/// Fits 500 toys at the start values, and checks the pulls of the parameters.
+pub(crate) fn assert_pulls(model: &Model) {
     let session = open_session(model, &Execution::default()).unwrap();
     let options = FitToysOptions::default().point(GeneratingPoint::Init).n_toys(500).seed(4);
     let study = fit_toys(model, session.as_ref(), &options, Control::default()).unwrap();

@@ -2,8 +2,8 @@
 //! are hard to draw.
 
 use ns_viz::{
-    ChannelYields, Contour, Correlation, Drawing, Limit, PictureError, PullRow, Pulls, Ranking, RankingRow,
-    SampleYields, Scan, Yields,
+    ChannelYields, Components, Contour, Correlation, Drawing, Limit, PictureError, PullRow, Pulls, Ranking,
+    RankingRow, SampleYields, Scan, Yields,
 };
 
 /// Pseudo-random numbers that are the same on every machine (a linear congruential generator).
@@ -199,8 +199,12 @@ pub(crate) fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelY
             })
             .collect()
     };
-    let sample =
-        |name: &str, counts: Vec<f64>, signal: bool| SampleYields { name: name.into(), counts, signal };
+    let sample = |name: &str, counts: Vec<f64>, signal: bool| SampleYields {
+        name: name.into(),
+        counts,
+        signal,
+        curve: Vec::new(),
+    };
     let samples = vec![
         sample("ttbar", shape(0.3, 0.08, 5.0 * size, 0.6), false),
         sample("W + jets", shape(0.2, 0.1, 2.0 * size, 1.0), false),
@@ -218,8 +222,55 @@ pub(crate) fn channel(name: &str, bins: usize, size: f64, seed: u64) -> ChannelY
         data: total.iter().map(|mean| Some(observe(*mean))).collect(),
         uncertainty: total.iter().map(|mean| Some(0.07 * mean + 0.3)).collect(),
         samples,
-        pulls: false,
+        ..ChannelYields::default()
     }
+}
+
+/// Returns a channel of events: smooth curves, pulls, and a blinded range.
+pub(crate) fn events(name: &str, seed: u64) -> ChannelYields {
+    let mut dice = Dice::new(seed);
+    let (low, width, bins) = (105.0, 1.375, 40);
+    type Shape = fn(f64) -> f64;
+    let shapes: [(&str, bool, Shape); 3] = [
+        ("γγ", false, |x| 82.0 * (-0.028 * (x - 105.0)).exp()),
+        ("γ + jet", false, |x| 31.0 * (-0.041 * (x - 105.0)).exp()),
+        ("H → γγ", true, |x| 26.0 * (-0.5 * ((x - 125.0) / 1.9).powi(2)).exp()),
+    ];
+    let edges: Vec<f64> = (0..=bins).map(|edge| low + width * f64::from(edge)).collect();
+    let positions: Vec<f64> = (0..=8 * bins).map(|at| low + 0.125 * width * f64::from(at)).collect();
+    let samples = shapes.map(|(name, signal, shape)| SampleYields {
+        name: name.into(),
+        counts: edges.windows(2).map(|pair| shape(0.5 * (pair[0] + pair[1]))).collect(),
+        signal,
+        curve: positions.iter().map(|x| shape(*x)).collect(),
+    });
+    let total = |bin: usize| samples.iter().map(|sample| sample.counts[bin]).sum::<f64>();
+    let total: Vec<f64> = (0..edges.len() - 1).map(total).collect();
+    let mut observe = |mean: f64| (mean + mean.sqrt() * dice.normal()).round().max(0.0);
+    ChannelYields {
+        name: name.into(),
+        x_title: "m_γγ".into(),
+        data: total.iter().map(|mean| Some(observe(*mean))).collect(),
+        uncertainty: total.iter().map(|mean| Some(0.03 * mean)).collect(),
+        bin_edges: edges,
+        samples: samples.to_vec(),
+        curve_positions: positions,
+        pulls: true,
+        ..ChannelYields::default()
+    }
+}
+
+/// Returns the yields of a channel of events with stacked components.
+pub(crate) fn diphoton() -> Yields {
+    let channels = vec![events("diphoton", 11)];
+    Yields { title: "Post-fit".into(), channels, ..Yields::default() }
+}
+
+/// Returns the yields of a channel of events with a line per component and a blinded range.
+pub(crate) fn diphoton_blinded() -> Yields {
+    let channels = vec![ChannelYields { blind: vec![(120.0, 130.0)], ..events("diphoton", 11) }];
+    let (title, subtitle) = ("Pre-fit".into(), "the signal region is blinded".into());
+    Yields { title, subtitle, channels, components: Components::Lines, ..Yields::default() }
 }
 
 pub(crate) fn yields(log_y: bool) -> Yields {
@@ -313,6 +364,7 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
             name: format!("{}_{i}", long_name(i as usize)),
             counts,
             signal: false,
+            curve: Vec::new(),
         });
     }
     many.data = vec![Some(1200.0); 6];
@@ -342,6 +394,9 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("limit-log".into(), limit(true).draw()),
         ("limit-expected".into(), expected_only.draw()),
         ("yields-log".into(), yields(true).draw()),
+        ("events-log".into(), Yields { log_y: true, ..diphoton_blinded() }.draw()),
+        ("events-page".into(), page(vec![events("one", 3), channel("bins", 8, 60.0, 4)], false).draw()),
+        ("events-lines".into(), Yields { components: Components::Lines, ..yields_page() }.draw()),
         ("yields-zero".into(), page(vec![zero, blind], true).draw()),
         ("yields-one-bin".into(), page(vec![one_bin], false).draw()),
         ("yields-many".into(), page(vec![many], false).draw()),
@@ -359,5 +414,7 @@ pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
         ("limit".into(), limit(false).draw()),
         ("yields".into(), yields(false).draw()),
         ("yields-page".into(), yields_page().draw()),
+        ("events".into(), diphoton().draw()),
+        ("events-blinded".into(), diphoton_blinded().draw()),
     ]
 }

@@ -170,11 +170,13 @@ class Densities:
         self._distributions[-1]["covariances"] = [[float(c) for c in row] for row in covariance]
         return density
 
-    def flow(self, name, observables, manifest):
+    def flow(self, name, observables, manifest, context=()):
         """A normalising flow. `observables` are its features in the order of the manifest. `manifest` is a path
-        relative to the folder to which the model is written."""
+        relative to the folder to which the model is written. `context` has a parameter, a formula of parameters or a number
+        for each number of the flow's context, in the order of the manifest."""
         observables = list(observables) if isinstance(observables, (list, tuple)) else [observables]
-        density = self._density(name, "nextstat.flow_dist", observables, x=observables)
+        numbers = {"context": list(context)} if context else {}
+        density = self._density(name, "nextstat.flow_dist", observables, x=observables, **numbers)
         self._distributions[-1]["manifest"] = str(manifest)
         return density
 

@@ -11,9 +11,10 @@ from ._expression import Expression, Named, expression
 class Observable(Named):
     """A quantity that is measured for every event, with the range of its axis."""
 
-    def __init__(self, name, low, high):
+    def __init__(self, name, low, high, blind=()):
         super().__init__(name)
         self.low, self.high = float(low), float(high)
+        self.blind = [[float(start), float(end)] for start, end in blind]
 
 
 class Parameter(Named):
@@ -46,7 +47,7 @@ class ModelBuilder(Densities):
         self._names = {}
         self._parameters, self._distributions, self._functions = [], [], []
         self._channels, self._events, self._constraints = [], {}, []
-        self._interest = []
+        self._interest, self._blind = [], {}
 
     # A name may be used only once in a document.
     def _take(self, name):
@@ -64,11 +65,12 @@ class ModelBuilder(Densities):
             name = f"{wish}_{n}"
         return self._take(name)
 
-    def observable(self, name, low, high):
-        """Adds an observable with the range of its axis, over which densities are normalised."""
+    def observable(self, name, low, high, blind=()):
+        """Adds an observable with the range of its axis, over which densities are normalised. `blind` is a list of
+        ranges `(start, end)` in which pictures show no data."""
         if not low < high:
             raise ValueError(f"the axis of '{name}' is empty: it goes from {low} to {high}")
-        return Observable(self._take(name), low, high)
+        return Observable(self._take(name), low, high, blind)
 
     def parameter(self, name, value, low=None, high=None, fixed=False):
         """Adds a parameter with its start value, its bounds (no bounds by default), and whether it is fixed."""
@@ -148,6 +150,7 @@ class ModelBuilder(Densities):
         else:
             self._events[entry["name"]] = data
         self._channels.append((name, entry))
+        self._blind.update({axis.name: axis.blind for axis in axes if axis.blind})
         return name
 
     def interest(self, *parameters):
@@ -202,6 +205,8 @@ class ModelBuilder(Densities):
         }
         if self._constraints:
             likelihood["aux_distributions"] = list(self._constraints)
+        if self._blind:
+            likelihood["nextstat.blind"] = dict(self._blind)
         bounded = [p for p in self._parameters if p.low is not None or p.high is not None]
         return {
             "metadata": {"hs3_version": "0.2.9", "packages": [{"name": "NextStat", "version": _native.__version__}]},

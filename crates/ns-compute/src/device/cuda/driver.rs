@@ -13,7 +13,7 @@ use cudarc::driver::result::{self, DriverError, stream::StreamKind};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use ns_core::{Device, SessionError};
 
-use super::super::backend::{Backend, Guest, Kernel, Lane, Properties, Shape};
+use super::super::backend::{Backend, Guest, Kernel, Lane, Pinned, Properties, Shape};
 use super::super::offset::{Memory, Offset};
 use super::failure::{DriverCall, explain};
 use super::functions::Functions;
@@ -21,6 +21,7 @@ use super::guest::CudaGuest;
 use super::images;
 use super::lane::CudaLane;
 use super::loading::{self, attribute, guarded};
+use super::pinned::CudaPinned;
 use super::pool::Pool;
 use super::staging::Staging;
 
@@ -353,6 +354,20 @@ impl Backend for CudaDriver {
 
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
         Ok(Box::new(CudaLane::new(self)?))
+    }
+
+    fn pinned(self: Arc<Self>, bytes: usize) -> Result<Box<dyn Pinned>, SessionError> {
+        Ok(Box::new(CudaPinned::new(self, bytes)?))
+    }
+
+    fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: both are memory of this device of that size.
+        self.inside(DriverCall::Copying, || unsafe {
+            result::memcpy_dtod_async(to.bytes(), from.bytes(), bytes, self.stream.0)
+        })
     }
 
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {

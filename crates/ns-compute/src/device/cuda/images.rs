@@ -23,7 +23,7 @@ pub(super) struct Image {
 
 impl Kernel {
     /// All kernels.
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::Fit,
         Self::FitGlobal,
         Self::Evaluate,
@@ -34,6 +34,10 @@ impl Kernel {
         Self::DifferentiateGlobal,
         Self::EventSums,
         Self::EventTotals,
+        Self::EventToys,
+        Self::EventToysGlobal,
+        Self::EventDraw,
+        Self::EventPlace,
         Self::FlowNllReduce,
         Self::FlowNllTotal,
         Self::FlowBatchNllReduce,
@@ -52,6 +56,10 @@ impl Kernel {
             Self::DifferentiateGlobal => "ns_differentiate_global",
             Self::EventSums => "ns_event_sums",
             Self::EventTotals => "ns_event_totals",
+            Self::EventToys => "ns_event_toys",
+            Self::EventToysGlobal => "ns_event_toys_global",
+            Self::EventDraw => "ns_event_draw",
+            Self::EventPlace => "ns_event_place",
             Self::FlowNllReduce => "ns_flow_nll_reduce",
             Self::FlowNllTotal => "ns_flow_nll_total",
             Self::FlowBatchNllReduce => "ns_flow_batch_nll_reduce",

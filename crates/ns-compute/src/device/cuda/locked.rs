@@ -21,8 +21,16 @@ impl Locked {
         if bytes <= self.bytes {
             return Ok(());
         }
+        self.reserve_exactly(bytes.saturating_add(bytes / 4))
+    }
+
+    /// As [`Self::reserve`], without room for larger requests later.
+    pub(super) fn reserve_exactly(&mut self, bytes: usize) -> Result<(), DriverError> {
+        if bytes <= self.bytes {
+            return Ok(());
+        }
         self.free();
-        let bytes = bytes.saturating_add(bytes / 4).next_multiple_of(GRAIN);
+        let bytes = bytes.next_multiple_of(GRAIN);
         // SAFETY: the memory belongs to this value alone until it is freed, and zero is a valid byte.
         unsafe {
             self.memory = result::malloc_host(bytes, 0)?.cast::<u8>();

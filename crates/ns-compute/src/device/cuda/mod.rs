@@ -10,12 +10,13 @@ mod lane;
 mod loading;
 mod locked;
 mod open;
+mod pinned;
 mod pool;
 mod staging;
 
 pub use driver::is_warm;
 pub use loading::{CudaDevice, found};
-pub use open::{open, open_flow};
+pub use open::{event_target, open, open_flow};
 
 #[cfg(all(test, target_os = "linux"))]
 #[allow(clippy::unwrap_used)]

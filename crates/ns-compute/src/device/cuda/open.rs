@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
 use super::super::backend::Backend;
+use super::super::event_columns::EventTarget;
 use super::super::events::{EventGpuSession, FEWEST_EVENTS};
 use super::super::flow::DeviceFlow;
 use super::super::multi_gpu::{MultiGpuSession, joined};
@@ -76,6 +77,14 @@ pub fn open_flow(
     weights: Option<&[f64]>,
 ) -> Result<DeviceFlow, SessionError> {
     DeviceFlow::new(backend(index)?, Device::Cuda(index), n_processes, weights)
+}
+
+/// Returns the CUDA device with this index as a place for columns of events.
+///
+/// # Errors
+/// If there is no driver or no such device.
+pub fn event_target(index: usize) -> Result<EventTarget, SessionError> {
+    Ok(EventTarget::new(backend(index)?, Device::Cuda(index)))
 }
 
 #[cfg(test)]

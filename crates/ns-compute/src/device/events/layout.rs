@@ -16,6 +16,13 @@ enumeration! {
     }
 }
 
+enumeration! {
+    /// How the kernels compute a leaf: by the operations of its formula, or by a function of its own.
+    LeafKind, leaf_kinds {
+        Program, Gaussian, Exponential,
+    }
+}
+
 structures! {
     /// One operation of the formula of a density. Results have `1 + d + d (d + 1) / 2` components for the `d`
     /// variables of the density: value, first and second derivatives. An operand is the index of the first
@@ -53,7 +60,13 @@ structures! {
         singles: [i32; 2],
         /// Range in `EventChannel::pairs` of the pairs of variables with a second derivative.
         pairs: [i32; 2],
-        padding: i32,
+        /// Value of `LeafKind`. The rest is for leaves with a function of their own.
+        kind: i32,
+        /// Index of the first of its variables in the numbers that change with the parameters.
+        numbers: i32,
+        observable: i32,
+        /// Lower and upper end of the observable's axis.
+        axis: [f64; 2],
     }
 
     /// A function of observables that is given by numbers.
@@ -86,6 +99,14 @@ structures! {
         terms: Offset<[i32; 2]>,
         term_leaves: Offset<i32>,
         tables: Offset<EventTable>,
+        /// Number of second derivatives of the density that can differ from zero.
+        n_bends: i32,
+        /// Number of sums over the events of a toy.
+        n_outputs: i32,
+        /// For each pair of coordinates, in the order of a lower triangle, the index of its second derivative, or -1.
+        bends: Offset<i32>,
+        /// For each sum over the events of a toy, one row or the two rows whose product is added; -1 for no second row.
+        outputs: Offset<[i32; 2]>,
     }
 
     /// The parameter of `ns_event_sums` and `ns_event_totals`.
@@ -110,5 +131,87 @@ structures! {
         /// Number of thread blocks of `ns_event_sums`.
         n_blocks: i32,
         padding: i32,
+    }
+    /// Events of one toy that one thread block adds up.
+    EventPiece {
+        /// Index of the first observable of the toy's first event. The columns of a toy follow each other.
+        start: u64,
+        /// Number of events of the toy.
+        n_events: u64,
+        /// First event of the piece.
+        first: u64,
+        /// Number of events of the piece.
+        count: i32,
+        /// Index of the toy's numbers that change with the parameters.
+        point: i32,
+    }
+
+    /// The parameter of `ns_event_toys`.
+    EventToyLaunch {
+        channel: EventChannel,
+        /// Events of all toys.
+        columns: Offset<f64>,
+        pieces: Offset<EventPiece>,
+        /// What changes with the parameters, `n_numbers` for each toy.
+        numbers: Offset<f64>,
+        n_numbers: u64,
+        /// Working memory of the thread blocks, unless it is in shared memory.
+        room: OffsetMut<f64>,
+        /// Doubles from the working memory of one thread block to that of the next.
+        room_stride: u64,
+        /// For each piece, its sums, then the index of its first bad event.
+        partials: OffsetMut<f64>,
+        n_pieces: i32,
+        padding: i32,
+    }
+
+    /// One cell of the hat below which events are drawn (`events/sample/hat.rs`).
+    EventCell {
+        begin: f64,
+        low: f64,
+        last: f64,
+        slope: f64,
+        sure: f64,
+    }
+
+    /// Events of one toy that one thread block draws.
+    EventDraw {
+        toy: u64,
+        /// Index of the toy's first event in the columns.
+        start: u64,
+        /// First event of the piece.
+        first: u32,
+        count: u32,
+        /// Slot of the toy's first event.
+        slot: u32,
+        padding: u32,
+    }
+
+    /// The parameter of `ns_event_draw`.
+    EventDrawLaunch {
+        seed: u64,
+        hypothesis: u32,
+        n_guide: u32,
+        cells: Offset<EventCell>,
+        guide: Offset<u32>,
+        /// One piece per thread block.
+        draws: Offset<EventDraw>,
+        columns: OffsetMut<f64>,
+        /// Number of events that the bounds of the density do not decide.
+        n_open: OffsetMut<i32>,
+        /// The thread block and the event of each of them.
+        open: OffsetMut<[i32; 2]>,
+        /// Largest number of them that can be listed.
+        most_open: u32,
+        padding: u32,
+    }
+
+    /// The parameter of `ns_event_place`.
+    EventPlaceLaunch {
+        columns: OffsetMut<f64>,
+        /// Indices in the columns.
+        places: Offset<u64>,
+        values: Offset<f64>,
+        count: u64,
     }
 }

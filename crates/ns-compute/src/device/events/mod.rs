@@ -1,8 +1,17 @@
-//! Sums over events on a device, for fits of many events. The optimiser and everything else run on the CPU.
+//! Sums over events on a device, for fits of many events and for toys, whose events it draws. The optimiser and everything
+//! else run on the CPU.
 
+mod channel;
+mod check;
+mod draw;
+mod fiber;
 mod layout;
+mod rows;
 mod session;
+mod slot;
 mod sums;
+mod toy_sums;
+mod toys;
 mod upload;
 
 pub use session::EventGpuSession;
@@ -10,4 +19,4 @@ pub use session::EventGpuSession;
 pub(crate) use sums::FEWEST_EVENTS;
 
 #[cfg(test)]
-pub(super) use layout::{event_codes, structures};
+pub(super) use layout::{event_codes, leaf_kinds, structures};

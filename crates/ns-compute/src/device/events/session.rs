@@ -1,5 +1,5 @@
-//! A session of a model with event channels. A device computes sums over many events, and the CPU does everything
-//! else.
+//! A session of a model with event channels. A device draws the events of toys, and computes sums over the events of toys
+//! and over many events. The CPU does everything else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,16 +13,18 @@ use ns_core::{
 use super::super::backend::Backend;
 use super::super::limit::Limited;
 use super::sums::EventSums;
+use super::toys::EventToys;
 use crate::cpu::CpuSession;
 
 /// A compiled model with event channels on one device.
 pub struct EventGpuSession {
     cpu: CpuSession,
     sums: Arc<EventSums>,
+    toys: Arc<EventToys>,
     device: Device,
     /// Whether a channel has a density that the kernels cannot compute.
     lacks: bool,
-    /// Number of sums that the device had computed before the last batch.
+    /// Number of sums and fits of toys that the device had computed before the last batch.
     before: AtomicU64,
 }
 
@@ -46,16 +48,22 @@ impl EventGpuSession {
         let lacks = offloads.iter().any(Option::is_none);
         let backend = Limited::around(backend, device, cpu.memory_limit);
         let sums = Arc::new(EventSums::new(backend, &offloads, fewest)?);
-        let cpu = cpu.with_event_sums(Arc::clone(&sums) as _);
-        Ok(Self { cpu, sums, device, lacks, before: AtomicU64::new(0) })
+        let toys = Arc::new(EventToys::new(&sums, device));
+        let cpu = cpu.with_event_sums(Arc::clone(&sums) as _).with_event_toys(Arc::clone(&toys) as _);
+        Ok(Self { cpu, sums, toys, device, lacks, before: AtomicU64::new(0) })
+    }
+
+    /// Returns the number of sums and fits of toys that the device has computed.
+    fn done(&self) -> u64 {
+        self.sums.done() + self.toys.done()
     }
 
     /// Runs `work`. Returns its error, or an error of the device during the work.
     fn checked<T>(&self, work: impl FnOnce() -> Result<T, SessionError>) -> Result<T, SessionError> {
         let made = work()?;
-        match self.sums.take_failure() {
-            Some(error) => Err(error),
-            None => Ok(made),
+        match (self.sums.take_failure(), self.toys.take_failure()) {
+            (Some(error), _) | (None, Some(error)) => Err(error),
+            (None, None) => Ok(made),
         }
     }
 }
@@ -76,7 +84,7 @@ impl Session for EventGpuSession {
         control: Control<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
-        self.before.store(self.sums.done(), Ordering::Relaxed);
+        self.before.store(self.done(), Ordering::Relaxed);
         self.checked(|| self.cpu.fit_batch(tasks, wanted, control, sink))
     }
 
@@ -139,11 +147,11 @@ impl Session for EventGpuSession {
     }
 
     fn check(&self) -> Option<DeviceCheck> {
-        None
+        Some(self.toys.check()).filter(|check| check.n_fits > 0)
     }
 
     fn left_to_cpu(&self) -> Option<LeftToCpu> {
-        let idle = self.sums.done() == self.before.load(Ordering::Relaxed);
+        let idle = self.done() == self.before.load(Ordering::Relaxed);
         match (self.lacks, idle) {
             (true, _) => Some(LeftToCpu::Density),
             (false, true) => Some(LeftToCpu::FewEvents),

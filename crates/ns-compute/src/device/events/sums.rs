@@ -5,11 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ns_core::{EventTable, SessionError};
 
-use super::super::arena::{Arena, moved};
 use super::super::backend::{Backend, Buffer, Kernel, Lane, Shape};
 use super::super::offset::Offset;
-use super::layout::{EventChannel, EventLaunch};
-use super::upload;
+use super::channel::ChannelOnDevice;
+use super::layout::EventLaunch;
 use crate::events::{ChannelSums, Offload, Totals};
 use crate::shared_constants::EVENT_THREADS;
 
@@ -22,8 +21,6 @@ const EVENTS_PER_THREAD: usize = 8;
 const MOST_BLOCKS: usize = 528;
 /// Largest working memory of all thread blocks of one launch, in doubles.
 const MOST_ROOM: usize = 32 << 20;
-/// Number of sums that do not depend on the coordinates, as in `kernels/events.cuh`.
-const PLAIN_SUMS: usize = 3;
 /// Number of tables of events that stay on the device, for each channel.
 const TABLES_PER_CHANNEL: usize = 2;
 
@@ -32,7 +29,7 @@ pub(super) struct EventSums {
     backend: Arc<dyn Backend>,
     /// Smallest number of events for which the device computes the sums.
     fewest: usize,
-    channels: Vec<Option<ChannelOnDevice>>,
+    channels: Arc<[Option<ChannelOnDevice>]>,
     /// Tables of events on the device, ordered by their last use.
     tables: Mutex<Vec<Arc<TableOnDevice>>>,
     /// Resources of evaluations that no thread uses now.
@@ -47,17 +44,6 @@ impl std::fmt::Debug for EventSums {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EventSums").field("channels", &self.channels.len()).finish_non_exhaustive()
     }
-}
-
-/// A channel on the device.
-struct ChannelOnDevice {
-    channel: EventChannel,
-    _lists: Buffer,
-    numbers: usize,
-    /// Number of sums.
-    sums: usize,
-    /// Doubles of working memory per thread.
-    per_thread: usize,
 }
 
 /// The events of one channel on the device.
@@ -104,23 +90,11 @@ impl EventSums {
         offloads: &[Option<Offload>],
         fewest: usize,
     ) -> Result<Self, SessionError> {
-        let upload = |offload: &Offload| {
-            let mut arena = Arena::default();
-            let channel = upload::channel(offload, &mut arena);
-            let lists = arena.upload(&backend)?;
-            let n = offload.coordinates;
-            let sums = PLAIN_SUMS + n + n * (n + 1);
-            Ok(ChannelOnDevice {
-                channel: moved(channel, lists.start()),
-                _lists: lists,
-                numbers: offload.numbers,
-                sums,
-                per_thread: offload.event_components + n + sums,
-            })
+        let channel = |offload: &Option<Offload>| {
+            offload.as_ref().map(|offload| ChannelOnDevice::new(offload, &backend)).transpose()
         };
-        let channels = offloads.iter().map(|offload| offload.as_ref().map(upload).transpose());
         Ok(Self {
-            channels: channels.collect::<Result<_, SessionError>>()?,
+            channels: offloads.iter().map(channel).collect::<Result<_, SessionError>>()?,
             backend,
             fewest,
             tables: Mutex::default(),
@@ -128,6 +102,11 @@ impl EventSums {
             failure: Mutex::default(),
             done: std::sync::atomic::AtomicU64::new(0),
         })
+    }
+
+    /// Returns the device, and its channels.
+    pub(super) fn parts(&self) -> (&Arc<dyn Backend>, &Arc<[Option<ChannelOnDevice>]>) {
+        (&self.backend, &self.channels)
     }
 
     /// Returns the error of the device since the last call, and removes it.

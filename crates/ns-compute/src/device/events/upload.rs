@@ -1,8 +1,9 @@
 //! Converts the description of a channel to the structures that kernels read.
 
 use super::super::arena::Arena;
-use super::layout::{self, EventCode, EventLeaf, EventStep};
-use crate::events::{LeafSteps, Offload, Operand, Operation, Table, UnaryOperation};
+use super::layout::{self, EventCode, EventLeaf, EventStep, LeafKind};
+use super::rows::Rows;
+use crate::events::{LeafSteps, Offload, Operand, Operation, OwnKernel, Table, UnaryOperation};
 
 /// Lists of operations and variables. The densities of a channel refer to ranges of these lists.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ impl Lists {
         [first, self.singles.len() as i32]
     }
 
-    /// Adds pairs of variables, and returns their range.
+    /// Appends pairs of variables to the list of pairs, and returns the range of their indices in it.
     fn pairs(&mut self, pairs: &[(usize, usize)]) -> [i32; 2] {
         let first = self.pairs.len() as i32;
         self.pairs.extend(pairs.iter().map(|&(v, w)| [v as i32, w as i32]));
@@ -29,7 +30,7 @@ impl Lists {
 }
 
 /// Adds the lists of a channel to `arena`, and returns the structure that refers to them.
-pub(super) fn channel(offload: &Offload, arena: &mut Arena) -> layout::EventChannel {
+pub(super) fn channel(offload: &Offload, rows: &Rows, arena: &mut Arena) -> layout::EventChannel {
     let mut lists = Lists::default();
     let leaves: Vec<EventLeaf> = offload.leaves.iter().map(|of| leaf(of, &mut lists)).collect();
     let mut term_leaves = Vec::new();
@@ -52,6 +53,10 @@ pub(super) fn channel(offload: &Offload, arena: &mut Arena) -> layout::EventChan
         terms: arena.put(&terms),
         term_leaves: arena.put(&term_leaves),
         tables: arena.put(&tables),
+        n_bends: rows.n_bends as i32,
+        n_outputs: rows.outputs.len() as i32,
+        bends: arena.put(&rows.bends),
+        outputs: arena.put(&rows.outputs),
     }
 }
 
@@ -79,6 +84,15 @@ fn leaf(of: &LeafSteps, lists: &mut Lists) -> EventLeaf {
         };
         lists.steps.push(own);
     }
+    let (kind, numbers, observable, axis) = match of.own {
+        None => (LeafKind::Program, 0, 0, [0.0; 2]),
+        Some((OwnKernel::Gaussian { observable }, numbers)) => {
+            (LeafKind::Gaussian, numbers, observable, [0.0; 2])
+        }
+        Some((OwnKernel::Exponential { observable, axis }, numbers)) => {
+            (LeafKind::Exponential, numbers, observable, [axis.0, axis.1])
+        }
+    };
     EventLeaf {
         n_variables: of.variables as i32,
         first: of.first as i32,
@@ -86,7 +100,10 @@ fn leaf(of: &LeafSteps, lists: &mut Lists) -> EventLeaf {
         result: operand(of.result),
         singles: lists.singles(&of.ones),
         pairs: lists.pairs(&of.pairs),
-        padding: 0,
+        kind: kind as i32,
+        numbers: numbers as i32,
+        observable: observable as i32,
+        axis,
     }
 }
 

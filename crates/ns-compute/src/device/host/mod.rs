@@ -3,11 +3,13 @@
 //! many threads as on a GPU, which is slower.
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use ns_core::{Device, Execution, Model, SessionError};
 
-use super::backend::{Backend, Guest, Kernel, Lane, Properties, Shape};
+use super::backend::{Backend, Guest, Kernel, Lane, Pinned, Properties, Shape};
+use super::event_columns::EventTarget;
 use super::events::EventGpuSession;
 use super::flow::DeviceFlow;
 use super::multi_gpu::MultiGpuSession;
@@ -21,6 +23,9 @@ unsafe extern "C" {
     fn ns_host_draw(launch: *const u8, threads: i32, blocks: i32);
     fn ns_host_event_sums(launch: *const u8, threads: i32, blocks: i32);
     fn ns_host_event_totals(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_host_event_toys(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_host_event_draw(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_host_event_place(launch: *const u8, threads: i32, blocks: i32);
     fn ns_host_flow_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
     fn ns_host_flow_nll_total(launch: *const u8, threads: i32, blocks: i32);
     fn ns_host_flow_batch_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
@@ -31,6 +36,9 @@ unsafe extern "C" {
     fn ns_many_draw(launch: *const u8, threads: i32, blocks: i32);
     fn ns_many_event_sums(launch: *const u8, threads: i32, blocks: i32);
     fn ns_many_event_totals(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_event_toys(launch: *const u8, threads: i32, numbers: i32, blocks: i32, in_shared: i32);
+    fn ns_many_event_draw(launch: *const u8, threads: i32, blocks: i32);
+    fn ns_many_event_place(launch: *const u8, threads: i32, blocks: i32);
     fn ns_many_flow_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
     fn ns_many_flow_nll_total(launch: *const u8, threads: i32, blocks: i32);
     fn ns_many_flow_batch_nll_reduce(launch: *const u8, threads: i32, blocks: i32);
@@ -46,6 +54,9 @@ struct Kernels {
     draw: unsafe extern "C" fn(*const u8, i32, i32),
     event_sums: unsafe extern "C" fn(*const u8, i32, i32),
     event_totals: unsafe extern "C" fn(*const u8, i32, i32),
+    event_toys: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
+    event_draw: unsafe extern "C" fn(*const u8, i32, i32),
+    event_place: unsafe extern "C" fn(*const u8, i32, i32),
     /// Reduction of one set, its total, reduction of many sets.
     flow: [unsafe extern "C" fn(*const u8, i32, i32); 3],
     differentiate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
@@ -58,6 +69,9 @@ const OF_ONE_THREAD: Kernels = Kernels {
     draw: ns_host_draw,
     event_sums: ns_host_event_sums,
     event_totals: ns_host_event_totals,
+    event_toys: ns_host_event_toys,
+    event_draw: ns_host_event_draw,
+    event_place: ns_host_event_place,
     flow: [ns_host_flow_nll_reduce, ns_host_flow_nll_total, ns_host_flow_batch_nll_reduce],
     differentiate: ns_host_differentiate,
 };
@@ -69,6 +83,9 @@ const OF_MANY: Kernels = Kernels {
     draw: ns_many_draw,
     event_sums: ns_many_event_sums,
     event_totals: ns_many_event_totals,
+    event_toys: ns_many_event_toys,
+    event_draw: ns_many_event_draw,
+    event_place: ns_many_event_place,
     flow: [ns_many_flow_nll_reduce, ns_many_flow_nll_total, ns_many_flow_batch_nll_reduce],
     differentiate: ns_many_differentiate,
 };
@@ -80,6 +97,12 @@ pub(super) struct Host {
     kernels: Kernels,
     /// Lock that allows one launch at a time, as on a stream.
     running: Mutex<()>,
+}
+
+/// Returns the memory of the process as a place for columns of events, for tests.
+#[must_use]
+pub fn event_target() -> EventTarget {
+    EventTarget::new(backend(), Device::Cuda(0))
 }
 
 /// Opens a session that runs the kernels compiled for the CPU. The session is slow and is meant for tests.
@@ -205,8 +228,8 @@ impl Backend for Host {
 
     fn launch(&self, kernel: Kernel, shape: Shape, parameter: &[u8]) -> Result<(), SessionError> {
         let _one = self.running.lock();
-        let Kernels { fit, evaluate, covariance, draw, differentiate, event_sums, event_totals, flow } =
-            self.kernels;
+        let Kernels { fit, evaluate, covariance, draw, differentiate, flow, .. } = self.kernels;
+        let Kernels { event_sums, event_totals, event_toys, event_draw, event_place, .. } = self.kernels;
         let (blocks, threads) = (shape.blocks as i32, shape.threads as i32);
         let (launch, numbers) = (parameter.as_ptr(), shape.shared as i32 / 8 + 1);
         // SAFETY: the parameter is the kernel's structure, and its addresses refer to buffers of this
@@ -222,6 +245,10 @@ impl Backend for Host {
                 Kernel::Draw => draw(launch, threads, blocks),
                 Kernel::EventSums => event_sums(launch, threads, blocks),
                 Kernel::EventTotals => event_totals(launch, threads, blocks),
+                Kernel::EventToys => event_toys(launch, threads, numbers, blocks, 1),
+                Kernel::EventToysGlobal => event_toys(launch, threads, numbers, blocks, 0),
+                Kernel::EventDraw => event_draw(launch, threads, blocks),
+                Kernel::EventPlace => event_place(launch, threads, blocks),
                 Kernel::FlowNllReduce => flow[0](launch, threads, blocks),
                 Kernel::FlowNllTotal => flow[1](launch, threads, blocks),
                 Kernel::FlowBatchNllReduce => flow[2](launch, threads, blocks),
@@ -236,8 +263,44 @@ impl Backend for Host {
         Ok(Box::new(AtOnce::new(self)))
     }
 
+    fn pinned(self: Arc<Self>, bytes: usize) -> Result<Box<dyn Pinned>, SessionError> {
+        Ok(Box::new(PlainMemory::new(self, bytes)))
+    }
+
+    fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError> {
+        // SAFETY: the caller copies within memory of this backend, whose addresses are host addresses.
+        unsafe { std::ptr::copy_nonoverlapping(pointer(from), pointer(to), bytes) };
+        Ok(())
+    }
+
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {
         Ok(Box::new(AtOnce::new(self)))
+    }
+}
+
+/// Memory from which copies are made at once.
+pub(super) struct PlainMemory {
+    backend: Arc<dyn Backend>,
+    numbers: Vec<f64>,
+}
+
+impl PlainMemory {
+    pub(super) fn new(backend: Arc<dyn Backend>, bytes: usize) -> Self {
+        Self { backend, numbers: vec![0.0; bytes.div_ceil(8)] }
+    }
+}
+
+impl Pinned for PlainMemory {
+    fn content(&mut self, numbers: usize) -> &mut [f64] {
+        self.numbers.get_mut(..numbers).unwrap_or_default()
+    }
+
+    fn send(&mut self, numbers: Range<usize>, to: Memory) -> Result<(), SessionError> {
+        self.backend.write(to, bytemuck::cast_slice(self.numbers.get(numbers).unwrap_or_default()))
+    }
+
+    fn wait(&mut self) -> Result<(), SessionError> {
+        Ok(())
     }
 }
 

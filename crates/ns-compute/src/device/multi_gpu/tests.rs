@@ -8,7 +8,7 @@ use ns_core::{
     Drawn, FitFailure, FitRequest, Interpolation, Observations, Observer, Search, Start, TaskOutcome,
 };
 
-use super::super::backend::{Guest, Kernel, Lane, Properties, Shape};
+use super::super::backend::{Guest, Kernel, Lane, Pinned, Properties, Shape};
 use super::super::host::{self, Host};
 use super::super::offset::Memory;
 use super::super::partition::fits_of;
@@ -368,6 +368,14 @@ impl Backend for Failing {
 
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError> {
         Ok(Box::new(host::AtOnce::new(self)))
+    }
+
+    fn pinned(self: Arc<Self>, bytes: usize) -> Result<Box<dyn Pinned>, SessionError> {
+        Ok(Box::new(host::PlainMemory::new(self, bytes)))
+    }
+
+    fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError> {
+        self.host.duplicate(from, to, bytes)
     }
 
     fn guest(self: Arc<Self>) -> Result<Box<dyn Guest>, SessionError> {

@@ -4,9 +4,9 @@ use super::rules::{KRONROD, kronrod};
 use crate::events::program::{Memory, Program, Sources, components};
 use crate::simd::Level;
 
-/// Number of panels with which the quadrature begins. Narrower peaks than about a hundredth of a panel could
-/// be missed.
-const PANELS: usize = 16;
+/// Number of panels with which the quadrature over a whole fit range begins. Narrower peaks than about a hundredth of a
+/// panel could be missed.
+pub(in crate::events) const PANELS: usize = 16;
 
 /// Largest difference between the Kronrod and the Gauss rule on a panel, as a fraction of the integral. The
 /// error of the Kronrod rule is far smaller where the integrand is smooth.
@@ -26,17 +26,20 @@ pub(in crate::events) struct Quadrature {
     /// Panels to do: lower end, upper end, how often it was halved.
     panels: Vec<(f64, f64, u32)>,
     panel: Vec<f64>,
+    /// Number of panels at the beginning.
+    first: usize,
     /// Largest possible error of the last integral, as a fraction of it.
     pub(in crate::events) error: f64,
 }
 
 impl Quadrature {
-    pub(super) fn new(program: &Program) -> Self {
+    pub(super) fn new(program: &Program, first: usize) -> Self {
         Self {
             memory: Memory::new(program, KRONROD),
             nodes: vec![0.0; KRONROD],
-            panels: Vec::with_capacity(PANELS + 2 * MOST_HALVINGS as usize),
+            panels: Vec::with_capacity(first + 2 * MOST_HALVINGS as usize),
             panel: vec![0.0; components(program.variables())],
+            first,
             error: 0.0,
         }
     }
@@ -52,14 +55,15 @@ impl Quadrature {
         out: &mut [f64],
     ) {
         program.prepare(level, sources, &mut self.memory);
-        let edge = |i: usize| lo + (hi - lo) * i as f64 / PANELS as f64;
+        let first = self.first;
+        let edge = |i: usize| lo + (hi - lo) * i as f64 / first as f64;
         let mut size = 0.0;
-        for i in 0..PANELS {
+        for i in 0..first {
             self.rule(level, program, edge(i), edge(i + 1));
             size += self.panel[0].abs();
         }
         self.panels.clear();
-        self.panels.extend((0..PANELS).rev().map(|i| (edge(i), edge(i + 1), 0)));
+        self.panels.extend((0..first).rev().map(|i| (edge(i), edge(i + 1), 0)));
         out.fill(0.0);
         let (mut error, mut done) = (0.0, 0);
         while let Some((from, to, halvings)) = self.panels.pop() {

@@ -1,10 +1,12 @@
 //! Integrals of densities over boxes, with derivatives by the densities' parameters.
 
 mod adaptive;
+mod conditional;
 mod rules;
 mod tensor;
 
-pub(super) use adaptive::Quadrature;
+pub(super) use adaptive::{PANELS, Quadrature};
+pub(super) use conditional::{ConditionalIntegral, ConditionalIntegralMemory};
 pub(super) use rules::{KRONROD, kronrod};
 pub(super) use tensor::TensorQuadrature;
 
@@ -20,6 +22,8 @@ pub(super) enum Rule {
     Adaptive(Program, (f64, f64)),
     /// Quadrature over several observables.
     Tensor(Program, Vec<(f64, f64)>),
+    /// Computed by the program of a density with context.
+    Conditional(ConditionalIntegral),
 }
 
 /// An integral over one box.
@@ -28,6 +32,8 @@ pub(super) struct Integral {
     pub(super) rule: Rule,
     /// Values of the channel that are the integral's variables.
     pub(super) variables: Vec<usize>,
+    /// Number of panels with which an adaptive quadrature begins.
+    pub(super) panels: usize,
 }
 
 /// Working memory of one integral.
@@ -36,13 +42,20 @@ pub(super) enum IntegralMemory {
     Closed(Memory),
     Adaptive(Quadrature),
     Tensor(Box<TensorQuadrature>),
+    Conditional(ConditionalIntegralMemory),
 }
 
 impl Integral {
     /// Returns which components of the integral can differ from zero.
     pub(super) fn components(&self) -> Components {
-        let (Rule::Closed(program) | Rule::Adaptive(program, _) | Rule::Tensor(program, _)) = &self.rule;
-        program.result().cloned().unwrap_or_default()
+        match &self.rule {
+            Rule::Closed(program) | Rule::Adaptive(program, _) | Rule::Tensor(program, _) => {
+                program.result().cloned().unwrap_or_default()
+            }
+            Rule::Conditional(_) => {
+                Components::of_variables(&(0..self.variables.len()).collect::<Vec<usize>>())
+            }
+        }
     }
 
     /// Returns the number of components of the integral.
@@ -54,10 +67,11 @@ impl Integral {
     pub(super) fn memory(&self) -> IntegralMemory {
         match &self.rule {
             Rule::Closed(program) => IntegralMemory::Closed(Memory::new(program, 1)),
-            Rule::Adaptive(program, _) => IntegralMemory::Adaptive(Quadrature::new(program)),
+            Rule::Adaptive(program, _) => IntegralMemory::Adaptive(Quadrature::new(program, self.panels)),
             Rule::Tensor(program, ends) => {
                 IntegralMemory::Tensor(Box::new(TensorQuadrature::new(program, ends.len())))
             }
+            Rule::Conditional(_) => IntegralMemory::Conditional(ConditionalIntegralMemory::default()),
         }
     }
 
@@ -80,6 +94,9 @@ impl Integral {
             }
             (Rule::Tensor(program, ends), IntegralMemory::Tensor(quadrature)) => {
                 quadrature.integrate(level, program, sources, ends, out);
+            }
+            (Rule::Conditional(integral), IntegralMemory::Conditional(memory)) => {
+                integral.evaluate(variables, memory, out);
             }
             _ => out.fill(f64::NAN),
         }

@@ -6,32 +6,10 @@
 
 use ns_core::{Density, Value};
 
+use super::number::Number;
 use crate::events::program::pair;
 use crate::events::sums::{BLOCK, Column};
 use crate::simd::{MulAdd, exp, isa_fn, ln};
-
-/// Value or variable of a tail.
-#[derive(Debug, Clone, Copy)]
-enum Number {
-    Constant(f64),
-    Variable(usize),
-}
-
-impl Number {
-    fn at(self, variables: &[f64]) -> f64 {
-        match self {
-            Self::Constant(x) => x,
-            Self::Variable(v) => variables[v],
-        }
-    }
-
-    fn variable(self) -> Option<usize> {
-        match self {
-            Self::Constant(_) => None,
-            Self::Variable(v) => Some(v),
-        }
-    }
-}
 
 /// A Crystal Ball density whose mean is variable 0, and whose only width is variable 1.
 #[derive(Debug, Clone, Copy)]
@@ -54,14 +32,7 @@ impl Ball {
             return None;
         }
         let mut seen = vec![*mean, *sigma_left];
-        let mut number = |value: Value| match value {
-            Value::Number(x) => Some(Number::Constant(x)),
-            variable if seen.contains(&variable) => None,
-            variable => {
-                seen.push(variable);
-                Some(Number::Variable(seen.len() - 1))
-            }
-        };
+        let mut number = |value: Value| Number::new(value, &mut seen);
         let mut tails = [None; 2];
         for (to, tail) in tails.iter_mut().zip([left, right]) {
             if let Some(tail) = tail {

@@ -2,13 +2,17 @@
 //!
 //! A kernel writes the same components as the program of its density, without steps in between.
 
+mod argus;
 mod crystal_ball;
 mod exponential;
 mod gaussian;
+mod number;
 
 use ns_core::{Density, Observable, Value};
 
+use self::argus::Argus;
 use self::crystal_ball::Ball;
+use super::offload::OwnKernel;
 use super::program::components;
 use super::sums::BLOCK;
 use crate::simd::Level;
@@ -20,6 +24,8 @@ pub(super) enum Kernel {
     Gaussian { x: usize },
     /// Exponential with variable slope on this axis.
     Exponential { x: usize, axis: (f64, f64) },
+    /// Argus.
+    Argus(Argus),
     /// Crystal Ball with one width.
     CrystalBall(Ball),
 }
@@ -36,7 +42,17 @@ impl Kernel {
                 let axis = axes.get(*x)?;
                 Some(Self::Exponential { x: *x, axis: (axis.min, axis.max) })
             }
+            Density::Argus { .. } => Argus::new(density).map(Self::Argus),
             _ => Ball::new(density).map(Self::CrystalBall),
+        }
+    }
+
+    /// Returns the function by which other devices compute the density; `None` if they use its formula.
+    pub(super) fn on_devices(&self) -> Option<OwnKernel> {
+        match *self {
+            Self::Gaussian { x } => Some(OwnKernel::Gaussian { observable: x }),
+            Self::Exponential { x, axis } => Some(OwnKernel::Exponential { observable: x, axis }),
+            Self::Argus(_) | Self::CrystalBall(_) => None,
         }
     }
 
@@ -45,6 +61,7 @@ impl Kernel {
         match self {
             Self::Gaussian { .. } => 2,
             Self::Exponential { .. } => 1,
+            Self::Argus(argus) => argus.variables,
             Self::CrystalBall(ball) => ball.variables,
         }
     }
@@ -71,6 +88,9 @@ impl Kernel {
             (Self::Exponential { x, axis }, &[slope]) => {
                 let origin = if slope < 0.0 { axis.1 } else { axis.0 };
                 exponential::run(level, slope, origin, &columns[*x][from..from + n], out);
+            }
+            (Self::Argus(argus), variables) => {
+                argus::run(level, *argus, variables, &columns[argus.x][from..from + n], out);
             }
             (Self::CrystalBall(ball), variables) => {
                 crystal_ball::run(level, *ball, variables, &columns[ball.x][from..from + n], out);

@@ -45,6 +45,14 @@ impl Builder {
         }
     }
 
+    /// Returns the variable that a slot holds, if it is one.
+    pub(in crate::events) fn variable(&self, slot: Slot) -> Option<usize> {
+        match self.steps.get(slot) {
+            Some(Step::Variable(variable)) => Some(*variable),
+            _ => None,
+        }
+    }
+
     /// Appends a sum.
     pub(in crate::events) fn add(&mut self, a: Slot, b: Slot) -> Slot {
         match (self.constant(a), self.constant(b)) {

@@ -1,7 +1,8 @@
 //! Draws the contents of bins, for channels whose data are a histogram.
 //!
-//! The likelihood of such a channel compares the contents with the density at the bin centres. So the expected
-//! contents are proportional to density times volume, and add up to the expected number of events.
+//! The likelihood of such a channel compares the contents with the density at the bin centres, or with its mean over
+//! each bin. So the expected contents are proportional to this density times the volume, and add up to the expected
+//! number of events.
 
 use ns_core::random::{Poisson, Stream, open_uniform};
 use ns_core::{DrawEvents, EventColumns, NotDrawn};
@@ -9,6 +10,7 @@ use ns_core::{DrawEvents, EventColumns, NotDrawn};
 use super::draw::Number;
 use super::formula::{Formula, FormulaMemory};
 use super::hat::{NEGATIVE, VANISHES};
+use crate::events::asimov::add_bins;
 
 /// The distribution of the contents of bins.
 #[derive(Debug, Clone)]
@@ -27,40 +29,14 @@ enum Contents {
 }
 
 impl BinSampler {
-    /// Returns the distribution for a density and a total number of expected events.
+    /// Returns the distribution for a total number of expected events. `centres` are the bin centres, column by column,
+    /// and the contents are proportional to `parts`.
     pub(super) fn new(
-        edges: &[Vec<f64>],
-        boxes: &[Vec<(f64, f64)>],
-        density: &Formula,
+        centres: Vec<Vec<f64>>,
+        parts: &[f64],
         total: f64,
         number: Number,
     ) -> Result<Self, &'static str> {
-        let mut memory = FormulaMemory::default();
-        let (mut centres, mut parts) = (vec![Vec::new(); edges.len()], Vec::new());
-        let bins: usize = edges.iter().map(|axis| axis.len() - 1).product();
-        let mut centre = vec![0.0; edges.len()];
-        for index in 0..bins {
-            let (mut rest, mut volume) = (index, 1.0);
-            for (x, axis) in centre.iter_mut().zip(edges).rev() {
-                let bin = rest % (axis.len() - 1);
-                rest /= axis.len() - 1;
-                *x = 0.5 * (axis[bin] + axis[bin + 1]);
-                volume *= axis[bin + 1] - axis[bin];
-            }
-            let inside =
-                |sides: &Vec<(f64, f64)>| sides.iter().zip(&centre).all(|((lo, hi), x)| lo <= x && x <= hi);
-            if !boxes.iter().any(inside) {
-                continue;
-            }
-            let part = volume * density.at(&centre, &mut memory);
-            if !(part >= 0.0) {
-                return Err(NEGATIVE);
-            }
-            parts.push(part);
-            for (column, x) in centres.iter_mut().zip(&centre) {
-                column.push(*x);
-            }
-        }
         let sum: f64 = parts.iter().sum();
         if !(sum > 0.0 && sum.is_finite()) {
             return Err(VANISHES);
@@ -81,6 +57,27 @@ impl BinSampler {
         };
         Ok(Self { centres, contents })
     }
+}
+
+/// Returns the centres of the bins within the fit ranges, column by column, and density times volume of each.
+pub(super) fn parts_at_centres(
+    edges: &[Vec<f64>],
+    boxes: &[Vec<(f64, f64)>],
+    density: &Formula,
+) -> Result<(Vec<Vec<f64>>, Vec<f64>), &'static str> {
+    let mut memory = FormulaMemory::default();
+    let (mut centres, mut volumes) = (vec![Vec::new(); edges.len()], Vec::new());
+    add_bins(edges, boxes, &mut centres, &mut volumes);
+    let mut centre = vec![0.0; edges.len()];
+    let mut part = |(bin, volume): (usize, &f64)| {
+        for (x, column) in centre.iter_mut().zip(&centres) {
+            *x = column[bin];
+        }
+        let part = volume * density.at(&centre, &mut memory);
+        if part >= 0.0 { Ok(part) } else { Err(NEGATIVE) }
+    };
+    let parts = volumes.iter().enumerate().map(&mut part).collect::<Result<Vec<_>, _>>()?;
+    Ok((centres, parts))
 }
 
 impl DrawEvents for BinSampler {

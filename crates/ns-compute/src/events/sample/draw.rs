@@ -102,7 +102,7 @@ pub(super) struct Sampler {
 }
 
 /// Working memory of one call.
-struct Attempt {
+pub(crate) struct Attempt {
     uniforms: Vec<f64>,
     event: Vec<f64>,
     own: Vec<f64>,
@@ -123,13 +123,35 @@ impl Sampler {
         Self { level, observables, number, groups, parts, ends, blocks: uniforms.div_ceil(2) as u32 }
     }
 
-    fn memory(&self) -> Attempt {
+    pub(super) fn memory(&self) -> Attempt {
         Attempt {
             uniforms: vec![0.0; 2 * self.blocks as usize],
             event: vec![0.0; self.observables],
             own: Vec::with_capacity(self.observables),
             memories: vec![FormulaMemory::default(); self.groups.len()],
         }
+    }
+
+    /// Returns the hat of the whole density, if there is one observable.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(super) fn only_hat(&self) -> Option<&Hat> {
+        match (self.observables, self.groups.as_slice()) {
+            (1, [group]) => Some(&group.hat),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of events of a toy, and the slot of its first event.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(super) fn number(&self, stream: &Stream, slot: u32) -> (usize, u32) {
+        self.number.draw(stream, slot)
+    }
+
+    /// Draws the event of a single observable that belongs to a slot.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(super) fn single(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<f64, NotDrawn> {
+        self.event(stream, slot, memory)?;
+        memory.event.first().copied().ok_or(NotDrawn)
     }
 
     /// Draws the event that belongs to a slot into `memory.event`, by attempts from the first on.
@@ -193,6 +215,10 @@ impl Sampler {
 }
 
 impl DrawEvents for Sampler {
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+
     fn draw(&self, stream: &Stream, slot: u32, out: &mut EventColumns) -> Result<u32, NotDrawn> {
         let (count, first) = self.number.draw(stream, slot);
         out.clear(self.observables);

@@ -240,6 +240,12 @@ impl Hat {
         self.cells.push(end);
     }
 
+    /// Returns, for each of equally long parts of the hat, the cell with which it begins.
+    #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+    pub(super) fn guide(&self) -> &[u32] {
+        &self.guide
+    }
+
     /// Returns the index of the cell that belongs to a number in (0, 1).
     #[inline(always)]
     pub(super) fn find(&self, u: f64) -> usize {

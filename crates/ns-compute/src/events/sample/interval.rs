@@ -109,12 +109,12 @@ impl Interval {
         }
     }
 
-    /// Applies a function that does not fall.
+    /// Returns the image of the interval under a non-decreasing function.
     pub(super) fn rising(self, f: impl Fn(f64) -> f64) -> Self {
         if self.is_empty() { self } else { Self { lo: f(self.lo), hi: f(self.hi) }.widened() }
     }
 
-    /// Applies a function that does not rise.
+    /// Returns the image of the interval under a non-increasing function.
     pub(super) fn falling(self, f: impl Fn(f64) -> f64) -> Self {
         if self.is_empty() { self } else { Self { lo: f(self.hi), hi: f(self.lo) }.widened() }
     }

@@ -5,7 +5,7 @@ use ns_core::Density;
 use super::draw::{Group, Part};
 use super::formula::Formula;
 use super::hat::{Hat, NEGATIVE, VANISHES};
-use super::rounds::Member;
+use super::rounds::{Member, Neural};
 use super::table::Table;
 use super::{observables_of, product};
 use crate::events::channel::ChannelPlan;
@@ -26,9 +26,11 @@ pub(super) fn members(
         for region in &plan.boxes {
             let (mut own, mut weight) = (Vec::new(), amplitude);
             for (leaves, observables) in &observables_of(plan, &term.leaves) {
-                let is_flow = |leaf: &usize| matches!(plan.leaves[*leaf].density, Density::Log(_));
+                let is_flow = |leaf: &usize| {
+                    matches!(plan.leaves[*leaf].density, Density::Log(_) | Density::Conditional(_))
+                };
                 let made = match leaves.as_slice() {
-                    [leaf] if is_flow(leaf) => flow(&plan.leaves[*leaf].density, region)?,
+                    [leaf] if is_flow(leaf) => flow(plan, *leaf, (locals, region))?,
                     several if several.iter().any(is_flow) => return Err(SHARED),
                     _ => formula(plan, leaves, observables, (locals, region))?,
                 };
@@ -50,13 +52,29 @@ pub(super) fn members(
 }
 
 /// Returns how the observables of a flow are drawn.
-fn flow(density: &Density, region: &[(f64, f64)]) -> Result<Option<Member>, &'static str> {
-    let Density::Log(density) = density else { return Ok(None) };
+fn flow(
+    plan: &ChannelPlan,
+    leaf: usize,
+    (locals, region): (&[f64], &[(f64, f64)]),
+) -> Result<Option<Member>, &'static str> {
+    let density = match &plan.leaves[leaf].density {
+        Density::Log(own) => {
+            Neural { observables: own.observables.clone(), source: own.source.clone(), context: Vec::new() }
+        }
+        Density::Conditional(own) => {
+            let known = plan.conditionals.iter().find(|known| known.density == *own);
+            Neural {
+                observables: own.observables.clone(),
+                source: own.source.clone(),
+                context: known.map(|known| known.context(locals)).unwrap_or_default(),
+            }
+        }
+        _ => return Ok(None),
+    };
     let sides: Vec<(f64, f64)> = density.observables.iter().map(|&x| region[x]).collect();
-    let density = density.clone();
-    Ok(Some(match density.source.0.base() {
+    Ok(Some(match density.density().base() {
         Some((base, numbers)) => Member::Sampler { density, sides, base, numbers },
-        None => Member::Table { table: Table::new(&*density.source.0, &sides)?, density },
+        None => Member::Table { table: Table::new(density.density(), &density.context, &sides)?, density },
     }))
 }
 

@@ -15,20 +15,26 @@ mod formula;
 mod hat;
 mod interval;
 mod members;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+mod on_device;
 mod rounds;
 mod table;
 
 use std::sync::Arc;
 
 use ns_core::random::Poisson;
-use ns_core::{EventSource, EventTable, SessionError};
+use ns_core::{BinRule, EventSource, EventTable, SessionError};
 
-use self::bins::BinSampler;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use self::on_device::DeviceHat;
+
+use self::bins::{BinSampler, parts_at_centres};
 use self::draw::{Group, Number, Part, Sampler};
 use self::formula::Formula;
 use self::hat::{Hat, NEGATIVE, VANISHES};
 use self::members::members;
 use self::rounds::Rounds;
+use super::asimov::weighted_grid;
 use super::channel::ChannelPlan;
 use super::expand::connected;
 use super::term::{EventPlan, EventScratch, expected_number, prepare_channels};
@@ -101,7 +107,7 @@ fn source(
         true => Number::Poisson(Poisson::new(total).map_err(|_| TOO_MANY)?),
         false => Number::Fixed(total.round() as usize),
     };
-    if !plan.logs.is_empty() {
+    if !plan.logs.is_empty() || !plan.conditionals.is_empty() {
         if plan.binning.is_some() {
             return Err(FLOW_AND_BINS);
         }
@@ -110,8 +116,19 @@ fn source(
         return Ok(EventSource(Arc::new(rounds)));
     }
     if let Some(binning) = &plan.binning {
-        let whole = whole_formula(plan, values);
-        let sampler = BinSampler::new(&binning.edges, &plan.boxes, &whole, total, number)?;
+        let (centres, parts) = match binning.rule {
+            BinRule::Center => {
+                let whole = whole_formula(plan, values);
+                parts_at_centres(&binning.edges, &plan.boxes, &whole)?
+            }
+            BinRule::Integral => {
+                // The baseline instructions give the same bits on every CPU of an architecture.
+                let grid = weighted_grid(Level::Baseline, plan, values, 1.0, false).map_err(|_| NEGATIVE)?;
+                let columns = grid.columns.iter().map(|column| column.to_vec()).collect();
+                (columns, grid.weights.map(|weights| weights.to_vec()).unwrap_or_default())
+            }
+        };
+        let sampler = BinSampler::new(centres, &parts, total, number)?;
         return Ok(EventSource(Arc::new(sampler)));
     }
     let (groups, parts) = match total {

@@ -6,7 +6,7 @@
 //! events are computed once, at the end.
 
 use ns_core::random::{Stream, centred_uniform, normal_quantile, open_uniform};
-use ns_core::{Base, DrawEvents, EventColumns, LogDensity, NotDrawn, SharedLogProb};
+use ns_core::{Base, DrawEvents, EventColumns, LogDensity, LogProb, NotDrawn, SharedLogProb};
 
 use super::draw::{Group, Number, Part};
 use super::formula::FormulaMemory;
@@ -15,15 +15,30 @@ use super::table::Table;
 /// Largest number of rounds.
 const MOST_ROUNDS: u32 = 10_000;
 
+/// A density that is no formula, at one context.
+#[derive(Debug, Clone)]
+pub(super) struct Neural {
+    /// Observables that are its features.
+    pub(super) observables: Vec<usize>,
+    pub(super) source: SharedLogProb,
+    pub(super) context: Vec<f64>,
+}
+
+impl Neural {
+    pub(super) fn density(&self) -> &dyn LogProb {
+        &*self.source.0
+    }
+}
+
 /// Features that are drawn together.
 #[derive(Debug, Clone)]
 pub(super) enum Member {
     /// By a formula below its hat.
     Formula(Group),
     /// By the sampler of a flow, within the sides of a box.
-    Sampler { density: LogDensity, sides: Vec<(f64, f64)>, base: Base, numbers: usize },
+    Sampler { density: Neural, sides: Vec<(f64, f64)>, base: Base, numbers: usize },
     /// By a flow below a table.
-    Table { density: LogDensity, table: Table },
+    Table { density: Neural, table: Table },
 }
 
 impl Member {
@@ -168,7 +183,8 @@ impl Rounds {
                 Member::Sampler { density, sides, .. } if !batch.places.is_empty() => {
                     let d = density.observables.len();
                     let mut rows = vec![0.0; batch.places.len() * d];
-                    of(&density.source).sample(&batch.rows, &[], &mut rows).map_err(|_| NotDrawn)?;
+                    let source = density.density();
+                    source.sample(&batch.rows, &density.context, &mut rows).map_err(|_| NotDrawn)?;
                     for (&place, row) in batch.places.iter().zip(rows.chunks_exact(d)) {
                         let inside = row.iter().zip(sides).all(|(x, (lo, hi))| lo <= x && x <= hi);
                         accepted[place] &= inside;
@@ -177,7 +193,8 @@ impl Rounds {
                 }
                 Member::Table { density, .. } if !batch.places.is_empty() => {
                     let mut logs = vec![0.0; batch.places.len()];
-                    of(&density.source).log_prob(&batch.rows, &[], &mut logs).map_err(|_| NotDrawn)?;
+                    let source = density.density();
+                    source.log_prob(&batch.rows, &density.context, &mut logs).map_err(|_| NotDrawn)?;
                     let rows = batch.rows.chunks_exact(density.observables.len());
                     for (i, (&place, row)) in batch.places.iter().zip(rows).enumerate() {
                         let ((limit, height), p) = (batch.limits[i], logs[i].exp());
@@ -199,10 +216,6 @@ impl Rounds {
             .map(|(event, _)| *event)
             .collect())
     }
-}
-
-fn of(source: &SharedLogProb) -> &dyn ns_core::LogProb {
-    &*source.0
 }
 
 fn write(columns: &mut [Vec<f64>], observables: &[usize], event: usize, row: &[f64]) {

@@ -33,8 +33,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Returns a table for a density over a box.
-    pub(super) fn new(density: &dyn LogProb, sides: &[(f64, f64)]) -> Result<Self, &'static str> {
+    /// Returns a table for a density with this context over a box.
+    pub(super) fn new(
+        density: &dyn LogProb,
+        context: &[f64],
+        sides: &[(f64, f64)],
+    ) -> Result<Self, &'static str> {
         let d = sides.len();
         let cells = *CELLS.get(d.wrapping_sub(1)).ok_or(TOO_MANY_FEATURES)?;
         // Points at the ends and in the middle of each cell. The last feature runs fastest.
@@ -49,7 +53,7 @@ impl Table {
             }));
         }
         let mut values = vec![0.0; total];
-        density.log_prob(&rows, &[], &mut values).map_err(|_| NOT_EVALUATED)?;
+        density.log_prob(&rows, context, &mut values).map_err(|_| NOT_EVALUATED)?;
         values.iter_mut().for_each(|x| *x = x.exp());
 
         let volume: f64 = sides.iter().map(|(lo, hi)| (hi - lo) / cells as f64).product();
@@ -57,7 +61,7 @@ impl Table {
         let weight = |index: usize| (0..d).map(|axis| half(at(index, axis))).product::<f64>();
         let sum: f64 = values.iter().enumerate().map(|(i, p)| weight(i) * p).sum();
         let sum = sum * volume / 2_f64.powi(d as i32);
-        let integral = density.integral(sides).map_err(|_| NOT_EVALUATED)?.value;
+        let integral = density.integral(sides, context).map_err(|_| NOT_EVALUATED)?.value;
         if !((sum / integral - 1.0).abs() <= COARSE) {
             return Err(TOO_NARROW);
         }

@@ -67,7 +67,12 @@ fn derivatives_at_each_lane_are_those_of_the_jacobian_at_its_point() {
     of_models(|name, _, level, plan, lanes| {
         let with = lanes.evaluated(level, plan, Some(Derivatives::zero(plan)));
         let without = lanes.evaluated(level, plan, None);
-        assert_eq!(with.value.map(f64::to_bits), without.value.map(f64::to_bits), "{name}");
+        // The order of the additions differs.
+        for l in 0..WIDTH {
+            let (got, want, noise) = (with.value[l], without.value[l], without.noise[l]);
+            let same = got.to_bits() == want.to_bits() || (got - want).abs() <= 1e-12 * noise.max(1.0);
+            assert!(same, "{name}, lane {l}: {got}, not {want}");
+        }
         let steepest =
             without.gradient.iter().filter(|g| g.is_finite()).fold(1.0, |a: f64, b| a.max(b.abs()));
         for (p, (got, want)) in with.gradient.iter().zip(&without.gradient).enumerate() {

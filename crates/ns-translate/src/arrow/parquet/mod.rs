@@ -8,10 +8,12 @@
 mod decode;
 mod error;
 mod file;
+mod groups;
 mod options;
 mod prune;
 mod read;
 
 pub use error::ParquetReadError;
+pub use groups::ParquetGroups;
 pub use options::{Comparison, Condition, ParquetOptions};
 pub use read::read_parquet_events_soa;

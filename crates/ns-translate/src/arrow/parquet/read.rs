@@ -233,7 +233,7 @@ fn refuse(
     }
 }
 
-fn failed(open: &Open, column: &Column, row: u64, fault: Fault) -> ParquetReadError {
+pub(super) fn failed(open: &Open, column: &Column, row: u64, fault: Fault) -> ParquetReadError {
     let (path, column) = (open.path.clone(), column.name.clone());
     match fault {
         Fault::Null => ParquetReadError::Null { path, column, row },

@@ -139,7 +139,9 @@ impl<'a> Builder<'a, '_> {
                     "Check that this is meant; the axis has no influence.",
                 );
             } else if let Some((min, max)) = check::range(self.index.document, axis) {
-                space.observables.push(Observable { name: axis.name.clone(), min, max });
+                let blind = likelihood.blind.iter().find(|(name, _)| *name == axis.name);
+                let blind = blind.map(|(_, ranges)| ranges.value.clone()).unwrap_or_default();
+                space.observables.push(Observable { name: axis.name.clone(), min, max, blind });
             }
         }
         let Some(mut events) = self.events(data, axes, &space, likelihood) else { return };
@@ -312,11 +314,11 @@ impl<'a> Builder<'a, '_> {
                 self.axes.extend(axes.iter().map(|axis| axis.name.clone()));
             }
         }
-        for (name, range) in &likelihood.ranges {
-            if !self.axes.contains(name) {
+        for (what, ranges) in [("fit", &likelihood.ranges), ("blinded", &likelihood.blind)] {
+            for (name, range) in ranges.iter().filter(|(name, _)| !self.axes.contains(name)) {
                 self.report.error(
                     range.path.clone(),
-                    format!("The fit ranges are those of {}, which is no axis of the data.", quoted(name)),
+                    format!("The {what} ranges are those of {}, which is no axis of the data.", quoted(name)),
                     "Name an axis of the data of this likelihood.",
                 );
             }

@@ -199,7 +199,9 @@ impl Builder<'_, '_> {
                 let heights = heights(&edges, contents);
                 Density::Histogram { observables, edges, heights }
             }
-            D::Template(template) => self.template(template, space)?,
+            D::Template(template) => {
+                self.template(template, (distribution.name.as_str(), path.as_str()), space)?
+            }
             D::Mixture { .. } => self.mixture(i, space)?,
             D::Product { factors } => {
                 let factors: Vec<usize> =

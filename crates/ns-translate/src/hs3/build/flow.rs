@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ns_core::{Density, Device, EventChannel, EventTable, LogDensity, SharedLogProb};
+use ns_core::{ConditionalDensity, Density, Device, EventChannel, EventTable, LogDensity, SharedLogProb};
 use ns_unbinned::flow::Loaded;
 
 use crate::hs3::document::Distribution;
@@ -19,7 +19,9 @@ impl Builder<'_, '_> {
     pub(super) fn flow(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
-        let Distribution::Flow { x, .. } = &distribution.content else { return Err(Trouble::Reported) };
+        let Distribution::Flow { x, context, .. } = &distribution.content else {
+            return Err(Trouble::Reported);
+        };
         let mut observables = Vec::with_capacity(x.len());
         for argument in x {
             match self.observable(argument, space) {
@@ -37,7 +39,47 @@ impl Builder<'_, '_> {
                 }
             }
         }
-        self.loaded(i, observables, space)
+        let axis = |&x: &usize| space.observables.get(x).map(|axis| (axis.min, axis.max));
+        let sides: Vec<(f64, f64)> = observables.iter().filter_map(axis).collect();
+        let source = self.loaded(i, &sides)?;
+        if context.is_empty() {
+            return self.column(observables, source, space);
+        }
+        let mut values = Vec::with_capacity(context.len());
+        for argument in context {
+            match self.value(argument, space) {
+                Ok(value) => values.push(value),
+                Err(Trouble::Observables) => {
+                    self.report.error(
+                        argument.path.clone(),
+                        format!(
+                            "The context of the flow {} depends on an observable.",
+                            quoted(&distribution.name)
+                        ),
+                        "Make it of numbers, parameters and functions of parameters. Observables are features.",
+                    );
+                    return Err(Trouble::Reported);
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(Density::Conditional(ConditionalDensity { observables, context: values, source }))
+    }
+
+    /// Returns the density of a flow without context: a column of the events.
+    fn column(
+        &mut self,
+        observables: Vec<usize>,
+        source: SharedLogProb,
+        space: &Space,
+    ) -> Result<Density, Trouble> {
+        let same = |log: &&LogDensity| log.observables == observables && log.source == source;
+        if let Some(known) = self.logs.iter().find(same) {
+            return Ok(Density::Log(known.clone()));
+        }
+        let column = space.observables.len() + self.logs.len();
+        self.logs.push(LogDensity { observables, column, source });
+        self.logs.last().cloned().map(Density::Log).ok_or(Trouble::Reported)
     }
 
     /// Reports that a flow cannot be multiplied with a density of the same observable.
@@ -71,14 +113,14 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Loads the manifest. Each manifest is read once per model.
-    fn loaded(&mut self, i: usize, observables: Vec<usize>, space: &Space) -> Result<Density, Trouble> {
+    /// Loads the manifest. Each manifest is read once per model. `sides` are the ends of the axes of the features.
+    fn loaded(&mut self, i: usize, sides: &[(f64, f64)]) -> Result<SharedLogProb, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
-        let Distribution::Flow { x, manifest, sha256, folder } = &distribution.content else {
+        let Distribution::Flow { x, context, manifest, sha256, folder } = &distribution.content else {
             return Err(Trouble::Reported);
         };
-        let source = match self.flows.get(&i) {
+        Ok(match self.flows.get(&i) {
             Some(known) => known.clone(),
             None => {
                 let gpu = match self.device {
@@ -86,9 +128,7 @@ impl Builder<'_, '_> {
                     Device::CudaAll => Some(0),
                     _ => None,
                 };
-                let axis = |&x: &usize| space.observables.get(x).map(|axis| (axis.min, axis.max));
-                let sides: Vec<(f64, f64)> = observables.iter().filter_map(axis).collect();
-                let flow = match load(folder.as_deref(), &manifest.value, gpu, &sides) {
+                let flow = match load(folder.as_deref(), &manifest.value, gpu, sides) {
                     Ok((flow, warnings)) => {
                         for (warning, remedy) in warnings {
                             let message = format!("The flow {}: {warning}.", quoted(flow.name()));
@@ -127,18 +167,23 @@ impl Builder<'_, '_> {
                     );
                     return Err(Trouble::Reported);
                 }
+                if flow.context().len() != context.len() {
+                    self.report.error(
+                        format!("{}/context", distribution.path),
+                        format!(
+                            "The flow has the context [{}], and {} numbers are given.",
+                            flow.context().join(", "),
+                            context.len()
+                        ),
+                        "Give a parameter, a function or a number for each of them, in the order of the manifest.",
+                    );
+                    return Err(Trouble::Reported);
+                }
                 let shared = SharedLogProb(flow);
                 self.flows.insert(i, shared.clone());
                 shared
             }
-        };
-        let same = |log: &&LogDensity| log.observables == observables && log.source == source;
-        if let Some(known) = self.logs.iter().find(same) {
-            return Ok(Density::Log(known.clone()));
-        }
-        let column = space.observables.len() + self.logs.len();
-        self.logs.push(LogDensity { observables, column, source });
-        self.logs.last().cloned().map(Density::Log).ok_or(Trouble::Reported)
+        })
     }
 
     /// Normalises the flows of a channel over its fit ranges, and adds their columns to the events.
@@ -152,7 +197,7 @@ impl Builder<'_, '_> {
             for region in channel.boxes() {
                 let sides: Vec<(f64, f64)> =
                     log.observables.iter().filter_map(|&x| region.get(x)).copied().collect();
-                match log.source.0.integral(&sides) {
+                match log.source.0.integral(&sides, &[]) {
                     Ok(integral) if integral.error > NOTABLE => self.report.warn(
                         path.to_owned(),
                         format!(

@@ -1,9 +1,10 @@
 //! Templates of simulated events: their histograms, and the effect of their weights on rates.
 
 use ns_core::{Density, FunctionForm, HistosysCode, InterpolationForm, Value, WeightSys};
+use ns_unbinned::kernels::{KernelDensity, KernelOptions, kernel_density};
 
-use crate::hs3::document::Template;
-use crate::pyhf::names::quoted;
+use crate::hs3::document::{Estimator, Template};
+use crate::pyhf::names::{quoted, show};
 
 use super::channel::Space;
 use super::density::heights;
@@ -11,11 +12,22 @@ use super::interpolation;
 use super::{Builder, Trouble};
 
 impl Builder<'_, '_> {
-    /// Returns the density of a template.
-    pub(super) fn template(&mut self, template: &Template, space: &Space) -> Result<Density, Trouble> {
+    /// Returns the density of a template. `what` names it, and `path` is its place in the file.
+    pub(super) fn template(
+        &mut self,
+        template: &Template,
+        (what, path): (&str, &str),
+        space: &Space,
+    ) -> Result<Density, Trouble> {
         let observables =
             template.x.iter().map(|x| self.observable(x, space)).collect::<Result<Vec<_>, _>>()?;
-        let edges = &template.edges;
+        let edges = match &template.estimator {
+            Estimator::Histogram(edges) => edges,
+            Estimator::Kernels { bandwidth, reflect } => {
+                let x = observables.first().copied().unwrap_or_default();
+                return self.kernels(template, (what, path), (x, space), (*bandwidth, *reflect));
+            }
+        };
         let n = template.columns.first().map_or(0, |column| column.len());
         let bins: Vec<usize> = (0..n).map(|event| bin(template, event)).collect();
         let filled = |weight: &dyn Fn(usize) -> f64| {
@@ -29,6 +41,19 @@ impl Builder<'_, '_> {
         };
         let column = |column: &[f64], event: usize| column.get(event).copied().unwrap_or_default();
         let nominal = filled(&|event| template.weights.as_ref().map_or(1.0, |w| column(w, event)));
+        let n_negative = nominal.iter().filter(|height| **height < 0.0).count();
+        if n_negative > 0 {
+            self.report.warn(
+                path.to_owned(),
+                format!(
+                    "{} of {} bins of the template {} are negative.",
+                    n_negative,
+                    nominal.len(),
+                    quoted(what)
+                ),
+                "The density of the whole channel has to be positive at every event; use wider bins if it is not.",
+            );
+        }
         let mut variations = Vec::with_capacity(template.responses.len());
         for response in &template.responses {
             let alpha = self.value(&response.parameter, space)?;
@@ -44,6 +69,50 @@ impl Builder<'_, '_> {
             variations.push(WeightSys { alpha, lo, hi, code, shape: response.shape, rate: response.rate });
         }
         Ok(Density::Template { observables, edges: edges.clone(), heights: nominal, variations })
+    }
+
+    /// Returns a density of kernels around the simulated events, over the axis of the observable `x`.
+    fn kernels(
+        &mut self,
+        template: &Template,
+        (what, path): (&str, &str),
+        (x, space): (usize, &Space),
+        (bandwidth, reflect): (f64, bool),
+    ) -> Result<Density, Trouble> {
+        let (Some(axis), Some(sample)) = (space.observables.get(x), template.columns.first()) else {
+            return Err(Trouble::Reported);
+        };
+        let outside = |value: &&f64| **value < axis.min || **value > axis.max;
+        if let Some(value) = sample.iter().find(outside) {
+            self.report.error(
+                path.to_owned(),
+                format!(
+                    "{} of {} events of the template {} are outside of the axis from {} to {}, the first at {}.",
+                    sample.iter().filter(outside).count(),
+                    sample.len(),
+                    quoted(what),
+                    show(axis.min),
+                    show(axis.max),
+                    show(*value)
+                ),
+                "Drop these events (conditions under 'where' for a file).",
+            );
+            return Err(Trouble::Reported);
+        }
+        let options = KernelOptions { bandwidth, reflect, ..KernelOptions::new(axis.min, axis.max) };
+        match kernel_density(sample, template.weights.as_deref(), &options) {
+            Ok(KernelDensity { knots, values, .. }) => {
+                Ok(Density::Spline { x, knots, values: values.into_iter().map(Value::Number).collect() })
+            }
+            Err(error) => {
+                self.report.error(
+                    path.to_owned(),
+                    format!("The template {} is no density: {error}.", quoted(what)),
+                    "Correct the events, the weights or the bandwidth.",
+                );
+                Err(Trouble::Reported)
+            }
+        }
     }
 
     /// Returns the rate of a process, multiplied by the effects of its templates. Each effect is the sum of weights
@@ -161,7 +230,7 @@ fn acts_on_rate(density: &Density) -> bool {
 /// Returns the index of the bin of an event. Outside the bins, the index is larger than any bin index.
 fn bin(template: &Template, event: usize) -> usize {
     let mut index = 0;
-    for (edges, column) in template.edges.iter().zip(&template.columns) {
+    for (edges, column) in template.edges().iter().zip(&template.columns) {
         let (Some(x), Some(last)) = (column.get(event), edges.last()) else { return usize::MAX };
         let above = edges.partition_point(|edge| edge <= x);
         if above == 0 || x > last {

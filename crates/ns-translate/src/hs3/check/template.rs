@@ -1,11 +1,11 @@
-//! Checks the events of templates: weights that are not negative, and events within the bins.
+//! Checks the events of templates: weights with a positive sum, and events within the bins.
 
 use crate::hs3::document::{Argument, Template};
 use crate::pyhf::names::{quoted, show};
 use crate::pyhf::problem::Report;
 
 pub(super) fn check(template: &Template, what: &str, path: &str, report: &mut Report) {
-    for ((x, edges), column) in template.x.iter().zip(&template.edges).zip(&template.columns) {
+    for ((x, edges), column) in template.x.iter().zip(template.edges()).zip(&template.columns) {
         let (Some(first), Some(last)) = (edges.first(), edges.last()) else { continue };
         let outside = |x: &f64| x < first || x > last;
         let n_outside = column.iter().filter(|x| outside(x)).count();
@@ -27,29 +27,17 @@ pub(super) fn check(template: &Template, what: &str, path: &str, report: &mut Re
             );
         }
     }
-    let ups = template.responses.iter().flat_map(|response| {
-        [(&response.up, format!("{}/up", response.path)), (&response.down, format!("{}/down", response.path))]
-    });
-    let own = template.weights.iter().map(|weights| (weights, format!("{path}/weights")));
-    for (weights, place) in own.chain(ups) {
-        if let Some((event, weight)) = weights.iter().enumerate().find(|(_, weight)| **weight < 0.0) {
-            let n = weights.iter().filter(|weight| **weight < 0.0).count();
-            report.error(
-                place,
-                format!(
-                    "Event {event} of {what} has the negative weight {}; {n} of {} weights are negative.",
-                    show(*weight),
-                    weights.len()
-                ),
-                "Give weights that are not negative; a histogram_dist may be made of events with negative weights.",
-            );
-        }
-    }
-    if template.weights.as_ref().is_some_and(|weights| weights.iter().all(|weight| *weight == 0.0)) {
+    let Some(weights) = template.weights.as_ref() else { return };
+    let sum: f64 = weights.iter().sum();
+    if !(sum > 0.0) {
+        let message = match weights.iter().all(|weight| *weight == 0.0) {
+            true => format!("All weights of {what} are 0."),
+            false => format!("The weights of {what} add up to {}: it is no density.", show(sum)),
+        };
         report.error(
             format!("{path}/weights"),
-            format!("All weights of {what} are 0."),
-            "Correct the weights.",
+            message,
+            "Correct the weights; their sum has to be positive.",
         );
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::{self, Fields};
-use crate::hs3::document::{Analysis, Arg, DomainAxis, FitRanges, Likelihood, Placed, PointValue};
+use crate::hs3::document::{Analysis, Arg, DomainAxis, Likelihood, Placed, PointValue, Ranges};
 use crate::hs3::words::count;
 use crate::pyhf::expect::{self, ValueLocation};
 use crate::pyhf::names::quoted;
@@ -31,13 +31,19 @@ pub(super) fn likelihood(fields: &Fields<'_>, report: &mut Report) -> Option<Lik
     }
     let auxiliary = fields.optional_names("aux_distributions", report);
     let bins = fields.optional_name("nextstat.bins", report);
-    Some(Likelihood { distributions, data, auxiliary, bins, ranges: ranges(fields, report) })
+    let ranges = ["nextstat.ranges", "nextstat.blind"].map(|key| ranges(fields, key, report));
+    let [ranges, blind] = ranges;
+    Some(Likelihood { distributions, data, auxiliary, bins, ranges, blind })
 }
 
-/// Reads the fit ranges of observables: `{"x": [[100, 115], [135, 160]]}`.
-fn ranges(fields: &Fields<'_>, report: &mut Report) -> Vec<FitRanges> {
-    let Some(value) = fields.optional("nextstat.ranges") else { return Vec::new() };
-    let place = fields.location("nextstat.ranges");
+/// Reads the fit ranges or the blinded ranges of observables: `{"x": [[100, 115], [135, 160]]}`.
+fn ranges(fields: &Fields<'_>, key: &'static str, report: &mut Report) -> Vec<Ranges> {
+    let Some(value) = fields.optional(key) else { return Vec::new() };
+    let place = fields.location(key);
+    let (many, one) = match key {
+        "nextstat.blind" => ("blinded ranges", "Blinded range"),
+        _ => ("fit ranges", "Fit range"),
+    };
     let Some(map) = value.as_object() else {
         expect::object(value, &place, &[], &[], report);
         return Vec::new();
@@ -45,12 +51,11 @@ fn ranges(fields: &Fields<'_>, report: &mut Report) -> Vec<FitRanges> {
     let mut ranges = Vec::new();
     for (name, value) in map {
         let path = place.key(name);
-        let below = ValueLocation::new(path.clone(), format!("The fit ranges of {}", quoted(name)));
+        let below = ValueLocation::new(path.clone(), format!("The {many} of {}", quoted(name)));
         let Some(items) = expect::non_empty(value, &below, "pairs [from, to]", report) else { continue };
         let mut pairs: Vec<(f64, f64)> = Vec::new();
         for (i, item) in items.iter().enumerate() {
-            let element =
-                ValueLocation::new(format!("{path}/{i}"), format!("Fit range {i} of {}", quoted(name)));
+            let element = ValueLocation::new(format!("{path}/{i}"), format!("{one} {i} of {}", quoted(name)));
             let numbers = expect::numbers(item, &element, report);
             match *numbers {
                 [from, to] if from < to && pairs.last().is_none_or(|last| last.1 <= from) => {

@@ -141,6 +141,7 @@ pub(super) fn read(
         "nextstat.template_dist" => Distribution::Template(template::read(fields, sources, report)?),
         "nextstat.flow_dist" => Distribution::Flow {
             x: fields.arguments("x", report),
+            context: fields.optional_arguments("context", report),
             manifest: fields.name("manifest", report)?,
             sha256: fields.optional_name("sha256", report),
             folder: sources.folder.clone(),

@@ -157,6 +157,11 @@ impl<'a> Fields<'a> {
         items.into_iter().map(|(item, place)| argument(item, &place, report)).collect()
     }
 
+    /// Returns the numbers and names of an array; an empty list if the key is absent.
+    pub(super) fn optional_arguments(&self, key: &'static str, report: &mut Report) -> Vec<Arg> {
+        if self.optional(key).is_some() { self.arguments(key, report) } else { Vec::new() }
+    }
+
     /// Returns the strings of an array with their places; an empty list if the key is absent.
     pub(super) fn optional_names(&self, key: &'static str, report: &mut Report) -> Vec<Placed<String>> {
         if self.optional(key).is_none() {

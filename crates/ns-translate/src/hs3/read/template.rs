@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::histfactory;
 use super::source::{self, Events};
-use crate::hs3::document::{Arg, Argument, Axis, Response, Template};
+use crate::hs3::document::{Arg, Argument, Axis, Estimator, Response, Template};
 use crate::hs3::sources::EventSources;
 use crate::hs3::words::count;
 use crate::pyhf::expect::{self, ValueLocation};
@@ -17,10 +17,10 @@ use crate::pyhf::problem::Report;
 /// Reads a template. Events that are not in the file come from `sources`.
 pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) -> Option<Template> {
     let x = fields.arguments("x", report);
-    let edges = edges(fields, x.len(), report);
+    let estimator = estimator(fields, x.len(), report);
     let drafts = responses(fields, report);
     let axes: Vec<Axis> = x.iter().filter_map(axis).collect();
-    if axes.len() != x.len() || edges.is_none() {
+    if axes.len() != x.len() || estimator.is_none() {
         fields.ignore_all();
         return None;
     }
@@ -32,7 +32,16 @@ pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Rep
         let Draft { path, parameter, interpolation, shape, rate, .. } = draft;
         responses.push(Response { path, parameter, up, down, interpolation, shape, rate });
     }
-    Some(Template { x, edges: edges?, columns: events.columns, weights: events.weights, responses })
+    let estimator = estimator?;
+    if matches!(estimator, Estimator::Kernels { .. }) && !responses.is_empty() {
+        report.error(
+            fields.path("responses"),
+            "A density of kernels cannot follow nuisance parameters.",
+            "Use the estimator \"histogram\", or remove the responses.",
+        );
+        return None;
+    }
+    Some(Template { x, estimator, columns: events.columns, weights: events.weights, responses })
 }
 
 /// Returns an observable as an axis without a range.
@@ -41,20 +50,69 @@ fn axis(x: &Arg) -> Option<Axis> {
     Some(Axis { name: name.clone(), path: x.path.clone(), min: None, max: None, bins: None, edges: None })
 }
 
-/// Reads the estimator: the bin edges of each observable.
-fn edges(fields: &Fields<'_>, axes: usize, report: &mut Report) -> Option<Vec<Vec<f64>>> {
+/// Reads the estimator: bins with edges of each observable, or kernels.
+fn estimator(fields: &Fields<'_>, axes: usize, report: &mut Report) -> Option<Estimator> {
     let value = fields.required("estimator", report)?;
     let inner = Fields::of(value, fields.location("estimator"), report)?;
-    let kind = inner.text("type", report)?;
-    if kind != "histogram" {
+    match inner.text("type", report)? {
+        "histogram" => edges(inner, axes, report).map(Estimator::Histogram),
+        "kde" => kernels(inner, axes, report),
+        kind => {
+            report.error(
+                inner.path("type"),
+                format!("The estimator {} is not supported.", quoted(kind)),
+                "Use \"histogram\" with \"edges\", or \"kde\".",
+            );
+            inner.ignore_all();
+            None
+        }
+    }
+}
+
+/// Reads the options of kernels.
+fn kernels(inner: Fields<'_>, axes: usize, report: &mut Report) -> Option<Estimator> {
+    let bandwidth = inner.optional_number("bandwidth", report).unwrap_or(1.0);
+    let (mut reflect, mut good) = (true, true);
+    if let Some(word) = inner.optional_name("boundary", report) {
+        reflect = word.value == "reflect";
+        if !reflect && word.value != "none" {
+            good = false;
+            report.error(
+                word.path,
+                format!("{} is no boundary of kernels.", quoted(&word.value)),
+                "Write \"reflect\" or \"none\".",
+            );
+        }
+    }
+    if let Some(kernel) = inner.optional_name("kernel", report)
+        && kernel.value != "gaussian"
+    {
+        good = false;
+        let message = format!("Kernels of type {} are not supported.", quoted(&kernel.value));
+        report.error(kernel.path, message, "Write \"gaussian\".");
+    }
+    if !(bandwidth > 0.0 && bandwidth.is_finite()) {
+        good = false;
+        report.error(
+            inner.path("bandwidth"),
+            "The bandwidth is not positive.",
+            "Write a positive factor; with 1 the widths follow from the events.",
+        );
+    }
+    if axes != 1 {
+        good = false;
         report.error(
             inner.path("type"),
-            format!("The estimator {} is not supported.", quoted(kind)),
-            "Use \"histogram\", with \"edges\".",
+            format!("Kernels make a density of one observable, not of {axes}."),
+            "Use a \"histogram\", or a product of densities.",
         );
-        inner.ignore_all();
-        return None;
     }
+    inner.finish(report);
+    good.then_some(Estimator::Kernels { bandwidth, reflect })
+}
+
+/// Reads the bin edges of each observable.
+fn edges(inner: Fields<'_>, axes: usize, report: &mut Report) -> Option<Vec<Vec<f64>>> {
     let one = inner
         .optional("edges")
         .and_then(Value::as_array)

@@ -38,12 +38,12 @@ impl<'a> FileMember<'a> {
         split.map_or(whole, |(file, member)| Self { file: Path::new(file), member: Some(member), ..whole })
     }
 
-    /// Makes a value for a stream that is not a file; `name` is its name in messages.
+    /// Returns the place of a stream that is not a file; `name` is its name in messages.
     pub(super) fn stream(name: &'a str) -> Self {
         Self { shown: Path::new(name), file: Path::new(name), member: None, nameable: false }
     }
 
-    /// Makes a value for the unpacked content of a member, which is then read like a stream.
+    /// Returns the place of the unpacked content of this archive member. The content is then read as a stream.
     pub(super) fn unpacked(self) -> Self {
         Self { member: None, nameable: false, ..self }
     }

@@ -1,0 +1,130 @@
+//! [`DeviceEvents`]: columns of events that are on a device.
+
+use std::sync::Arc;
+
+use ns_core::{Device, SessionError};
+
+use super::super::backend::{Backend, Buffer};
+use super::super::offset::Offset;
+
+/// Where events are copied to.
+#[derive(Clone)]
+pub struct EventTarget {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) device: Device,
+}
+
+impl std::fmt::Debug for EventTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventTarget").field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+impl EventTarget {
+    pub(crate) fn new(backend: Arc<dyn Backend>, device: Device) -> Self {
+        Self { backend, device }
+    }
+}
+
+/// Rows that bounds left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OutsideBounds {
+    /// Rows of the file.
+    pub rows: u64,
+    /// Rows with a number outside of the bounds of its column, which are not on the device. NaN is outside.
+    pub outside: u64,
+    /// For each column, the rows outside of its bounds. A row may be outside of several.
+    pub by_column: Vec<u64>,
+}
+
+/// Columns of events in memory of a device: 64-bit floating-point numbers, column after column without gaps. The memory is
+/// freed when this is dropped; work of other libraries with it must have ended then.
+pub struct DeviceEvents {
+    pub(super) device: Device,
+    pub(super) names: Vec<String>,
+    pub(super) buffer: Buffer,
+    pub(super) rows: usize,
+    pub(super) outside: OutsideBounds,
+}
+
+impl std::fmt::Debug for DeviceEvents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DeviceEvents")
+            .field("device", &self.device)
+            .field("names", &self.names)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+impl DeviceEvents {
+    /// Returns the device.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Returns the names of the columns, in their order.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Returns the number of events on the device.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns how many rows of the file are outside of the bounds.
+    #[must_use]
+    pub fn outside(&self) -> &OutsideBounds {
+        &self.outside
+    }
+
+    /// Returns the address of a column on the device; `None` if there is no such column. The next column follows
+    /// [`Self::rows`] numbers later. The numbers are complete when the upload returns.
+    #[must_use]
+    pub fn address(&self, column: usize) -> Option<u64> {
+        let start = || self.buffer.start().cast::<f64, false>().plus(column * self.rows);
+        (column < self.names.len()).then(|| start().bytes())
+    }
+
+    /// Copies a column back to the host.
+    ///
+    /// # Errors
+    /// If there is no such column, or the device fails.
+    pub fn read(&self, column: usize) -> Result<Vec<f64>, SessionError> {
+        if column >= self.names.len() {
+            let (what, expected) = ("index of a column", self.names.len());
+            return Err(SessionError::WrongLength { what, actual: column, expected });
+        }
+        let mut to = vec![0.0; self.rows];
+        self.buffer.read_into(column * self.rows, &mut to)?;
+        Ok(to)
+    }
+
+    /// Moves columns of `capacity` numbers each, of which the first `rows` are there, together.
+    pub(super) fn packed(
+        target: &EventTarget,
+        wide: Buffer,
+        columns: usize,
+        (capacity, rows): (usize, usize),
+    ) -> Result<Buffer, SessionError> {
+        if rows == capacity {
+            return Ok(wide);
+        }
+        let packed = Buffer::new(&target.backend, 8 * columns * rows)?;
+        for column in 0..columns {
+            let from: Offset<f64, true> = wide.at().plus(column * capacity);
+            let to: Offset<f64, true> = packed.at().plus(column * rows);
+            target.backend.duplicate(from.cast(), to.cast(), 8 * rows)?;
+        }
+        // The wide memory is given back only when nothing reads it.
+        let mut last = [0_u8; 8];
+        if rows > 0 {
+            target.backend.read(packed.start(), &mut last)?;
+        }
+        Ok(packed)
+    }
+}

@@ -1,0 +1,287 @@
+//! Decodes a file on several threads, and copies what is decoded.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use ns_core::RowGroups;
+
+use super::super::backend::{Buffer, Pinned};
+use super::super::offset::OffsetMut;
+use super::columns::{DeviceEvents, EventTarget, OutsideBounds};
+use super::error::UploadError;
+
+/// Largest table in bytes that is copied without page-locked memory and threads, which cost more than the copy.
+const SMALL: usize = 64 << 10;
+
+/// How events are copied to a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UploadOptions {
+    /// Number of threads that decode; 0 for all of the machine.
+    pub threads: usize,
+    /// Largest number of bytes of memory of the host: page-locked memory, and compressed bytes that are being decoded.
+    pub host_memory: usize,
+}
+
+impl Default for UploadOptions {
+    /// All threads, and half a gigabyte.
+    fn default() -> Self {
+        Self { threads: 0, host_memory: 512 << 20 }
+    }
+}
+
+/// Copies all rows of a file to a device.
+///
+/// # Errors
+/// If the file cannot be decoded, the device fails or has too little memory, or a row group is too large for the memory of
+/// the host that may be used.
+pub fn upload_events_to_cuda<R: RowGroups>(
+    file: &R,
+    target: &EventTarget,
+    options: UploadOptions,
+) -> Result<DeviceEvents, UploadError<R::Error>> {
+    upload(file, None, target, options)
+}
+
+/// Copies the rows of a file whose numbers are within bounds to a device. `bounds` has a pair for each column; both ends are
+/// allowed. What is outside is counted in [`DeviceEvents::outside`].
+///
+/// # Errors
+/// As [`upload_events_to_cuda`]; also if bounds are missing or empty.
+pub fn upload_events_with_bounds_to_cuda<R: RowGroups>(
+    file: &R,
+    bounds: &[(f64, f64)],
+    target: &EventTarget,
+    options: UploadOptions,
+) -> Result<DeviceEvents, UploadError<R::Error>> {
+    let names = file.names();
+    if bounds.len() != names.len() {
+        return Err(UploadError::Bounds { actual: bounds.len(), expected: names.len() });
+    }
+    for (name, &(lower, upper)) in names.iter().zip(bounds) {
+        if !(lower <= upper) {
+            return Err(UploadError::EmptyBounds { column: name.clone(), lower, upper });
+        }
+    }
+    upload(file, Some(bounds), target, options)
+}
+
+/// Rows of a group that stay, and for each column the rows outside of its bounds.
+struct Selected {
+    kept: usize,
+    outside: Vec<u64>,
+}
+
+/// Decodes a group into `to`, column after column, and moves the rows within bounds to the front of each column.
+fn decode<R: RowGroups>(
+    file: &R,
+    group: usize,
+    rows: usize,
+    bounds: Option<&[(f64, f64)]>,
+    to: &mut [f64],
+) -> Result<Selected, R::Error> {
+    let columns = file.names().len();
+    for (column, out) in to.chunks_exact_mut(rows.max(1)).take(columns).enumerate() {
+        file.decode(group, column, out)?;
+    }
+    let mut selected = Selected { kept: rows, outside: vec![0; columns] };
+    let Some(bounds) = bounds else { return Ok(selected) };
+    let mut keep = vec![true; rows];
+    for ((numbers, (lower, upper)), outside) in
+        to.chunks_exact(rows.max(1)).zip(bounds).zip(&mut selected.outside)
+    {
+        for (x, keep) in numbers.iter().zip(&mut keep) {
+            let inside = lower <= x && x <= upper;
+            *outside += u64::from(!inside);
+            *keep &= inside;
+        }
+    }
+    selected.kept = keep.iter().filter(|keep| **keep).count();
+    if selected.kept < rows {
+        for numbers in to.chunks_exact_mut(rows.max(1)).take(columns) {
+            let kept = keep.iter().enumerate().filter(|(_, keep)| **keep);
+            for (next, (row, _)) in kept.enumerate() {
+                numbers.copy_within(row..=row, next);
+            }
+        }
+    }
+    Ok(selected)
+}
+
+/// Where the rows of a group go, and what was left out so far.
+struct Progress {
+    capacity: usize,
+    rows: usize,
+    outside: OutsideBounds,
+}
+
+impl Progress {
+    /// Returns the first row of the next group on the device.
+    fn next(&mut self, rows: usize, selected: &Selected) -> usize {
+        let first = self.rows;
+        self.rows += selected.kept;
+        self.outside.rows += rows as u64;
+        self.outside.outside += (rows - selected.kept) as u64;
+        for (sum, own) in self.outside.by_column.iter_mut().zip(&selected.outside) {
+            *sum += own;
+        }
+        first
+    }
+}
+
+fn upload<R: RowGroups>(
+    file: &R,
+    bounds: Option<&[(f64, f64)]>,
+    target: &EventTarget,
+    options: UploadOptions,
+) -> Result<DeviceEvents, UploadError<R::Error>> {
+    let (names, groups) = (file.names(), file.groups());
+    let (columns, capacity) = (names.len(), groups.iter().sum::<usize>());
+    let wide = Buffer::new(&target.backend, 8 * columns * capacity)?;
+    let outside = OutsideBounds { by_column: vec![0; columns], ..OutsideBounds::default() };
+    let mut progress = Progress { capacity, rows: 0, outside };
+    if 8 * columns * capacity <= SMALL {
+        small(file, bounds, target, &wide, &mut progress)?;
+    } else {
+        in_pieces(file, bounds, target, options, &wide, &mut progress)?;
+    }
+    let Progress { rows, outside, .. } = progress;
+    let buffer = DeviceEvents::packed(target, wide, columns, (capacity, rows))?;
+    Ok(DeviceEvents { device: target.device, names: names.to_vec(), buffer, rows, outside })
+}
+
+/// Copies a few events.
+fn small<R: RowGroups>(
+    file: &R,
+    bounds: Option<&[(f64, f64)]>,
+    target: &EventTarget,
+    wide: &Buffer,
+    progress: &mut Progress,
+) -> Result<(), UploadError<R::Error>> {
+    let columns = file.names().len();
+    let mut all: Vec<Vec<f64>> = vec![Vec::with_capacity(progress.capacity); columns];
+    for (group, &rows) in file.groups().iter().enumerate() {
+        let mut numbers = vec![0.0; rows * columns];
+        let selected = decode(file, group, rows, bounds, &mut numbers).map_err(UploadError::File)?;
+        progress.next(rows, &selected);
+        for (column, own) in all.iter_mut().zip(numbers.chunks_exact(rows.max(1))) {
+            column.extend_from_slice(&own[..selected.kept]);
+        }
+    }
+    all.iter_mut().for_each(|column| column.resize(progress.capacity, 0.0));
+    target.backend.write(wide.start(), bytemuck::cast_slice(&all.concat()))?;
+    Ok(())
+}
+
+/// A group that was decoded.
+type Decoded<E> = (usize, Result<(Box<dyn Pinned>, Selected), UploadError<E>>);
+
+fn in_pieces<R: RowGroups>(
+    file: &R,
+    bounds: Option<&[(f64, f64)]>,
+    target: &EventTarget,
+    options: UploadOptions,
+    wide: &Buffer,
+    progress: &mut Progress,
+) -> Result<(), UploadError<R::Error>> {
+    let (columns, groups) = (file.names().len(), file.groups());
+    let largest = groups.iter().copied().max().unwrap_or(0);
+    // The compressed bytes of a column are hardly more than its numbers.
+    let needed = 8 * largest * (columns + 1);
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    // Two more than threads, so that no thread waits while two groups are being copied.
+    let count = (threads + 2).min(groups.len()).min(options.host_memory / needed.max(1));
+    if count == 0 {
+        let limit = options.host_memory;
+        return Err(UploadError::HostMemory { rows: largest, needed, limit });
+    }
+    let (give, free) = mpsc::channel::<Box<dyn Pinned>>();
+    let (post, decoded) = mpsc::channel::<Decoded<R::Error>>();
+    let (free, next) = (Mutex::new(free), AtomicUsize::new(0));
+    let work = |post: mpsc::Sender<Decoded<R::Error>>| {
+        loop {
+            // A thread first gets memory and then a group, so that the next group in order always has memory.
+            let got = free.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(mut memory) = got else { return };
+            let group = next.fetch_add(1, Ordering::Relaxed);
+            let Some(&rows) = groups.get(group) else { return };
+            let result = memory.wait().map_err(UploadError::Device).and_then(|()| {
+                let numbers = memory.content(rows * columns);
+                decode(file, group, rows, bounds, numbers).map_err(UploadError::File)
+            });
+            let stop = result.is_err();
+            if post.send((group, result.map(|selected| (memory, selected)))).is_err() || stop {
+                return;
+            }
+        }
+    };
+    let finished = std::thread::scope(|scope| {
+        for _ in 0..threads.min(count) {
+            let (post, work) = (post.clone(), &work);
+            scope.spawn(move || work(post));
+        }
+        drop(post);
+        // The first groups are decoded while further memory is being locked.
+        let mut locked = Ok(());
+        for _ in 0..count {
+            match Arc::clone(&target.backend).pinned(8 * largest * columns) {
+                Ok(memory) => drop(give.send(memory)),
+                Err(error) => {
+                    locked = Err(UploadError::Device(error));
+                    break;
+                }
+            }
+        }
+        let result = locked.and_then(|()| copy(&decoded, &give, (groups, columns), wide, progress));
+        // Threads that wait for memory end.
+        next.store(groups.len(), Ordering::Relaxed);
+        drop(give);
+        drop(decoded);
+        result
+    })?;
+    for mut memory in finished {
+        memory.wait()?;
+    }
+    // Memory that was returned to threads has been waited for where it was freed. An error of a copy is reported here.
+    let mut first = [0_u8; 8];
+    target.backend.read(wide.start(), &mut first)?;
+    Ok(())
+}
+
+/// Copies groups in their order, and returns memory whose copies may be in progress.
+fn copy<E: std::error::Error>(
+    decoded: &mpsc::Receiver<Decoded<E>>,
+    give: &mpsc::Sender<Box<dyn Pinned>>,
+    (groups, columns): (&[usize], usize),
+    wide: &Buffer,
+    progress: &mut Progress,
+) -> Result<Vec<Box<dyn Pinned>>, UploadError<E>> {
+    let (mut waiting, mut finished) = (BTreeMap::new(), Vec::new());
+    for (group, &rows) in groups.iter().enumerate() {
+        let (mut memory, selected) = loop {
+            if let Some(ready) = waiting.remove(&group) {
+                break ready;
+            }
+            // All threads have ended only after an error, which is in the channel.
+            let Ok((other, result)) = decoded.recv() else { return Ok(finished) };
+            waiting.insert(other, result?);
+        };
+        let first = progress.next(rows, &selected);
+        for column in 0..columns {
+            let to: OffsetMut<f64> = wide.at().plus(column * progress.capacity + first);
+            memory.send(column * rows..column * rows + selected.kept, to.cast())?;
+        }
+        // Memory that no further group needs is kept until its copies have ended.
+        if group + 1 < groups.len() {
+            if let Err(back) = give.send(memory) {
+                finished.push(back.0);
+            }
+        } else {
+            finished.push(memory);
+        }
+    }
+    Ok(finished)
+}

@@ -1,0 +1,52 @@
+//! A channel in the memory of a device.
+
+use std::sync::Arc;
+
+use ns_core::SessionError;
+
+use super::super::arena::{Arena, moved};
+use super::super::backend::{Backend, Buffer};
+use super::layout::EventChannel;
+use super::rows::Rows;
+use super::upload;
+use crate::events::Offload;
+
+/// Number of sums that do not depend on the coordinates, as in `kernels/events.cuh`.
+const PLAIN_SUMS: usize = 3;
+
+/// A channel on the device.
+pub(super) struct ChannelOnDevice {
+    pub(super) channel: EventChannel,
+    _lists: Buffer,
+    /// Number of numbers that change with the parameters.
+    pub(super) numbers: usize,
+    /// Number of sums.
+    pub(super) sums: usize,
+    /// Doubles of working memory per thread.
+    pub(super) per_thread: usize,
+    /// The sums over the events of a toy.
+    pub(super) rows: Rows,
+}
+
+impl ChannelOnDevice {
+    /// Uploads a channel.
+    ///
+    /// # Errors
+    /// If the device has too little memory.
+    pub(super) fn new(offload: &Offload, backend: &Arc<dyn Backend>) -> Result<Self, SessionError> {
+        let mut arena = Arena::default();
+        let rows = Rows::new(offload);
+        let channel = upload::channel(offload, &rows, &mut arena);
+        let lists = arena.upload(backend)?;
+        let n = offload.coordinates;
+        let sums = PLAIN_SUMS + n + n * (n + 1);
+        Ok(Self {
+            channel: moved(channel, lists.start()),
+            _lists: lists,
+            numbers: offload.numbers,
+            sums,
+            per_thread: offload.event_components + n + sums,
+            rows,
+        })
+    }
+}

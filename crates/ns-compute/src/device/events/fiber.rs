@@ -1,0 +1,146 @@
+//! Fits as coroutines: the optimiser of the CPU runs unchanged, and is suspended where it needs sums over events. So one
+//! thread advances the fits of many toys, and a device makes the sums of all of them in one launch.
+
+use std::io;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use ns_core::EventTable;
+
+use super::channel::ChannelOnDevice;
+use crate::events::{ChannelSums, Totals};
+
+/// Size of the stack of a fit in bytes. The system provides the parts of it that are used.
+pub(super) const STACK: usize = 1 << 20;
+
+/// Sums that a fit waits for.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    pub(super) channel: usize,
+    /// What changes with the parameters.
+    pub(super) numbers: Vec<f64>,
+    /// The sums of the pieces of the toy, once the device has made them; empty if it failed.
+    pub(super) sums: Vec<f64>,
+}
+
+/// Where a fit leaves its orders, and finds the sums.
+pub(super) struct Mailbox {
+    channels: Arc<[Option<ChannelOnDevice>]>,
+    order: Mutex<Order>,
+    /// Number of sums of pieces that each channel of the toy has.
+    pieces: Vec<usize>,
+    /// Suspends the fit; null before it starts.
+    yielder: AtomicPtr<Yielder<(), ()>>,
+    /// Number of fits that finished since the last call of [`Self::take_finished`].
+    finished: AtomicUsize,
+}
+
+impl std::fmt::Debug for Mailbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mailbox").field("pieces", &self.pieces).finish_non_exhaustive()
+    }
+}
+
+impl Mailbox {
+    pub(super) fn new(channels: Arc<[Option<ChannelOnDevice>]>, pieces: Vec<usize>) -> Self {
+        Self {
+            channels,
+            order: Mutex::default(),
+            pieces,
+            yielder: AtomicPtr::new(std::ptr::null_mut()),
+            finished: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn order(&self) -> MutexGuard<'_, Order> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds to the number of finished fits.
+    pub(super) fn add_finished(&self, count: usize) {
+        self.finished.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Returns the number of finished fits, and sets it to zero.
+    pub(super) fn take_finished(&self) -> usize {
+        self.finished.swap(0, Ordering::Relaxed)
+    }
+
+    /// Suspends the fit until the thread that runs it has the sums.
+    fn wait(&self) {
+        // SAFETY: `Fiber::new` stores the coroutine's own yielder, which lives until the end of the coroutine. Only the
+        // coroutine calls this function, since the mailbox is in the worker that it owns.
+        if let Some(yielder) = unsafe { self.yielder.load(Ordering::Relaxed).as_ref() } {
+            yielder.suspend(());
+        }
+    }
+}
+
+impl ChannelSums for Mailbox {
+    fn sum(&self, channel: usize, _table: &Arc<EventTable>, numbers: &[f64], out: &mut Totals<'_>) -> bool {
+        let count = self.pieces.get(channel).copied().unwrap_or(0);
+        if count > 0 {
+            let mut order = self.order();
+            order.channel = channel;
+            order.numbers.clear();
+            order.numbers.extend_from_slice(numbers);
+            order.sums.clear();
+            drop(order);
+            self.wait();
+        }
+        let order = self.order();
+        let rows = self.channels.get(channel).and_then(Option::as_ref).map(|channel| &channel.rows);
+        match rows.filter(|rows| count == 0 || order.sums.len() == count * rows.per_piece()) {
+            Some(rows) => rows.add(if count == 0 { &[] } else { &order.sums }, out),
+            // The device failed. Nothing uses the result of the fit, which ends where no value is finite.
+            None => *out.value = f64::NAN,
+        }
+        true
+    }
+}
+
+/// A fit in progress.
+pub(super) struct Fiber<R> {
+    coroutine: Coroutine<(), (), R, DefaultStack>,
+    pub(super) mailbox: Arc<Mailbox>,
+}
+
+impl<R> Fiber<R> {
+    /// Makes a fit of `work`, whose sums go through `mailbox`. It does not start yet. `work` and its result must be small.
+    ///
+    /// # Safety
+    /// All that `work` borrows must live until the fiber is dropped, and the fiber must not be forgotten.
+    pub(super) unsafe fn new(stack: DefaultStack, mailbox: &Arc<Mailbox>, work: impl FnOnce() -> R) -> Self {
+        let own = Arc::clone(mailbox);
+        let body = move |yielder: &Yielder<(), ()>, ()| {
+            own.yielder.store(std::ptr::from_ref(yielder).cast_mut(), Ordering::Relaxed);
+            work()
+        };
+        // SAFETY: the caller's promise is that of the function.
+        let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, body) };
+        Self { coroutine, mailbox: Arc::clone(mailbox) }
+    }
+
+    /// Continues the fit until it waits for sums or ends. Returns its result if it has ended.
+    pub(super) fn resume(&mut self) -> Option<R> {
+        match self.coroutine.resume(()) {
+            CoroutineResult::Yield(()) => None,
+            CoroutineResult::Return(result) => Some(result),
+        }
+    }
+
+    /// Returns the stack of a fit that has ended.
+    pub(super) fn into_stack(self) -> DefaultStack {
+        self.coroutine.into_stack()
+    }
+}
+
+/// Returns a stack from `shelf`, or a new one.
+///
+/// # Errors
+/// If the system has no memory for it.
+pub(super) fn stack(shelf: &mut Vec<DefaultStack>) -> io::Result<DefaultStack> {
+    shelf.pop().map_or_else(|| DefaultStack::new(STACK), Ok)
+}

@@ -1,0 +1,96 @@
+//! Which sums over the events of a toy a device makes, and where they belong in the sums of the channel.
+
+use crate::events::{Offload, Totals};
+
+/// Number of sums that do not depend on the coordinates: value, and magnitude of its terms.
+const PLAIN: usize = 2;
+
+/// The sums over the events of a toy. A *row* has one number per event: components of the leaves, slopes, value, magnitude,
+/// and second derivatives, in this order (`kernels/event_toys.cuh`).
+#[derive(Debug, Clone)]
+pub(super) struct Rows {
+    /// Number of rows.
+    pub(super) count: usize,
+    /// Number of second derivatives of the density that can differ from zero.
+    pub(super) n_bends: usize,
+    /// For each pair of coordinates, in the order of a lower triangle, the index of its second derivative, or -1.
+    pub(super) bends: Vec<i32>,
+    /// For each sum one row, or the two rows whose product is added; -1 for no second row.
+    pub(super) outputs: Vec<[i32; 2]>,
+}
+
+fn triangle(a: usize, b: usize) -> usize {
+    let (a, b) = if a < b { (b, a) } else { (a, b) };
+    a * (a + 1) / 2 + b
+}
+
+/// Marks the pairs of coordinates with respect to which a density can have a second derivative.
+fn mark(offload: &Offload, marked: &mut [bool]) {
+    for (t, leaves) in offload.terms.iter().enumerate() {
+        for (j, leaf) in leaves.iter().map(|&l| &offload.leaves[l]).enumerate() {
+            for &v in &leaf.ones {
+                marked[triangle(leaf.first + v, t)] = true;
+            }
+            for &(v, w) in &leaf.pairs {
+                marked[triangle(leaf.first + v, leaf.first + w)] = true;
+            }
+            for partner in leaves[j + 1..].iter().map(|&l| &offload.leaves[l]) {
+                for (v, w) in leaf.ones.iter().flat_map(|v| partner.ones.iter().map(move |w| (v, w))) {
+                    marked[triangle(leaf.first + v, partner.first + w)] = true;
+                }
+            }
+        }
+    }
+}
+
+impl Rows {
+    pub(super) fn new(offload: &Offload) -> Self {
+        let n = offload.coordinates;
+        let mut marked = vec![false; n * (n + 1) / 2];
+        mark(offload, &mut marked);
+        let mut n_bends = 0;
+        let index = |is_marked: bool| {
+            n_bends += usize::from(is_marked);
+            if is_marked { n_bends as i32 - 1 } else { -1 }
+        };
+        let bends: Vec<i32> = marked.into_iter().map(index).collect();
+        let slope = |a: usize| (offload.event_components + a) as i32;
+        let behind = slope(n);
+        let mut outputs = vec![[behind, -1], [behind + 1, -1]];
+        outputs.extend((0..n).map(|a| [slope(a), -1]));
+        outputs.extend((0..n).flat_map(|a| (0..=a).map(move |b| [slope(a), slope(b)])));
+        outputs.extend((0..n_bends as i32).map(|i| [behind + PLAIN as i32 + i, -1]));
+        Self { count: offload.event_components + n + PLAIN + n_bends, n_bends, bends, outputs }
+    }
+
+    /// Returns the number of numbers that the device writes for a piece.
+    pub(super) fn per_piece(&self) -> usize {
+        self.outputs.len() + 1
+    }
+
+    /// Adds the sums of the pieces of a toy, in their order, into `out`.
+    pub(super) fn add(&self, pieces: &[f64], out: &mut Totals<'_>) {
+        let (n, pairs) = (out.gradient.len(), out.squares.len());
+        let mut bad = f64::INFINITY;
+        (*out.value, *out.scale) = (0.0, 0.0);
+        for array in [&mut *out.gradient, &mut *out.squares, &mut *out.bends] {
+            array.fill(0.0);
+        }
+        for piece in pieces.chunks_exact(self.per_piece()) {
+            let [value, scale, rest @ .., first_bad] = piece else { continue };
+            let (gradient, rest) = rest.split_at(n);
+            let (squares, bends) = rest.split_at(pairs);
+            *out.value += value;
+            *out.scale += scale;
+            out.gradient.iter_mut().zip(gradient).for_each(|(to, slope)| *to -= slope);
+            out.squares.iter_mut().zip(squares).for_each(|(to, square)| *to += square);
+            for (to, &index) in out.bends.iter_mut().zip(&self.bends) {
+                if let Some(bend) = usize::try_from(index).ok().and_then(|index| bends.get(index)) {
+                    *to += bend;
+                }
+            }
+            bad = bad.min(*first_bad);
+        }
+        *out.bad = bad.is_finite().then_some(bad as usize);
+    }
+}

@@ -1,0 +1,75 @@
+//! The stream and the memory with which one thread fits toys at a time.
+
+use std::sync::Arc;
+
+use corosensei::stack::DefaultStack;
+use ns_core::SessionError;
+
+use super::super::backend::{Backend, Buffer, Lane};
+use super::super::offset::Memory;
+
+/// Device memory that grows when more is needed.
+#[derive(Default)]
+pub(super) struct Grown(Option<Buffer>);
+
+impl Grown {
+    /// Returns memory of at least `bytes` bytes. Its content is lost if it has to grow.
+    pub(super) fn at_least(
+        &mut self,
+        backend: &Arc<dyn Backend>,
+        bytes: usize,
+    ) -> Result<&Buffer, SessionError> {
+        if self.0.as_ref().is_none_or(|old| old.bytes() < bytes) {
+            self.0 = None;
+        }
+        match &mut self.0 {
+            Some(buffer) => Ok(buffer),
+            none => Ok(none.insert(Buffer::new(backend, bytes.max(8))?)),
+        }
+    }
+}
+
+/// Stream and memory of one thread.
+pub(super) struct Slot {
+    /// The lane is dropped first, because dropping it waits for the work that uses the memory.
+    pub(super) lane: Box<dyn Lane>,
+    /// Events of the toys.
+    pub(super) columns: Grown,
+    /// What each launch reads.
+    pub(super) input: Grown,
+    pub(super) room: Grown,
+    pub(super) partials: Grown,
+    /// The bytes of `input` before their copy.
+    pub(super) bytes: Vec<u8>,
+    /// Stacks that no fit uses now.
+    pub(super) stacks: Vec<DefaultStack>,
+}
+
+impl Slot {
+    pub(super) fn new(backend: &Arc<dyn Backend>) -> Result<Self, SessionError> {
+        Ok(Self {
+            lane: Arc::clone(backend).lane()?,
+            columns: Grown::default(),
+            input: Grown::default(),
+            room: Grown::default(),
+            partials: Grown::default(),
+            bytes: Vec::new(),
+            stacks: Vec::new(),
+        })
+    }
+
+    /// Copies `self.bytes` to the input, and returns where it begins.
+    pub(super) fn send(&mut self, backend: &Arc<dyn Backend>) -> Result<Memory, SessionError> {
+        let start = self.input.at_least(backend, self.bytes.len())?.start();
+        self.lane.write(start, &self.bytes)?;
+        Ok(start)
+    }
+
+    /// Adds numbers to `self.bytes`, and returns the position of the first in bytes.
+    pub(super) fn put<T: bytemuck::NoUninit>(&mut self, values: &[T]) -> usize {
+        let at = self.bytes.len().next_multiple_of(16);
+        self.bytes.resize(at, 0);
+        self.bytes.extend_from_slice(bytemuck::cast_slice(values));
+        at
+    }
+}

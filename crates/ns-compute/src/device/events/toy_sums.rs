@@ -1,0 +1,150 @@
+//! Launches that make the sums over the events of many toys.
+
+use ns_core::SessionError;
+
+use super::super::backend::{Kernel, Shape};
+use super::channel::ChannelOnDevice;
+use super::draw::Toy;
+use super::fiber::Fiber;
+use super::layout::{EventPiece, EventToyLaunch};
+use super::slot::Slot;
+use super::toys::{Ended, EventToys};
+use crate::shared_constants::EVENT_THREADS;
+
+/// Number of events that a thread block adds. It determines the order of sums, so that it is the same for all devices.
+const EVENTS_PER_PIECE: usize = 2048;
+/// Largest shared memory of a thread block in bytes. With more, too few blocks run at a time.
+const MOST_SHARED: usize = 48 << 10;
+/// Largest working memory of all thread blocks of one launch, in doubles, if it is not in shared memory.
+const MOST_ROOM: usize = 4 << 20;
+
+impl EventToys {
+    /// Allocates the memory of the largest launch for these toys, so that no later launch is refused.
+    pub(super) fn reserve(&self, toys: &[Toy], slot: &mut Slot) -> Result<(), SessionError> {
+        let (mut partials, mut input) = (0, 0);
+        for place in toys.iter().filter(|toy| !toy.is_long()).flat_map(|toy| toy.places.iter().enumerate()) {
+            let Some(channel) = self.channel(place.0) else { continue };
+            let pieces = pieces(place.1.count);
+            partials += pieces * channel.rows.per_piece();
+            input += pieces * size_of::<EventPiece>() + 8 * channel.numbers;
+        }
+        // Each array of the input begins at a multiple of 16 bytes.
+        slot.input.at_least(&self.backend, input + 64 * self.channels.len())?;
+        slot.partials.at_least(&self.backend, 8 * partials)?;
+        let rooms = self.channels.iter().flatten().map(|channel| {
+            if shared(channel) <= self.most_shared() { 0 } else { 8 * room(channel) * self.blocks(channel) }
+        });
+        slot.room.at_least(&self.backend, rooms.max().unwrap_or(0))?;
+        Ok(())
+    }
+
+    fn channel(&self, index: usize) -> Option<&ChannelOnDevice> {
+        self.channels.get(index).and_then(Option::as_ref)
+    }
+
+    /// Returns the largest number of thread blocks with working memory of their own outside shared memory. Together it is at
+    /// most an eighth of the memory of the device.
+    fn blocks(&self, channel: &ChannelOnDevice) -> usize {
+        let memory = usize::try_from(self.backend.properties().memory / 64).unwrap_or(usize::MAX);
+        (MOST_ROOM.min(memory) / room(channel).max(1)).max(1)
+    }
+
+    fn most_shared(&self) -> usize {
+        MOST_SHARED.min(self.backend.properties().shared_per_block)
+    }
+
+    /// Makes the sums that fits wait for, and leaves them in their mailboxes.
+    pub(super) fn sum(
+        &self,
+        toys: &[Toy],
+        fibers: &[(usize, Fiber<Ended>)],
+        slot: &mut Slot,
+    ) -> Result<(), SessionError> {
+        slot.bytes.clear();
+        // For each channel: its index, the fibers that wait for it, its pieces, and where pieces, numbers and sums begin.
+        let (mut launches, mut total) = (Vec::new(), 0);
+        for (c, channel) in self.channels.iter().enumerate() {
+            let Some(channel) = channel else { continue };
+            let (mut list, mut numbers, mut asking) = (Vec::new(), Vec::new(), Vec::new());
+            for (i, fiber) in fibers {
+                let order = fiber.mailbox.order();
+                let Some(place) = toys.get(*i).and_then(|toy| toy.places.get(c)) else { continue };
+                if order.channel != c || order.numbers.len() != channel.numbers {
+                    continue;
+                }
+                for first in (0..place.count).step_by(EVENTS_PER_PIECE) {
+                    list.push(EventPiece {
+                        start: place.start,
+                        n_events: place.count as u64,
+                        first: first as u64,
+                        count: EVENTS_PER_PIECE.min(place.count - first) as i32,
+                        point: asking.len() as i32,
+                    });
+                }
+                numbers.extend_from_slice(&order.numbers);
+                asking.push((fiber, pieces(place.count)));
+            }
+            if list.is_empty() {
+                continue;
+            }
+            let (pieces_at, numbers_at) = (slot.put(&list), slot.put(&numbers));
+            launches.push((channel, asking, list.len(), pieces_at, numbers_at, total));
+            total += list.len() * channel.rows.per_piece();
+        }
+        if launches.is_empty() {
+            return Ok(());
+        }
+        let input = slot.send(&self.backend)?;
+        let columns = slot.columns.at_least(&self.backend, 0)?.at();
+        let partials = slot.partials.at_least(&self.backend, 8 * total)?.start();
+        for (channel, _, n_pieces, pieces_at, numbers_at, sums_at) in &launches {
+            let needed = shared(channel);
+            let in_shared = needed <= self.most_shared();
+            let n_blocks = if in_shared { *n_pieces } else { self.blocks(channel).min(*n_pieces) };
+            let in_room = if in_shared { 0 } else { 8 * room(channel) * self.blocks(channel) };
+            let launch = EventToyLaunch {
+                channel: channel.channel,
+                columns,
+                pieces: input.plus(*pieces_at).cast(),
+                numbers: input.plus(*numbers_at).cast(),
+                n_numbers: channel.numbers as u64,
+                room: slot.room.at_least(&self.backend, in_room)?.at(),
+                room_stride: room(channel) as u64,
+                partials: partials.plus(8 * sums_at).cast(),
+                n_pieces: *n_pieces as i32,
+                padding: 0,
+            };
+            let kernel = if in_shared { Kernel::EventToys } else { Kernel::EventToysGlobal };
+            let shared = if in_shared { needed as u32 } else { 0 };
+            let shape = Shape { blocks: n_blocks as u32, threads: EVENT_THREADS as u32, shared };
+            slot.lane.launch(kernel, shape, bytemuck::bytes_of(&launch))?;
+        }
+        slot.lane.fetch(partials, 8 * total)?;
+        slot.lane.wait()?;
+        let found: &[f64] = bytemuck::try_cast_slice(slot.lane.fetched()).unwrap_or_default();
+        for (channel, asking, _, _, _, sums_at) in &launches {
+            let mut at = *sums_at;
+            for (fiber, n_pieces) in asking {
+                let end = at + n_pieces * channel.rows.per_piece();
+                fiber.mailbox.order().sums.extend_from_slice(found.get(at..end).unwrap_or_default());
+                at = end;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number of pieces of a channel with this number of events.
+pub(super) fn pieces(events: usize) -> usize {
+    events.div_ceil(EVENTS_PER_PIECE)
+}
+
+/// Returns the working memory of a thread block in doubles.
+fn room(channel: &ChannelOnDevice) -> usize {
+    channel.rows.count * EVENT_THREADS
+}
+
+/// Returns the working memory of a thread block in bytes.
+fn shared(channel: &ChannelOnDevice) -> usize {
+    8 * room(channel)
+}

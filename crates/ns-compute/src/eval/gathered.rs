@@ -1,0 +1,45 @@
+//! Data with few events that stand for many.
+
+use std::sync::Arc;
+
+use super::Dataset;
+use crate::events::{Cells, Crew, EventPlan};
+
+/// Number of cells along an observable for the first steps of a fit.
+const COARSE: usize = 1024;
+
+/// Number of cells for the steps near the minimum.
+const FINE: usize = 8192;
+
+/// Smallest number of events of a channel for which they are gathered in [`COARSE`] cells.
+const FEWEST: usize = 8 * COARSE;
+
+/// Smallest number of events of a channel for which they are gathered in [`FINE`] cells too.
+const FEWEST_FINE: usize = 4 * FINE;
+
+impl Dataset {
+    /// Returns data in which cells stand for the events of channels with many of them: coarse ones, and fine ones if
+    /// there are very many events. Returns nothing if there are few events, or if a channel with many events has
+    /// several observables.
+    pub(crate) fn gathered(&self, plan: &EventPlan, crew: Option<&Crew>) -> Vec<Self> {
+        let most = self.events.iter().map(|table| table.len()).max().unwrap_or(0);
+        if most <= FEWEST {
+            return Vec::new();
+        }
+        let (mut coarse, mut fine) = (self.events.clone(), self.events.clone());
+        for (channel, table) in self.events.iter().enumerate() {
+            if table.len() <= FEWEST {
+                continue;
+            }
+            let Some(axis) = plan.line(channel) else { return Vec::new() };
+            let count = if table.len() > FEWEST_FINE { FINE } else { COARSE };
+            let cells = Cells::gather(table, axis, count, crew);
+            coarse[channel] = Arc::new(cells.table(count / COARSE));
+            if count == FINE {
+                fine[channel] = Arc::new(cells.table(1));
+            }
+        }
+        let with = |events| Self { events, ..self.clone() };
+        if most > FEWEST_FINE { vec![with(coarse), with(fine)] } else { vec![with(coarse)] }
+    }
+}

@@ -1,0 +1,196 @@
+//! Means of densities over bins, for histograms whose contents are compared with integrals over their bins.
+//!
+//! The mean over a bin is its integral divided by its volume. Integrals are computed once per point, not once per
+//! event: in closed form where the density has one, else by quadrature within the bin.
+
+use ns_core::{BinRule, Density, EventChannel};
+
+use super::expand::{Expansion, Term};
+use super::integral::{Integral, IntegralMemory};
+use super::leaf::Leaf;
+use super::program::{components, pair};
+use super::sums::BLOCK;
+use crate::simd::Level;
+
+/// The means of a product of densities over the bins of its observables.
+#[derive(Debug, Clone)]
+pub(super) struct BinMeans {
+    /// Observables of the product, each with its bin edges; the last one varies fastest among the cells.
+    axes: Vec<(usize, Vec<f64>)>,
+    /// The cells: one per combination of bins.
+    cells: Vec<Cell>,
+    /// Number of variables of the product.
+    variables: usize,
+}
+
+/// One bin.
+#[derive(Debug, Clone)]
+struct Cell {
+    /// `None` for a bin outside of the fit ranges.
+    integral: Option<Integral>,
+    volume: f64,
+    /// For each component of the integral, the component of the product.
+    places: Vec<usize>,
+}
+
+/// Working memory of the means.
+#[derive(Debug, Clone, Default)]
+pub(super) struct BinMeansMemory {
+    memories: Vec<Option<IntegralMemory>>,
+    variables: Vec<f64>,
+    out: Vec<f64>,
+    /// The components of all cells, one cell after the other.
+    means: Vec<f64>,
+}
+
+/// Returns whether the contents of a channel's bins are compared with integrals.
+pub(super) fn is_integrated(channel: &EventChannel) -> bool {
+    channel.binning.as_ref().is_some_and(|binning| binning.rule == BinRule::Integral)
+}
+
+/// Replaces the leaves of all terms by their means over the channel's bins: one leaf for each group of leaves that share
+/// observables. Returns `None` if a product has no integral.
+pub(super) fn over_bins(expansion: &mut Expansion<'_>, mut terms: Vec<Term>) -> Option<Vec<Term>> {
+    let mut known: Vec<Vec<usize>> = Vec::new();
+    let mut made: Vec<Leaf> = Vec::new();
+    for term in &mut terms {
+        let mut leaves = Vec::new();
+        for group in expansion.groups(&term.leaves) {
+            let index = match known.iter().position(|other| *other == group) {
+                Some(index) => index,
+                None => {
+                    made.push(leaf(expansion, &group)?);
+                    known.push(group);
+                    made.len() - 1
+                }
+            };
+            leaves.push(index);
+        }
+        term.leaves = leaves;
+    }
+    expansion.leaves = made;
+    Some(terms)
+}
+
+/// Returns the leaf of the means of a group of leaves.
+fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
+    let own = expansion.observables_of(group);
+    let channel = expansion.channel;
+    let edges = &channel.binning.as_ref()?.edges;
+    let axes: Vec<(usize, Vec<f64>)> =
+        own.iter().map(|&x| Some((x, edges.get(x)?.clone()))).collect::<Option<_>>()?;
+    let mut integrals = Vec::new();
+    let count: usize = axes.iter().map(|(_, edges)| edges.len() - 1).product();
+    for index in 0..count {
+        let sides = sides(&axes, index);
+        let volume: f64 = sides.iter().map(|(lo, hi)| hi - lo).product();
+        // Fit ranges end at bin edges, so that the centre tells whether a bin is in one.
+        let inside = |region: &Vec<(f64, f64)>| {
+            let within = |(&x, (lo, hi)): (&usize, &(f64, f64))| {
+                let centre = 0.5 * (lo + hi);
+                region[x].0 <= centre && centre <= region[x].1
+            };
+            own.iter().zip(&sides).all(within)
+        };
+        let integral = match expansion.boxes.iter().any(inside) {
+            true => Some(Integral { panels: 1, ..expansion.box_integral(group, &own, &sides)? }),
+            false => None,
+        };
+        integrals.push((integral, volume));
+    }
+    let factors: Vec<Density> = group.iter().map(|&leaf| expansion.leaves[leaf].density.clone()).collect();
+    Leaf::of_bins(&factors, &channel.observables, &mut expansion.locals, |variables| {
+        // The leaf has the variables of all integrals.
+        for variable in integrals.iter().filter_map(|(i, _)| i.as_ref()).flat_map(|i| &i.variables) {
+            if !variables.contains(variable) {
+                variables.push(*variable);
+            }
+        }
+        let d = variables.len();
+        let cell = |(integral, volume): (Option<Integral>, f64)| {
+            let places = integral.as_ref().map(|integral| places(&integral.variables, variables));
+            Cell { integral, volume, places: places.unwrap_or_default() }
+        };
+        Some(BinMeans { axes, cells: integrals.into_iter().map(cell).collect(), variables: d })
+    })
+}
+
+/// Returns the sides of a cell.
+fn sides(axes: &[(usize, Vec<f64>)], index: usize) -> Vec<(f64, f64)> {
+    let mut rest = index;
+    let mut sides: Vec<(f64, f64)> = Vec::with_capacity(axes.len());
+    for (_, edges) in axes.iter().rev() {
+        let bin = rest % (edges.len() - 1);
+        rest /= edges.len() - 1;
+        sides.push((edges[bin], edges[bin + 1]));
+    }
+    sides.reverse();
+    sides
+}
+
+/// Returns the place of each component of a function of the variables `own` among those of a function of `all`.
+fn places(own: &[usize], all: &[usize]) -> Vec<usize> {
+    let d = own.len();
+    let at: Vec<usize> = own.iter().map(|v| all.iter().position(|w| w == v).unwrap_or(0)).collect();
+    let mut places = vec![0; components(d)];
+    for i in 0..d {
+        places[1 + i] = 1 + at[i];
+        for j in 0..=i {
+            places[pair(d, i, j)] = pair(all.len(), at[i], at[j]);
+        }
+    }
+    places
+}
+
+impl BinMeans {
+    /// Allocates the working memory.
+    pub(super) fn memory(&self) -> BinMeansMemory {
+        let integrals = || self.cells.iter().map(|cell| cell.integral.as_ref());
+        let most = integrals().flatten().map(|integral| integral.variables.len()).max().unwrap_or(0);
+        BinMeansMemory {
+            memories: integrals().map(|integral| integral.map(Integral::memory)).collect(),
+            variables: Vec::with_capacity(most),
+            out: vec![0.0; components(most)],
+            means: vec![0.0; self.cells.len() * components(self.variables)],
+        }
+    }
+
+    /// Computes all means for these values of the channel.
+    pub(super) fn prepare(&self, level: Level, locals: &[f64], memory: &mut BinMeansMemory) {
+        let BinMeansMemory { memories, variables, out, means } = memory;
+        let size = components(self.variables);
+        for ((cell, memory), means) in self.cells.iter().zip(memories).zip(means.chunks_exact_mut(size)) {
+            let (Some(integral), Some(memory)) = (&cell.integral, memory) else { continue };
+            variables.clear();
+            variables.extend(integral.variables.iter().map(|&local| locals[local]));
+            let out = &mut out[..integral.size()];
+            integral.evaluate(level, variables, memory, out);
+            for (&place, value) in cell.places.iter().zip(out.iter()) {
+                means[place] = value / cell.volume;
+            }
+        }
+    }
+
+    /// Writes the means of the bins in which the events `from..from + n` lie, component by component.
+    pub(super) fn look_up(
+        &self,
+        columns: &[&[f64]],
+        (from, n): (usize, usize),
+        memory: &BinMeansMemory,
+        out: &mut [f64],
+    ) {
+        let size = components(self.variables);
+        for lane in 0..n {
+            let mut index = 0;
+            for (x, edges) in &self.axes {
+                let bins = edges.len() - 1;
+                let above = edges.partition_point(|edge| *edge <= columns[*x][from + lane]);
+                index = index * bins + above.clamp(1, bins) - 1;
+            }
+            let mean = &memory.means[index * size..][..size];
+            for (component, value) in mean.iter().enumerate() {
+                out[component * BLOCK + lane] = *value;
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Integrals of densities with context, such as flows: the program of the density computes them.
+
+use ns_core::{LogProbError, SharedLogProb};
+
+use super::super::conditional::ContextNumber;
+use super::super::program::{components, pair};
+
+/// An integral whose integrand is no formula.
+#[derive(Debug, Clone)]
+pub(in crate::events) struct ConditionalIntegral {
+    pub(in crate::events) source: SharedLogProb,
+    /// Lower and upper end of each feature.
+    pub(in crate::events) sides: Vec<(f64, f64)>,
+    /// Number of panels of the quadrature, chosen at the start values.
+    pub(in crate::events) panels: usize,
+    /// The context, made of variables of the integral.
+    pub(in crate::events) context: Vec<ContextNumber>,
+}
+
+/// The result for the last context.
+#[derive(Debug, Clone, Default)]
+pub(in crate::events) struct ConditionalIntegralMemory {
+    context: Vec<f64>,
+    /// Integral and derivatives by the context.
+    found: Vec<f64>,
+    pub(in crate::events) failure: Option<LogProbError>,
+}
+
+impl ConditionalIntegral {
+    /// Computes the integral with its derivatives by the variables into `out`. A failure is kept in the memory, and the
+    /// integral is then NaN.
+    pub(super) fn evaluate(
+        &self,
+        variables: &[f64],
+        memory: &mut ConditionalIntegralMemory,
+        out: &mut [f64],
+    ) {
+        let c = self.context.len();
+        let here: Vec<f64> = self.context.iter().map(|number| number.of(variables)).collect();
+        if here != memory.context || memory.found.is_empty() || memory.failure.is_some() {
+            memory.found.resize(components(c), 0.0);
+            let ConditionalIntegralMemory { found, failure, context } = memory;
+            *failure = self.source.0.integral_derivatives(&self.sides, self.panels, &here, found).err();
+            *context = here;
+        }
+        if memory.failure.is_some() {
+            out.fill(f64::NAN);
+            return;
+        }
+        let (d, found) = (variables.len(), &memory.found);
+        out.fill(0.0);
+        out[0] = found[0];
+        // A variable may be several numbers of the context.
+        for (k, one) in self.context.iter().enumerate() {
+            let ContextNumber::Variable(i) = *one else { continue };
+            out[1 + i] += found[1 + k];
+            for (l, other) in self.context.iter().enumerate() {
+                let ContextNumber::Variable(j) = *other else { continue };
+                if j <= i {
+                    out[pair(d, i, j)] += found[pair(c, k, l)];
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The parts of a sampler that a device needs: it makes the first attempt of every event below the hat, and the CPU draws
+//! the few events for which the bounds of the density do not decide.
+
+use ns_core::random::Stream;
+use ns_core::{EventSource, NotDrawn};
+
+use super::draw::{Attempt, Sampler};
+use super::hat::Hat;
+
+/// Largest part of the events of a hat that may be left to the CPU.
+const MOST_OPEN: f64 = 0.04;
+
+/// The sampler of a channel with one observable.
+#[derive(Clone, Copy)]
+pub(crate) struct DeviceHat<'a> {
+    sampler: &'a Sampler,
+    hat: &'a Hat,
+}
+
+impl<'a> DeviceHat<'a> {
+    /// Returns the hat of a distribution; `None` if devices cannot draw from it.
+    pub(crate) fn of(source: &'a EventSource) -> Option<Self> {
+        let sampler = source.0.as_any()?.downcast_ref::<Sampler>()?;
+        let hat = sampler.only_hat()?;
+        let ends = hat.cells.iter().skip(1).map(|next| next.begin.min(1.0));
+        let sure: f64 = hat.cells.iter().zip(ends).map(|(cell, end)| (end - cell.begin) * cell.sure).sum();
+        (1.0 - sure <= MOST_OPEN).then_some(Self { sampler, hat })
+    }
+
+    /// Returns the number of events of a toy, and the slot of its first event.
+    pub(crate) fn number(&self, stream: &Stream, slot: u32) -> (usize, u32) {
+        self.sampler.number(stream, slot)
+    }
+
+    /// Returns, for each cell and one more behind them: the part of the hat before it, first and last coordinate, coordinate per
+    /// part of the hat, and the part of its height that is below the density.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = [f64; 5]> {
+        self.hat.cells.iter().map(|cell| [cell.begin, cell.low, cell.last, cell.slope, cell.sure])
+    }
+
+    /// Returns, for each of equally long parts of the hat, the cell with which it begins.
+    pub(crate) fn guide(&self) -> &'a [u32] {
+        self.hat.guide()
+    }
+
+    /// Allocates the working memory of [`Self::draw`].
+    pub(crate) fn memory(&self) -> Attempt {
+        self.sampler.memory()
+    }
+
+    /// Draws the event that belongs to a slot, by attempts from the first on.
+    ///
+    /// # Errors
+    /// If the density is negative or not a number there.
+    pub(crate) fn draw(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<f64, NotDrawn> {
+        self.sampler.single(stream, slot, memory)
+    }
+}

@@ -1,0 +1,129 @@
+//! Where parameters act, one parameter after the other.
+//!
+//! The plan lists the effects of one sample after the other. For the derivatives of the expected yields at each
+//! lane's point, all effects of one parameter in one channel come together: their sum stays in registers and is
+//! written once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use crate::plan::{Block, LANES, Plan};
+
+/// All histosys and normsys effects of one parameter in one channel.
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) param: usize,
+    /// First bin of the channel, and number of bins.
+    pub(super) bin: usize,
+    pub(super) n_bins: usize,
+    /// Range in [`Columns::curved`].
+    pub(super) curved: Range<usize>,
+    /// Range in [`Columns::straight`].
+    pub(super) straight: Range<usize>,
+    /// Range in [`Columns::norms`].
+    pub(super) norms: Range<usize>,
+    /// Whether the parameter is also a factor in the channel, so that the column adds to what factors have written.
+    pub(super) adds: bool,
+}
+
+/// A histosys effect: positions of its first bin among the cells, in `Numbers::hist_slope` and in
+/// `Numbers::hist_curve`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Template {
+    pub(super) cell: usize,
+    pub(super) slope: usize,
+    pub(super) curve: usize,
+}
+
+/// A normsys effect: its block, the block's first cell, and the index of the term.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NormTerm {
+    pub(super) block: usize,
+    pub(super) cell: usize,
+    pub(super) term: usize,
+}
+
+/// The effects of all parameters, and the elements of the derivatives that have other effects.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    pub(super) columns: Vec<Column>,
+    /// Histosys effects with an asymmetric part.
+    pub(super) curved: Vec<Template>,
+    /// Histosys effects without one; `curve` is not used.
+    pub(super) straight: Vec<Template>,
+    pub(super) norms: Vec<NormTerm>,
+    /// Elements `bin * n_parameters + parameter` of factors. Factors add to these elements, so they are set to zero
+    /// first.
+    pub(super) cleared: Vec<usize>,
+    /// Bin and parameter of the elements in `cleared` that no column writes.
+    pub(super) alone: Vec<(usize, usize)>,
+}
+
+/// The effects of one parameter in one channel while they are collected.
+#[derive(Default)]
+struct Effects {
+    curved: Vec<Template>,
+    straight: Vec<Template>,
+    norms: Vec<NormTerm>,
+}
+
+impl Columns {
+    /// Collects the effects of all parameters of a model.
+    pub(super) fn new(plan: &Plan) -> Self {
+        let mut out = Self::default();
+        let n = plan.n_parameters();
+        let mut collected: BTreeMap<(usize, usize), (usize, Effects)> = BTreeMap::new();
+        let mut factors = Vec::new();
+        for (index, block) in plan.structure.blocks.iter().enumerate() {
+            let Block { bin, n_bins, cell, .. } = *block;
+            let mut at = |p: usize, add: &mut dyn FnMut(&mut Effects)| {
+                add(&mut collected.entry((bin, p)).or_insert_with(|| (n_bins, Effects::default())).1);
+            };
+            let stride = block.n_lanes * LANES;
+            for (i, &p) in plan.templates(block).iter().enumerate() {
+                let (slope, curve) = (block.slope + i * stride, block.curve + i * stride);
+                let template = Template { cell, slope, curve };
+                let is_curved = block.hist.0 + i < block.hist_curved;
+                at(p as usize, &mut |effects| {
+                    let list = if is_curved { &mut effects.curved } else { &mut effects.straight };
+                    list.push(template);
+                });
+            }
+            for i in block.norm.0..block.norm.1 {
+                let term = plan.structure.norm_of_block[i] as usize;
+                at(plan.norm_param(block, i), &mut |effects| {
+                    effects.norms.push(NormTerm { block: index, cell, term });
+                });
+            }
+            for b in 0..n_bins {
+                let scale = plan.scale_factors(block).iter().map(|&p| p as usize);
+                let binwise = plan.per_bin_factors(block).iter().map(|&first| first as usize + b);
+                factors.extend(scale.chain(binwise).map(|p| (bin, bin + b, p)));
+            }
+        }
+        let adding: BTreeSet<(usize, usize)> = factors.iter().map(|&(channel, _, p)| (channel, p)).collect();
+        let alone = factors.iter().filter(|(channel, _, p)| !collected.contains_key(&(*channel, *p)));
+        out.alone = alone.map(|&(_, bin, p)| (bin, p)).collect();
+        out.alone.sort_unstable();
+        out.alone.dedup();
+        out.cleared = factors.into_iter().map(|(_, bin, p)| bin * n + p).collect();
+        out.cleared.sort_unstable();
+        out.cleared.dedup();
+        for ((bin, param), (n_bins, effects)) in collected {
+            let (curved, straight, norms) = (out.curved.len(), out.straight.len(), out.norms.len());
+            out.curved.extend(effects.curved);
+            out.straight.extend(effects.straight);
+            out.norms.extend(effects.norms);
+            out.columns.push(Column {
+                param,
+                bin,
+                n_bins,
+                curved: curved..out.curved.len(),
+                straight: straight..out.straight.len(),
+                norms: norms..out.norms.len(),
+                adds: adding.contains(&(bin, param)),
+            });
+        }
+        out
+    }
+}

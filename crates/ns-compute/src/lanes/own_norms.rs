@@ -1,0 +1,72 @@
+//! Normsys factors of models whose metric uses the derivatives at each lane's point, for code 4.
+//!
+//! A factor of code 4 is a polynomial up to 1 and an exponential beyond, and both agree there in their value and first
+//! two derivatives. So a factor at `alpha` is the polynomial at the nearest point of `[-1, 1]`, times an exponential
+//! of the rest, and relative derivatives beyond 1 are those at the edge. In the lanes of a vector some parameters are
+//! always beyond 1: this form needs no case for them, and takes two thirds of the operations.
+
+use super::WIDTH;
+use super::evaluate::{at, finish_norms, put};
+use super::scratch::Scratch;
+use crate::plan::Plan;
+use crate::simd::{MulAdd, Vector};
+
+/// Returns whether the normsys code of a model has this form.
+pub(super) fn applies(plan: &Plan) -> bool {
+    plan.structure.normsys.inside == 1.0 && plan.structure.normsys.beyond.adds_exponents()
+}
+
+/// Computes the product of the normsys factors of each block, and the first and second derivative of each
+/// factor, divided by the factor.
+#[inline(always)]
+pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch) {
+    let splat = M::V8::splat;
+    let (zero, one, minus) = (splat(0.0), splat(1.0), splat(-1.0));
+    let n_blocks = plan.structure.blocks.len();
+    scratch.exponent.fill(0.0);
+    scratch.norm.fill(1.0);
+    let numbers = &plan.numbers;
+    for run in &plan.structure.norm_runs {
+        let alpha: M::V8 = at(theta, run.param);
+        let near = alpha.below(minus, minus, one.below(alpha, one, alpha));
+        let rest = alpha.sub(near);
+        // Distances beyond 1 on either side.
+        let (above, below) = (zero.below(rest, rest, zero), rest.below(zero, zero.sub(rest), zero));
+        let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|alpha| alpha.abs() > 1.0);
+        let n = run.end - run.start;
+        // Slices of equal lengths, so that the loop has no checks of bounds.
+        let [c1, c2, c3, c4, c5, c6] = numbers.norm_coefficients.each_ref().map(|c| &c[run.start..][..n]);
+        let blocks = &plan.structure.norm_block[run.start..][..n];
+        let ratios = &mut scratch.ratio.as_chunks_mut::<WIDTH>().0[run.start..][..n];
+        let seconds = &mut scratch.relative_second.as_chunks_mut::<WIDTH>().0[run.start..][..n];
+        for i in 0..n {
+            let block = blocks[i] as usize;
+            if block >= n_blocks {
+                break; // padding
+            }
+            // One Horner scheme for the value and the first two derivatives.
+            let highest = splat(c6[i]);
+            let (mut value, mut first, mut second) = (highest, highest, highest);
+            for c in [c5[i], c4[i], c3[i], c2[i]] {
+                value = value.mul_add(near, splat(c));
+                first = first.mul_add(near, value);
+                second = second.mul_add(near, first);
+            }
+            value = value.mul_add(near, splat(c1[i]));
+            first = first.mul_add(near, value);
+            value = value.mul_add(near, one);
+            let reciprocal = value.reciprocal();
+            first.mul(reciprocal).store(&mut ratios[i]);
+            second.add(second).mul(reciprocal).store(&mut seconds[i]);
+            let product: M::V8 = at(&scratch.norm, block);
+            put(&mut scratch.norm, block, product.mul(value));
+            if far {
+                let (hi, lo) =
+                    (splat(numbers.norm_rate_hi[run.start + i]), splat(numbers.norm_rate_lo[run.start + i]));
+                let sum: M::V8 = at(&scratch.exponent, block);
+                put(&mut scratch.exponent, block, below.mul_add(lo, above.mul_add(hi, sum)));
+            }
+        }
+    }
+    finish_norms::<M>(n_blocks, scratch);
+}

@@ -1,0 +1,59 @@
+//! How derivatives by the context of flows are computed.
+
+use std::fmt;
+
+use ns_core::{GradientMethod, Model};
+use serde::{Deserialize, Serialize};
+
+/// How the derivatives of a flow by its context were computed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ContextGradient {
+    /// Name of the event channel.
+    pub channel: String,
+    /// Name of the flow in its manifest.
+    pub flow: String,
+    /// Names of the numbers of the context.
+    pub context: Vec<String>,
+    /// `graph`, or `differences`.
+    pub method: String,
+    /// Steps of the differences of log-densities, one per number of the context; empty for a graph.
+    pub steps: Vec<f64>,
+}
+
+impl fmt::Display for ContextGradient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flow = ns_core::plain(&self.flow);
+        write!(f, "derivatives by the context of flow {flow}: {}", self.method)?;
+        for (name, step) in self.context.iter().zip(&self.steps) {
+            write!(f, ", {} by {step}", ns_core::plain(name))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the methods of all flows with context, channel after channel.
+pub(crate) fn of_model(model: &Model) -> Vec<ContextGradient> {
+    let mut found = Vec::new();
+    for channel in &model.event_channels {
+        for density in channel.conditional_densities() {
+            let source = &density.source.0;
+            let Some(method) = source.gradient_method() else { continue };
+            let (method, steps) = match method {
+                GradientMethod::Graph => ("graph", Vec::new()),
+                GradientMethod::Differences(steps) => ("differences", steps),
+            };
+            let own = ContextGradient {
+                channel: channel.name.clone(),
+                flow: source.name().to_owned(),
+                context: source.context().to_vec(),
+                method: method.to_owned(),
+                steps,
+            };
+            if !found.contains(&own) {
+                found.push(own);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,89 @@
+//! The axes of a channel's panels: events, ratios and pulls.
+
+use super::Stack;
+use crate::axis::Axis;
+use crate::number::trimmed;
+
+/// Largest upper end of the axis of the ratio. On a longer axis, ratios near 1 could not be distinguished.
+const HIGHEST_RATIO: f64 = 4.0;
+
+impl Stack {
+    /// Returns the axis of the events, which contains the stack, the curves and the error bars of the data.
+    pub(super) fn y_axis(&self, log: bool) -> Axis {
+        let tops = self.total.iter().enumerate().map(|(bin, total)| total + self.spread(bin).unwrap_or(0.0));
+        let bars = self.data.iter().flatten().map(|(_, _, up)| *up);
+        let high = tops.chain(bars).chain(self.total_curve()).fold(0.0, f64::max);
+        if !log {
+            return Axis::linear(0.0, if high > 0.0 { 1.15 * high } else { 1.0 });
+        }
+        let seen = self.data.iter().flatten().map(|(count, ..)| *count);
+        let low = self.total.iter().copied().chain(seen).filter(|value| *value > 0.0).fold(high, f64::min);
+        if !(high > 0.0) {
+            return Axis::log(0.1, 1.0);
+        }
+        // The axis starts below the smallest bin, so that this bin is visible, but spans at most about eight
+        // decades.
+        Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
+    }
+
+    /// Returns the function that converts a number of events in a bin to its value in the lower panel. With ratios
+    /// this is the number divided by the prediction. With pulls it is the difference to the prediction divided by
+    /// the error bar of the data on that side. Returns `None` if the prediction is zero, or for pulls if the bin
+    /// has no data.
+    pub(super) fn compared(&self, bin: usize) -> Option<impl Fn(f64) -> f64 + use<>> {
+        let total = self.total.get(bin).copied().filter(|total| *total > 0.0)?;
+        let (zero, unit) = match self.pulls {
+            false => (0.0, total),
+            true => {
+                let (count, low, up) = self.point(bin)?;
+                let sigma = if count < total { up - count } else { count - low };
+                (total, Some(sigma).filter(|sigma| *sigma > 0.0)?)
+            }
+        };
+        Some(move |x: f64| (x - zero) / unit)
+    }
+
+    /// Returns the axis of the pulls. It is symmetric around 0 and goes at most from -8 to 8.
+    pub(super) fn pull_axis(&self) -> Axis {
+        let pull = |bin: usize| Some(self.compared(bin)?(self.point(bin)?.0).abs());
+        let most = (0..self.total.len()).filter_map(pull).fold(0.0, f64::max);
+        let half = [3.0, 4.0, 5.0, 6.0].into_iter().find(|half| *half >= most + 0.5).unwrap_or(8.0);
+        Axis::linear(-half, half)
+    }
+
+    /// Returns the axis of the ratio. It is symmetric around 1 and contains all error bars and uncertainties. If
+    /// these reach further than 0.5 from 1, the axis goes from 0 to at most [`HIGHEST_RATIO`]. In bins with an
+    /// expected yield below 1, error bars can be very long. Such error bars do not widen the axis, and may end in an
+    /// arrow.
+    pub(super) fn ratio_axis(&self) -> Axis {
+        let (mut down, mut up) = (0.0_f64, 0.0_f64);
+        for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
+            let spread = self.spread(bin).unwrap_or(0.0) / total;
+            (down, up) = (down.max(spread), up.max(spread));
+            if let Some((count, low, high)) = self.point(bin) {
+                let high = if *total >= 1.0 { high } else { count };
+                (down, up) = (down.max(1.0 - low / total), up.max(high / total - 1.0));
+            }
+        }
+        let reach = 1.05 * down.max(up);
+        if let Some(half) = [0.05, 0.1, 0.2, 0.3, 0.5].into_iter().find(|half| *half >= reach) {
+            return Axis::linear(1.0 - half, 1.0 + half);
+        }
+        let high = [2.0, 2.5, 3.0].into_iter().find(|high| *high >= 1.0 + 1.05 * up).unwrap_or(HIGHEST_RATIO);
+        Axis::linear(0.0, high)
+    }
+}
+
+/// Returns the title of the vertical axis: "Events", with the width of the bins if they have edges of their own. Bins
+/// in which nothing is expected, such as those between two fit ranges, do not count.
+pub(super) fn y_title(edges: &[f64], total: &[f64]) -> String {
+    if edges.iter().enumerate().all(|(index, edge)| *edge == index as f64) {
+        return "Events".to_owned();
+    }
+    let widths = || edges.windows(2).zip(total).filter(|(_, total)| **total != 0.0).map(|(e, _)| e[1] - e[0]);
+    let mean = widths().sum::<f64>() / widths().count() as f64;
+    if !widths().all(|width| (width - mean).abs() <= 1e-6 * mean) || mean.is_nan() {
+        return "Events / bin".to_owned();
+    }
+    format!("Events / {}", trimmed(mean, 4))
+}

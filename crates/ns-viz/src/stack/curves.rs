@@ -1,0 +1,88 @@
+//! Curves of the expected events: filled and on top of each other, or a line per sample with a line of the sum; and the
+//! ranges whose data are hidden.
+
+use super::{Layer, Stack};
+use crate::axis::Axis;
+use crate::colour::{BLACK, Colour};
+use crate::drawing::{Area, Drawing, Ink, Stroke, rectangle};
+use crate::legend;
+
+/// Colour behind hidden data.
+pub(crate) const BLIND: Colour = Colour(236, 236, 236);
+
+/// Returns the stroke of a layer that is drawn as a line.
+pub(crate) fn line(layer: &Layer) -> Stroke {
+    sample_line(layer.colour, layer.dashed)
+}
+
+/// Returns the stroke of a sample that is drawn as a line.
+pub(crate) fn sample_line(colour: Colour, dashed: bool) -> Stroke {
+    if dashed { Stroke::dashed(colour, 2.0, 7.0, 3.5) } else { Stroke::solid(colour, 2.0) }
+}
+
+/// Returns the stroke of the sum of all samples.
+pub(crate) fn sum_line() -> Stroke {
+    Stroke::solid(BLACK, 1.4)
+}
+
+impl Stack {
+    /// Iterates over the sum of all layers at the positions of the curves.
+    pub(super) fn total_curve(&self) -> impl Iterator<Item = f64> {
+        (0..self.positions.len()).map(|i| self.layers.iter().filter_map(|layer| layer.curve.get(i)).sum())
+    }
+
+    /// Draws the curves of the layers, and the uncertainty of their sum.
+    pub(super) fn paint_curves(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
+        let at = |heights: &[f64]| -> Vec<(f64, f64)> {
+            self.positions.iter().zip(heights).map(|(&at, &height)| (x.at(at), y.clamped(height))).collect()
+        };
+        let mut below = vec![0.0; self.positions.len()];
+        for layer in self.layers.iter().filter(|_| !self.lines) {
+            let above: Vec<f64> =
+                below.iter().zip(&layer.curve).map(|(sum, height)| sum + height.max(0.0)).collect();
+            if above != below {
+                let mut outline = at(&above);
+                outline.extend(at(&below).into_iter().rev());
+                let edge = Stroke::solid(layer.colour.mix(BLACK, 0.45), 0.6);
+                page.polygon(&outline, Ink::outlined(layer.colour, edge));
+            }
+            below = above;
+        }
+        let total: Vec<f64> = self.total_curve().collect();
+        self.paint_curve_band(page, x, y, &total);
+        if !self.layers.is_empty() {
+            page.polyline(&at(&total), sum_line());
+        }
+        for layer in self.layers.iter().filter(|_| self.lines) {
+            page.polyline(&at(&layer.curve), line(layer));
+        }
+    }
+
+    /// Draws the uncertainty along the curve: in each bin the same fraction of the curve as of the bin.
+    fn paint_curve_band(&self, page: &mut Drawing, x: &Axis, y: &Axis, total: &[f64]) {
+        let mut lines = Vec::new();
+        for (ends, heights) in self.positions.windows(2).zip(total.windows(2)) {
+            let (&[from, to], &[low, high]) = (ends, heights) else { continue };
+            let middle = 0.5 * (from + to);
+            let bin = self.edges.partition_point(|edge| *edge <= middle).saturating_sub(1);
+            let (Some(spread), Some(&expected)) = (self.spread(bin), self.total.get(bin)) else { continue };
+            if !(expected > 0.0 && from < to) {
+                continue;
+            }
+            let (height, share) = (0.5 * (low + high), spread / expected);
+            let (top, bottom) = (y.clamped(height * (1.0 + share)), y.clamped(height * (1.0 - share)));
+            lines.extend(legend::hatching(&Area { left: x.at(from), right: x.at(to), top, bottom }));
+        }
+        page.path(lines, legend::hatching_ink());
+    }
+
+    /// Shades the ranges whose data are hidden.
+    pub(super) fn paint_blind(&self, page: &mut Drawing, area: &Area, x: &Axis) {
+        for (from, to) in &self.blind {
+            let (left, right) = (x.clamped(*from), x.clamped(*to));
+            if right > left {
+                page.path(rectangle(Area { left, right, ..*area }), Ink::tile(BLIND));
+            }
+        }
+    }
+}
