@@ -15,10 +15,10 @@ seeded.
 | plane_tabled | the same without a sampler | |
 | shifted | normal with mean and width given by a context | 64 bits; derivatives by the context; sampler |
 | stepped | the same with finite differences | |
+| curved | normal, with a mean and a width that a network gives | 32 bits; in crates/ns-selftest/models |
 | rounded | the same with 32 bits; derivatives by the context; sampler | |
 | tilted | the spline with slopes that a context changes | 64 bits; finite differences; sampler |
-| broken_* | for messages: NaN, a wrong shape, a wrong name; `broken_context` is NaN where the context is above 1, and
-   `broken_norm` is normalised at the context 0 alone | |
+| broken_* | for messages: NaN, a wrong shape, a wrong name | |
 
 The oracle does not share code with the graphs: normal densities are those of SciPy, and the derivative of the spline is
 taken in the complex plane (W. Squire and G. Trapp, SIAM Review 40 (1998) 110).
@@ -42,6 +42,9 @@ LOWER = np.array([[2.0, 0.0], [0.6, 0.5]])
 # Knots of the spline from [0, 1] to [0, 1], and the slopes at the knots. The spectrum falls and has a shoulder.
 X = np.array([0.0, 0.1, 0.22, 0.35, 0.5, 0.68, 1.0])
 Y = np.array([0.0, 0.22, 0.44, 0.62, 0.78, 0.9, 1.0])
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+# Width of the network of the flow of the self-test.
+HIDDEN = 64
 SLOPES = np.array([2.4, 2.0, 1.6, 1.2, 0.95, 0.5, 0.2])
 # With the context `tilt`, the slopes are multiplied by exp(tilt TILT).
 TILT = np.array([0.5, 0.4, 0.2, 0.0, -0.2, -0.4, -0.5])
@@ -229,6 +232,27 @@ def broken(folder):
         g.write(folder / f"broken_{name}.onnx", [("x", 1), ("context", 1)], "log_prob", log, None)
 
 
+def curved():
+    """Writes the flow of `nextstat selftest`: a standard normal x, and a normal y whose mean and width are given by a
+    network of x with products of matrices."""
+    folder = ROOT / "crates" / "ns-selftest" / "models"
+    folder.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(64)
+    g = Graph(np.float32)
+    x, y = column(g, "x", 0), column(g, "x", 1)
+    layer = g("Unsqueeze", x, g.constant([1], np.int64))
+    for rows, columns in ((1, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, 2)):
+        weights = random.normal(0, 1 / math.sqrt(rows), (rows, columns))
+        layer = g("Add", g("MatMul", layer, weights), random.normal(0, 0.3, (1, columns)))
+        layer = g("Tanh", layer)
+    of = lambda index: g("Gather", layer, g.constant(index, np.int64), axis=1)
+    scale = g("Mul", of(1), 0.5)
+    z = g("Mul", g("Sub", y, of(0)), g("Exp", g("Neg", scale)))
+    log = g("Add", normal_log(g, x, 0.0), g("Sub", normal_log(g, z, 0.0), scale))
+    g.write(folder / "curved.onnx", [("x", 2)], "log_prob", log, None)
+    manifest(folder, "curved", support=((None, None), (None, None)), features=("x", "y"))
+
+
 def manifest(folder, name, graph=None, support=((None, None),), features=("m",), **more):
     """Writes a manifest. For each graph, the file and further keys are given."""
     def of(file, **keys):
@@ -380,12 +404,14 @@ def conditional(folder):
 
 
 def main():
-    default = pathlib.Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "flows"
+    default = ROOT / "tests" / "fixtures" / "flows"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
     folder.mkdir(parents=True, exist_ok=True)
     for write in (peak, falling, plane, shifted, rounded, tilted, broken, manifests, oracle, models,
                   conditional):
         write(folder)
+    if len(sys.argv) == 1:
+        curved()
 
 
 if __name__ == "__main__":

@@ -70,6 +70,12 @@ macro_rules! result_methods {
                 self.0.value(py, stringify!($key))
             })*
 
+            /// What evaluated each flow of the model: a list of dictionaries; None for a model without flows.
+            #[getter]
+            fn flows<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+                self.0.values.bind(py).get_item("flows")
+            }
+
             /// Returns everything as plain Python data, as in the JSON of the command.
             fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 py.import("copy")?.call_method1("deepcopy", (self.0.values.bind(py),))
@@ -118,6 +124,12 @@ macro_rules! inner_methods {
             #[getter]
             fn gpu_check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::plain::plain(py, &self.ran.gpu_check)
+            }
+
+            /// What evaluated each flow of the model: a list of dictionaries; None for a model without flows.
+            #[getter]
+            fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::plain::plain(py, &self.ran.flows)
             }
 
             /// Interpolation codes, as text.

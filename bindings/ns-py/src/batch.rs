@@ -67,7 +67,7 @@ pub(crate) fn fit_batch(
     progress: Option<&Bound<'_, PyAny>>,
     bounds: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<BatchResult> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let (data, batch) = read_datasets(&model.inner, datasets)?;
     if batch.is_none() {

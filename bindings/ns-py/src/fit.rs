@@ -51,7 +51,7 @@ pub(crate) fn fit(
     weighted_uncertainties: Option<&str>,
 ) -> PyResult<FitResult> {
     let started = Instant::now();
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress: None };
     let mut wanted = common.fit_options(model)?.crossings(crossings);

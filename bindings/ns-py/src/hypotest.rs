@@ -88,7 +88,7 @@ pub(crate) fn hypotest(
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<HypotestResult> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = HypotestOptions::default().fit(common.fit_options(model)?).statistic(statistic(test_stat)?);
@@ -119,7 +119,7 @@ pub(crate) fn significance(
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<SignificanceResult> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = common.fit_options(model)?;
@@ -158,7 +158,7 @@ pub(crate) fn goodness_of_fit<'py>(
     statistic: &str,
     #[pyo3(from_py_with = perhaps_whole)] bins: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = common.fit_options(model)?;

@@ -29,6 +29,7 @@ mod ranking;
 mod restore;
 mod result;
 mod scan;
+mod selftest;
 mod splot;
 mod stages;
 mod study;
@@ -82,6 +83,8 @@ mod _native {
     use crate::result::{_fit, _interval, FitResult, Interval};
     #[pymodule_export]
     use crate::scan::{_scan, _scan_interval, ScanInterval, ScanResult, profile_scan};
+    #[pymodule_export]
+    use crate::selftest::selftest;
     #[pymodule_export]
     use crate::splot::splot;
     #[pymodule_export]

@@ -177,7 +177,7 @@ pub(crate) fn upper_limit<'py>(
         return Err(PyValueError::new_err("expected_only and observed_only leave nothing to find"));
     }
     let grid = scan_values.map(|object| Rows::read("scan_values", object)).transpose()?;
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     if let Some(n_toys) = toys {

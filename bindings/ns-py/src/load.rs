@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyList, PyString, PyTuple};
 
-use crate::device::Memory;
+use crate::device::{Memory, execution};
 use crate::error::workspace_error;
 use crate::model::{Model, Note, Origin};
 use crate::work::released;
@@ -31,13 +31,13 @@ use crate::work::released;
 /// the host and on each GPU: bytes, or text such as "500M" or "2G". `events` gives the events of data sets of an HS3
 /// file, by name of the data set: a dictionary of columns, a NumPy array with a column per axis, or an object with
 /// columns that supports Arrow (a DataFrame of pandas or polars, a table of pyarrow). A column `weights` has the
-/// weights of the events.
+/// weights of the events. `flow_device` is the device on which log-densities of flows are evaluated, such as "cuda".
 ///
 /// Raises `WorkspaceError` with every problem, or `OSError` if a file cannot be read.
 #[pyfunction]
 #[pyo3(signature = (source, measurement = None, patch = None, interp_defaults = "smooth", *, normsys_code = None,
                     histosys_code = None, poi = None, digest_check = true, channels = None, mask = None,
-                    memory = None, analysis = None, events = None))]
+                    memory = None, analysis = None, events = None, flow_device = "cpu"))]
 pub(crate) fn load_workspace(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
@@ -53,6 +53,7 @@ pub(crate) fn load_workspace(
     memory: Option<Memory>,
     analysis: Option<String>,
     events: Option<&Bound<'_, PyAny>>,
+    flow_device: &str,
 ) -> PyResult<Model> {
     if measurement.is_some() && analysis.is_some() {
         return Err(PyTypeError::new_err(
@@ -61,7 +62,8 @@ pub(crate) fn load_workspace(
     }
     let measurement = measurement.or(analysis);
     let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
-    let options = ModelOptions { measurement, interpolation, poi };
+    let flows = execution(flow_device, 0)?.device;
+    let options = ModelOptions { measurement, interpolation, poi, flows };
     built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory, events)
 }
 
@@ -290,16 +292,21 @@ pub(crate) fn interpolation(
     Ok(codes)
 }
 
-/// Returns the model for the argument `model` of an analysis: a model, a path or a dictionary.
+/// Returns the model for the argument `model` of an analysis on `device`: a model, a path or a dictionary.
 ///
 /// # Errors
 /// As [`load_workspace`].
-pub(crate) fn model<'py>(py: Python<'py>, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Model>> {
+pub(crate) fn model<'py>(
+    py: Python<'py>,
+    object: &Bound<'py, PyAny>,
+    device: &str,
+) -> PyResult<Bound<'py, Model>> {
     match object.cast::<Model>() {
         Ok(model) => Ok(model.clone()),
         Err(_) => {
             let model = load_workspace(
                 py, object, None, None, "smooth", None, None, None, true, None, None, None, None, None,
+                device,
             )?;
             Bound::new(py, model)
         }

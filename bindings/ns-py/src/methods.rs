@@ -38,7 +38,7 @@ impl Model {
         events: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let interpolation = interpolation(interp_defaults, normsys_code, histosys_code)?;
-        let options = ModelOptions { measurement, interpolation, poi };
+        let options = ModelOptions { measurement, interpolation, poi, ..ModelOptions::default() };
         built(py, Text::any(source)?, options, patch, digest_check, channels, mask, memory, events)
     }
 

@@ -111,7 +111,9 @@ impl Origin {
     ) -> PyResult<Self> {
         let unknown = |error: UnknownCode| PyValueError::new_err(error.to_string());
         let (normsys, histosys) = (normsys.parse().map_err(unknown)?, histosys.parse().map_err(unknown)?);
-        let options = ModelOptions { measurement, interpolation: Interpolation { normsys, histosys }, poi };
+        let interpolation = Interpolation { normsys, histosys };
+        // The device of flows is not kept, because it depends on the machine.
+        let options = ModelOptions { measurement, interpolation, poi, ..ModelOptions::default() };
         let folder = folder.map(PathBuf::from);
         let sources = EventSources { folder: folder.clone(), ..EventSources::default() };
         let read = || ModelSource::with_events(text, &[], DigestCheck::Verify, &sources);

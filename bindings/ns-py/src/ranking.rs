@@ -178,7 +178,7 @@ pub(crate) fn ranking(
     search: &str,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RankingResult> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let mut wanted = RankingOptions::default()

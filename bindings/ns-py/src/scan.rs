@@ -279,7 +279,7 @@ pub(crate) fn profile_scan(
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ScanResult> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let wanted = common.fit_options(model)?;

@@ -27,7 +27,7 @@ pub(crate) fn splot<'py>(
     channel: Option<&str>,
     data: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, "cpu")?;
     let model = &model.get().inner;
     let data = match data {
         Some(data) => Data::from(dataset(model, data)?),

@@ -158,7 +158,7 @@ pub(crate) fn toys_prepare(
     search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<ToyTest> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress: None };
     let options = HypotestToysOptions::default()
@@ -187,7 +187,7 @@ pub(crate) fn toys_from_header(
     device: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<ToyTest> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let header = from_json(header)?;
     let range = header.origin.shard.range(header.origin.n_toys);

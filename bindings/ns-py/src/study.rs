@@ -73,7 +73,7 @@ pub(crate) fn fit_toys(
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<FitToysResult>> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = FitToysOptions::default()

@@ -70,7 +70,7 @@ pub(crate) fn hypotest_toys(
     #[pyo3(from_py_with = whole)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<HypotestToysResult>> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress };
     let options = HypotestToysOptions::default()

@@ -92,7 +92,7 @@ pub(crate) fn yields(
     search: &str,
     #[pyo3(from_py_with = whole)] threads: usize,
 ) -> PyResult<YieldsResult> {
-    let model = load::model(py, model)?;
+    let model = load::model(py, model, device)?;
     let model = model.get();
     let common = Common { device, threads, data, asimov, fixed, init, search, progress: None };
     let options = common.fit_options(model)?;

@@ -41,8 +41,9 @@ impl Job {
         let quiet = output.quiet;
         distinct([("--input", Some(file_of(&model.input))), ("--output", output.output.as_deref())])?;
         let output = Output::open(output)?;
-        let model = load::model(model)?;
-        let Opened { session, reason } = open_session_for(&model, &execution.execution(), work)?;
+        let execution = execution.execution();
+        let model = load::model(model, execution.device)?;
+        let Opened { session, reason } = open_session_for(&model, &execution, work)?;
         Ok(Self { started, output, quiet, model, session, reason })
     }
 

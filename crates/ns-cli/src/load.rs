@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ns_core::Model;
+use ns_core::{Device, Model};
 use ns_translate::ModelSource;
 use ns_translate::hs3::EventSources;
 use ns_translate::pyhf::{
@@ -108,14 +108,14 @@ pub(crate) fn parameters(lists: &[String], model: &Model) -> Vec<String> {
     names(lists, &known)
 }
 
-/// Reads the model that the flags describe.
+/// Reads the model that the flags describe, with its flows evaluated on `device`.
 ///
 /// # Errors
 /// As [`workspace`], and if the measurement has no valid model.
-pub(crate) fn model(args: &ModelArgs) -> Result<Model, CliError> {
+pub(crate) fn model(args: &ModelArgs, device: Device) -> Result<Model, CliError> {
     one_reader(&args.input, &args.patch)?;
     workspace(args)
-        .and_then(|workspace| workspace.model(&options(args)))
+        .and_then(|workspace| workspace.model(&ModelOptions { flows: device, ..options(args) }))
         .map_err(|source| CliError::Workspace { origin: origin(args), source })
 }
 
@@ -134,7 +134,8 @@ pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, 
 
 /// Returns the measurement and the interpolation codes that the flags select.
 pub(crate) fn options(args: &ModelArgs) -> ModelOptions {
-    ModelOptions { measurement: args.measurement.clone(), interpolation: args.interpolation(), poi: None }
+    let measurement = args.measurement.clone();
+    ModelOptions { measurement, interpolation: args.interpolation(), ..ModelOptions::default() }
 }
 
 /// Reads a small JSON file into a value of type `T`. `expected` describes the expected contents in messages,

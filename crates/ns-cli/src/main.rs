@@ -82,6 +82,8 @@ enum Command {
     Digest(commands::digest::DigestArgs),
     /// List the devices that fits can run on, and why others cannot be used
     Devices(commands::devices::DevicesArgs),
+    /// Test whether a device computes what the CPU does, on this machine
+    Selftest(commands::selftest::SelftestArgs),
     /// Print the licences of this program and of its font
     Licences(commands::licences::LicencesArgs),
 }
@@ -143,6 +145,7 @@ fn program() -> ExitCode {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Digest(args) => commands::digest::run(&args),
         Command::Devices(args) => commands::devices::run(&args),
+        Command::Selftest(args) => commands::selftest::run(&args),
         Command::Licences(args) => commands::licences::run(&args),
     };
     match outcome {

@@ -43,7 +43,9 @@ pub use execution::{Device, Execution, Precision, parse_bytes};
 pub use input::{Input, InputError, InputTable, Pulled};
 pub use interpolation::{HistosysCode, Interpolation, NormsysCode, UnknownCode};
 pub use inverse::{Covariance, FactoredHessian, InverseHessian};
-pub use log_prob::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError, SharedLogProb};
+pub use log_prob::{
+    Base, BoxIntegral, GradientMethod, LogProb, LogProbError, NetworkEvaluation, SharedLogProb,
+};
 pub use model::{Channel, Effect, Model, Modifier, Sample};
 pub use observations::Observations;
 pub use outcome::{Certificate, FitOutcome, FitStatus, Inactive, Reason, TaskOutcome};

@@ -86,6 +86,17 @@ pub enum Base {
     Uniform,
 }
 
+/// What evaluates the log-densities of a density that a network learned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NetworkEvaluation {
+    /// The provider: `cpu`, `cuda` or `tensorrt`.
+    pub provider: &'static str,
+    /// The precision: `f64`, `f32`, `tf32` or `fp16`.
+    pub precision: &'static str,
+    /// Largest difference to the CPU, relative to the larger of 1 and the size of the log-density; `None` on the CPU.
+    pub largest_difference: Option<f64>,
+}
+
 /// A density `p(x | c)` of `d` features that is evaluated event by event, for a context `c` that all events of a call
 /// share. It is normalised over its support.
 ///
@@ -162,6 +173,11 @@ pub trait LogProb: Debug + Send + Sync {
         context: &[f64],
         out: &mut [f64],
     ) -> Result<(), LogProbError>;
+
+    /// Returns what evaluates the log-densities; `None` for a density that no network learned.
+    fn evaluation(&self) -> Option<NetworkEvaluation> {
+        None
+    }
 
     /// Returns the kind of random numbers that [`Self::sample`] takes, and how many per event; `None` without a sampler.
     fn base(&self) -> Option<(Base, usize)>;

@@ -15,6 +15,9 @@ mod densities;
 mod fits;
 #[path = "flows/messages.rs"]
 mod messages;
+#[cfg(feature = "neural-tensorrt")]
+#[path = "flows/providers.rs"]
+mod providers;
 
 use std::path::PathBuf;
 

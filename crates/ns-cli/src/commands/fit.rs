@@ -102,11 +102,12 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let output = Output::open(&args.output)?;
     let plots = plots(args)?;
     let covariance_file = args.covariance.as_deref().map(PendingFile::create).transpose()?;
-    let model = load::model(&args.model)?;
+    let execution = args.execution.execution();
+    let model = load::model(&args.model, execution.device)?;
     let drawn = plots.wanted(PREFIT) || plots.wanted(POSTFIT);
     args.events.check(&model, drawn, "--plot-prefit FILE or --plot-postfit FILE")?;
     let options = options(args, &model, &plots)?;
-    let Opened { session, reason } = open_session_for(&model, &args.execution.execution(), Work::Fit)?;
+    let Opened { session, reason } = open_session_for(&model, &execution, Work::Fit)?;
     let stop = interrupt::listen();
     let control = Control { observer: None, cancel: Some(stop), task: None };
     let mut result = fit(&model, session.as_ref(), &options, control)?;

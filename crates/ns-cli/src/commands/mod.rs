@@ -16,6 +16,7 @@ pub(crate) mod prune;
 pub(crate) mod ranking;
 pub(crate) mod rename;
 pub(crate) mod scan;
+pub(crate) mod selftest;
 pub(crate) mod significance;
 pub(crate) mod sort;
 pub(crate) mod toys;

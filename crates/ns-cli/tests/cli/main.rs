@@ -16,6 +16,7 @@ mod outputs;
 mod plots;
 mod ranking;
 mod scan;
+mod selftest;
 mod signals;
 mod streams;
 mod toy_files;

@@ -4,6 +4,7 @@
 //! how to show them: the command fits them to the terminal, and Python converts them to text or HTML.
 
 mod fit;
+mod flow;
 mod goodness;
 mod hypotest;
 mod json;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::GpuCheck;
 use crate::present::count;
 
+pub use flow::FlowRun;
 pub use json::to_json;
 
 /// A part of a report. The parts of a report are shown from top to bottom.
@@ -91,6 +93,9 @@ pub struct RunInfo {
     pub device_reason: Option<String>,
     /// Comparison of fits made on a GPU with evaluations on the CPU; `None` if the fits were made on the CPU.
     pub gpu_check: Option<GpuCheck>,
+    /// What evaluated each flow of the model; left out for models without flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<FlowRun>>,
     /// Interpolation codes of the model, in words.
     pub interpolation: Option<String>,
     /// Fingerprint of the model's likelihood.
@@ -121,11 +126,12 @@ impl RunInfo {
         }
     }
 
-    /// Adds the interpolation codes of the model and the fingerprint of its likelihood, `digest`.
+    /// Adds the interpolation codes of the model, what evaluated its flows, and the fingerprint of its likelihood,
+    /// `digest`.
     #[must_use]
     pub fn about(self, model: &Model, digest: String) -> Self {
         let interpolation = Some(model.interpolation.to_string());
-        Self { interpolation, model_digest: Some(digest), ..self }
+        Self { interpolation, flows: FlowRun::all(model), model_digest: Some(digest), ..self }
     }
 
     /// Returns wall time and device as text, as in `3.1 ms on cpu`. For a GPU the text also says how many fits
@@ -152,6 +158,10 @@ impl RunInfo {
         let mut text = format!("measurement {measurement}, {}", self.time_and_device());
         if let Some(codes) = &self.interpolation {
             text.push_str(&format!("\ninterpolation: {codes}"));
+        }
+        for line in self.flows.iter().flatten().filter_map(FlowRun::line) {
+            text.push('\n');
+            text.push_str(&line);
         }
         Part::Text(text)
     }

@@ -119,7 +119,8 @@ impl ModelBody {
         };
         codes.normsys = self.normsys_code.unwrap_or(codes.normsys);
         codes.histosys = self.histosys_code.unwrap_or(codes.histosys);
-        ModelOptions { measurement: self.measurement.clone(), interpolation: codes, poi: self.poi.clone() }
+        let (measurement, poi) = (self.measurement.clone(), self.poi.clone());
+        ModelOptions { measurement, interpolation: codes, poi, ..ModelOptions::default() }
     }
 
     /// Returns a hash of the text of all fields on which the model depends. Requests with the same text have

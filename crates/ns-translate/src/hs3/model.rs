@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ns_core::{Interpolation, Model};
+use ns_core::{Device, Interpolation, Model};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -188,7 +188,7 @@ impl Hs3 {
         let index = Index::new(&self.document, &mut Report::default());
         for choice in choose::choices(&self.document) {
             let mut own = Report::default();
-            build::build(&index, &choice, None, &mut own);
+            build::build(&index, &choice, (None, Device::Cpu), &mut own);
             own.problems.retain(|problem| !report.problems.contains(problem));
             report.extend(own);
         }
@@ -211,7 +211,7 @@ impl Hs3 {
         let choice = choose::choose(&self.document, options.measurement.as_deref())?;
         let mut report = self.notes.clone();
         let index = Index::new(&self.document, &mut Report::default());
-        match build::build(&index, &choice, options.poi.as_deref(), &mut report) {
+        match build::build(&index, &choice, (options.poi.as_deref(), options.flows), &mut report) {
             Some(model) => Ok(model),
             None => Err(WorkspaceError::Invalid { report }),
         }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use ns_core::{Interpolation, Model};
+use ns_core::{Device, Interpolation, Model};
 use serde_json::Value;
 
 use super::build::build;
@@ -28,6 +28,9 @@ pub struct ModelOptions {
     pub interpolation: Interpolation,
     /// Name of the parameter of interest; the parameter of interest of the measurement if `None`.
     pub poi: Option<String>,
+    /// Device on which the log-densities of flows are evaluated, if this build has a provider for it; otherwise, and by
+    /// `auto`, the CPU. Workspaces have no flows.
+    pub flows: Device,
 }
 
 /// A pyhf workspace with a valid structure. [`Workspace::validate`] and [`Workspace::model`] check its

@@ -49,7 +49,7 @@ impl FlowPdf {
         let n = events.len() / self.features().len();
         self.length("the derivatives", out.len(), n * width(c))?;
         let mut columns = Columns { n, out };
-        self.evaluate(events, context, columns.at(0))?;
+        self.evaluate(events, context, columns.at(0), false)?;
         if self.has_gradient() {
             self.differentiate_gradients(events, context, &mut columns)?;
         } else {
@@ -109,8 +109,8 @@ impl FlowPdf {
         let mut grid = [vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; n]];
         for ((k, step), &place) in self.steps().iter().enumerate().zip(self.order()) {
             let [up, down, ..] = &mut grid;
-            self.evaluate(events, &Self::moved(context, &[(k, *step)]), up)?;
-            self.evaluate(events, &Self::moved(context, &[(k, -step)]), down)?;
+            self.evaluate(events, &Self::moved(context, &[(k, *step)]), up, false)?;
+            self.evaluate(events, &Self::moved(context, &[(k, -step)]), down, false)?;
             let both = up.iter().zip(down.iter());
             let to = columns.at(1 + place).iter_mut();
             to.zip(both.clone()).for_each(|(to, (up, down))| *to = (up - down) / (2.0 * step));
@@ -124,7 +124,7 @@ impl FlowPdf {
                     grid.iter_mut().zip([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
                 {
                     let moves = [(k, one * step), (l, two * other_step)];
-                    self.evaluate(events, &Self::moved(context, &moves), logs)?;
+                    self.evaluate(events, &Self::moved(context, &moves), logs, false)?;
                 }
                 let [pp, pm, mp, mm] = &grid;
                 let corners = pp.iter().zip(pm).zip(mp.iter().zip(mm));

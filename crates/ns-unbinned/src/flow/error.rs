@@ -147,6 +147,18 @@ pub enum FlowError {
         /// Names given.
         actual: Vec<String>,
     },
+    /// The sizes of batches for a GPU are out of order.
+    #[error(
+        "the sizes of batches on a GPU are {least}, {best} and {most}; write 1 <= profile_min_batch <= profile_opt_batch <= profile_max_batch < 2^31"
+    )]
+    Batches {
+        /// The smallest size.
+        least: usize,
+        /// The size that is best.
+        best: usize,
+        /// The largest size.
+        most: usize,
+    },
     /// An evaluation failed.
     #[error(transparent)]
     LogProb(#[from] LogProbError),

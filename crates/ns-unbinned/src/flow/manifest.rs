@@ -205,6 +205,6 @@ impl Checked {
 }
 
 /// Returns the SHA-256 hash as hexadecimal text.
-fn hash(bytes: &[u8]) -> String {
+pub(super) fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError};
+use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError, NetworkEvaluation};
 
+use super::gpu::{Compared, FlowGpuConfig, FlowGpuEpKind, FlowPrecision, FlowWarning, Placed, place, spread};
 use super::manifest::{BaseName, Checked};
 use super::runtime::{Graph, Rows, Width};
 use super::{FlowError, quadrature};
@@ -34,6 +35,9 @@ pub struct FlowPdf {
     steps: Vec<f64>,
     /// Integrals that are known.
     integrals: Mutex<Vec<KnownIntegral>>,
+    /// The graph of the log-density on a GPU. All other graphs are evaluated on the CPU.
+    placed: Option<Placed>,
+    warnings: Vec<FlowWarning>,
 }
 
 impl FlowPdf {
@@ -102,6 +106,8 @@ impl FlowPdf {
             gradient,
             steps: of.finite_differences.clone(),
             integrals: Mutex::default(),
+            placed: None,
+            warnings: Vec::new(),
         };
         flow.try_graphs()?;
         Ok(flow)
@@ -138,6 +144,63 @@ impl FlowPdf {
     #[must_use]
     pub fn context_names(&self) -> &[String] {
         &self.context
+    }
+
+    /// Has log-densities evaluated on the NVIDIA GPU with this index: by `first`, or else by CUDA. If neither can, the CPU
+    /// evaluates them. [`Self::warnings`] say why, [`Self::gpu_ep_kind`] which one it is.
+    ///
+    /// The results of the GPU are compared with those of the CPU for 1 024 events that are spread over `sides` (a side
+    /// per feature) within the support, with this context. Integrals, samples and derivatives by the context stay on the CPU.
+    ///
+    /// # Errors
+    /// [`FlowError::Batches`] if sizes of batches are out of order; [`FlowError::LogProb`] for a wrong number of sides or
+    /// of context numbers, or if the CPU cannot evaluate the events.
+    pub fn on_gpu(
+        mut self,
+        device: usize,
+        first: FlowGpuEpKind,
+        config: &FlowGpuConfig,
+        (sides, context): (&[(f64, f64)], &[f64]),
+    ) -> Result<Self, FlowError> {
+        config.check()?;
+        self.length("the sides", sides.len(), self.features.len())?;
+        let clip = |((lo, hi), end): (&(f64, f64), &(f64, f64))| (lo.max(end.0), hi.min(end.1));
+        let clipped: Vec<(f64, f64)> = sides.iter().zip(&self.support).map(clip).collect();
+        let events = spread(&clipped);
+        let n = events.len() / self.features.len();
+        let context = self.ordered(context)?.repeat(n);
+        let mut expected = vec![0.0; n];
+        self.run(&self.log_prob, (&events, self.features.len()), &context, &mut expected)?;
+        let check = Compared { events: &events, context: &context, expected: &expected };
+        (self.placed, self.warnings) = place(&self.log_prob, device, first, config, &check);
+        Ok(self)
+    }
+
+    /// Returns the provider that evaluates log-densities on a GPU; `None` if the CPU does. The profile of a first
+    /// evaluation named it.
+    #[must_use]
+    pub fn gpu_ep_kind(&self) -> Option<FlowGpuEpKind> {
+        self.placed.as_ref().map(|placed| placed.kind)
+    }
+
+    /// Returns the precision in which log-densities are evaluated.
+    #[must_use]
+    pub fn flow_precision(&self) -> FlowPrecision {
+        let own = if self.log_prob.is_single() { FlowPrecision::F32 } else { FlowPrecision::F64 };
+        self.placed.as_ref().map_or(own, |placed| placed.precision)
+    }
+
+    /// Returns the largest difference of log-densities between GPU and CPU for 1 024 events, relative to the larger of 1
+    /// and their size; `None` if the CPU evaluates them.
+    #[must_use]
+    pub fn largest_difference(&self) -> Option<f64> {
+        self.placed.as_ref().map(|placed| placed.difference)
+    }
+
+    /// Returns why log-densities are not evaluated by the provider, or in the precision, that was tried first.
+    #[must_use]
+    pub fn warnings(&self) -> &[FlowWarning] {
+        &self.warnings
     }
 
     pub(super) fn label(&self) -> &str {
@@ -204,17 +267,42 @@ impl FlowPdf {
         event.iter().zip(&self.support).all(|(x, (lo, hi))| lo <= x && x <= hi)
     }
 
-    /// Computes log-densities for one context in the order of the manifest.
+    /// Computes log-densities on the GPU, if there is one, for as many of the events as it takes. Returns how many.
+    fn on_device(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<usize, LogProbError> {
+        let Some(placed) = &self.placed else { return Ok(0) };
+        let (d, n) = (self.features.len(), out.len());
+        let rest = n % placed.graph.rows();
+        let taken = if rest < placed.least { n - rest } else { n };
+        let (Some(events), Some(context), Some(out)) =
+            (events.get(..taken * d), context.get(..taken * self.context.len()), out.get_mut(..taken))
+        else {
+            return Ok(0);
+        };
+        self.run(&placed.graph, (events, d), context, out).map_err(|error| {
+            let cause = format!("{} failed: {error}. Try the device cpu", placed.kind);
+            LogProbError::Failed { density: self.name.clone(), cause }
+        })?;
+        Ok(taken)
+    }
+
+    /// Computes log-densities for one context in the order of the manifest, on the CPU or where the flow was placed.
     pub(super) fn evaluate(
         &self,
         events: &[f64],
         context: &[f64],
         out: &mut [f64],
+        placed: bool,
     ) -> Result<(), LogProbError> {
-        let d = self.features.len();
+        let (d, c) = (self.features.len(), self.context.len());
         self.length("the events", events.len(), d * out.len())?;
         let repeated = context.repeat(out.len());
-        self.run(&self.log_prob, (events, d), &repeated, out).map_err(|error| self.failed(error))?;
+        let done = if placed { self.on_device(events, &repeated, out)? } else { 0 };
+        if let (Some(events), Some(context), Some(out)) =
+            (events.get(done * d..), repeated.get(done * c..), out.get_mut(done..))
+            && !out.is_empty()
+        {
+            self.run(&self.log_prob, (events, d), context, out).map_err(|error| self.failed(error))?;
+        }
         for (event, (log, row)) in out.iter_mut().zip(events.chunks_exact(d)).enumerate() {
             if !self.inside(row) {
                 *log = f64::NEG_INFINITY;
@@ -301,7 +389,15 @@ impl LogProb for FlowPdf {
     }
 
     fn log_prob(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError> {
-        self.evaluate(events, &self.ordered(context)?, out)
+        self.evaluate(events, &self.ordered(context)?, out, true)
+    }
+
+    fn evaluation(&self) -> Option<NetworkEvaluation> {
+        Some(NetworkEvaluation {
+            provider: self.gpu_ep_kind().map_or("cpu", FlowGpuEpKind::name),
+            precision: self.flow_precision().name(),
+            largest_difference: self.largest_difference(),
+        })
     }
 
     fn context_gradient(
@@ -328,8 +424,8 @@ impl LogProb for FlowPdf {
                     moved.iter_mut().skip(k).take(1).for_each(|x| *x += by);
                     moved
                 };
-                self.evaluate(events, &moved(*step), &mut up)?;
-                self.evaluate(events, &moved(-step), &mut down)?;
+                self.evaluate(events, &moved(*step), &mut up, false)?;
+                self.evaluate(events, &moved(-step), &mut down, false)?;
                 for (row, (up, down)) in own.chunks_exact_mut(c).zip(up.iter().zip(&down)) {
                     if let Some(to) = row.get_mut(k) {
                         // Outside of the support both are minus infinity.
@@ -351,7 +447,10 @@ impl LogProb for FlowPdf {
         if let Some((.., integral)) = known.iter().find(|(of, at, _)| of == sides && at == context) {
             return Ok(*integral);
         }
-        let integral = quadrature::integrate(self, sides, context)?;
+        let on_cpu = |events: &[f64], context: &[f64], out: &mut [f64]| {
+            self.evaluate(events, &self.ordered(context)?, out, false)
+        };
+        let integral = quadrature::integrate(self, &on_cpu, sides, context)?;
         known.push((sides.to_vec(), context.to_vec(), integral));
         if known.len() > KNOWN {
             known.remove(0);

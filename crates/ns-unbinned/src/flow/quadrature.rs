@@ -28,6 +28,9 @@ fn rule() -> [(f64, f64); 5] {
     [(-far.0, far.1), (-near.0, near.1), (0.0, 128.0 / 225.0), near, far]
 }
 
+/// Evaluates the log-densities of events at a context.
+type Evaluate<'a> = &'a dyn Fn(&[f64], &[f64], &mut [f64]) -> Result<(), LogProbError>;
+
 /// The part of a box within the support of a density.
 struct Clipped {
     sides: Vec<(f64, f64)>,
@@ -91,12 +94,13 @@ fn refused(density: &dyn LogProb, cause: String) -> LogProbError {
     LogProbError::NotNormalised { density: density.name().to_owned(), cause }
 }
 
-/// Integrates a density over a box.
+/// Integrates a density over a box. `log_prob` evaluates it.
 ///
 /// The integral is that of the part of the box within the support. If the box holds the support of a density of three or
 /// more features, it is 1; a smaller box is refused.
 pub(super) fn integrate(
     density: &dyn LogProb,
+    log_prob: Evaluate<'_>,
     sides: &[(f64, f64)],
     context: &[f64],
 ) -> Result<BoxIntegral, LogProbError> {
@@ -114,10 +118,10 @@ pub(super) fn integrate(
             )),
         };
     };
-    let mut before = sum(density, &clipped.sides, FIRST, context)?;
+    let mut before = sum(log_prob, &clipped.sides, FIRST, context)?;
     let mut panels = 2 * FIRST;
     let found = loop {
-        let value = sum(density, &clipped.sides, panels, context)?;
+        let value = sum(log_prob, &clipped.sides, panels, context)?;
         let error = (value - before).abs();
         if error <= FINE || 2 * panels > last {
             break BoxIntegral { value, error, panels };
@@ -168,13 +172,14 @@ pub(super) fn differentiate(
         }
         Ok(())
     })?;
-    let coarse = sum(density, &clipped.sides, panels / 2, context)?;
+    let log_prob = |events: &[f64], context: &[f64], out: &mut [f64]| density.log_prob(events, context, out);
+    let coarse = sum(&log_prob, &clipped.sides, panels / 2, context)?;
     clipped.check(density, out[0], (out[0] - coarse).abs())
 }
 
 /// Applies the rule with `panels` equal panels per feature.
 fn sum(
-    density: &dyn LogProb,
+    log_prob: Evaluate<'_>,
     sides: &[(f64, f64)],
     panels: usize,
     context: &[f64],
@@ -182,7 +187,7 @@ fn sum(
     let (mut total, mut logs) = (0.0, Vec::new());
     each_batch(sides, panels, &mut |rows, weights| {
         logs.resize(weights.len(), 0.0);
-        density.log_prob(rows, context, &mut logs)?;
+        log_prob(rows, context, &mut logs)?;
         total += logs.iter().zip(weights).map(|(log, weight)| weight * log.exp()).sum::<f64>();
         Ok(())
     })?;
@@ -324,7 +329,7 @@ mod tests {
         }
 
         fn integral(&self, sides: &[(f64, f64)], context: &[f64]) -> Result<BoxIntegral, LogProbError> {
-            integrate(self, sides, context)
+            integrate(self, &|events, context, out| self.log_prob(events, context, out), sides, context)
         }
 
         fn base(&self) -> Option<(Base, usize)> {

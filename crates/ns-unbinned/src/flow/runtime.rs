@@ -1,9 +1,10 @@
 //! ONNX Runtime: its library, which is found when the first flow is loaded, and graphs.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use ort::environment::Environment;
+use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{TensorElementType, TensorRef};
 
@@ -24,18 +25,23 @@ const LIBRARY: &str = if cfg!(target_os = "windows") {
 /// Number of rows that are evaluated in one call. A constant, so that results do not depend on the number of threads.
 const ROWS: usize = 4096;
 
+/// Returns the file of ONNX Runtime, or the name that the system's loader looks for.
+pub(super) fn library() -> PathBuf {
+    std::env::var_os(VARIABLE)
+        .filter(|path| !path.is_empty())
+        .map_or_else(|| PathBuf::from(LIBRARY), PathBuf::from)
+}
+
 /// Returns the environment of ONNX Runtime, which lives as long as the process. A failure is tried again by the next
 /// call.
-fn environment() -> Result<&'static Environment, FlowError> {
+pub(super) fn environment() -> Result<&'static Environment, FlowError> {
     static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
     static LOADING: Mutex<()> = Mutex::new(());
     let _guard = LOADING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(known) = ENVIRONMENT.get() {
         return Ok(known);
     }
-    let library = std::env::var_os(VARIABLE)
-        .filter(|path| !path.is_empty())
-        .map_or_else(|| PathBuf::from(LIBRARY), PathBuf::from);
+    let library = library();
     let wrong = |cause: String| FlowError::Library { library: library.display().to_string(), cause };
     let builder = ort::init_from(&library).map_err(|error| wrong(error.to_string()))?;
     let made = builder.with_name("nextstat").with_telemetry(false).build();
@@ -78,6 +84,10 @@ pub(super) struct Graph {
     width: Width,
     /// Sessions that no thread uses. A call of ONNX Runtime needs a session of its own.
     idle: Mutex<Vec<Session>>,
+    /// Whether there is one session only, for which calls wait: that of a GPU.
+    alone: bool,
+    /// Number of rows that are evaluated in one call.
+    rows: usize,
 }
 
 impl std::fmt::Debug for Graph {
@@ -98,7 +108,7 @@ impl Graph {
         width: Width,
     ) -> Result<Self, FlowError> {
         let session = open(&path, &bytes)?;
-        let single = |kind: &'static str, name: &'static str, outlets: &[ort::value::Outlet]| {
+        let has_singles = |kind: &'static str, name: &'static str, outlets: &[ort::value::Outlet]| {
             let found = outlets.iter().find(|outlet| outlet.name() == name);
             let known = || outlets.iter().map(|outlet| outlet.name().to_owned()).collect();
             let found =
@@ -114,24 +124,23 @@ impl Graph {
             }
         };
         let typed: Result<Vec<_>, FlowError> =
-            inputs.iter().map(|name| Ok((*name, single("input", name, session.inputs())?))).collect();
+            inputs.iter().map(|name| Ok((*name, has_singles("input", name, session.inputs())?))).collect();
         let typed = typed?;
-        let single = single("output", output, session.outputs())? || typed.iter().any(|(_, single)| *single);
+        let single =
+            has_singles("output", output, session.outputs())? || typed.iter().any(|(_, single)| *single);
         if let Some(other) = session.inputs().iter().find(|outlet| !inputs.contains(&outlet.name())) {
             let cause = format!("it has the input '{}', which is not given", other.name());
             return Err(FlowError::Graph { file: path, cause });
         }
-        Ok(Self { path, bytes, inputs: typed, single, output, width, idle: Mutex::new(vec![session]) })
-    }
-
-    /// Returns whether an input or the output has 32 bits.
-    pub(super) fn is_single(&self) -> bool {
-        self.single
+        let idle = Mutex::new(vec![session]);
+        Ok(Self { path, bytes, inputs: typed, output, single, width, idle, alone: false, rows: ROWS })
     }
 
     /// Evaluates the graph for `n` rows. `given` has the inputs in the order in which they were named.
     pub(super) fn run(&self, n: usize, given: &[Rows<'_>], out: &mut [f64]) -> Result<(), FlowError> {
-        let taken = self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
+        let mut idle = self.idle();
+        let taken = idle.pop();
+        let held = self.alone.then_some(idle);
         let mut session = match taken {
             Some(session) => session,
             None => open(&self.path, &self.bytes)?,
@@ -141,14 +150,29 @@ impl Graph {
             Width::Many(width) => width,
         };
         let mut done = Ok(());
-        for (first, out) in (0..n).step_by(ROWS).zip(out.chunks_mut(ROWS * width)) {
-            done = self.piece(&mut session, first, ROWS.min(n - first), given, out);
+        let rows = self.rows;
+        for (first, out) in (0..n).step_by(rows).zip(out.chunks_mut(rows * width)) {
+            done = self.piece(&mut session, first, rows.min(n - first), given, out);
             if done.is_err() {
                 break;
             }
         }
-        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(session);
+        held.unwrap_or_else(|| self.idle()).push(session);
         done
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Session>> {
+        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Returns whether its output has 32-bit numbers.
+    pub(super) fn is_single(&self) -> bool {
+        self.single
+    }
+
+    /// Returns how many rows are evaluated in one call.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
     }
 
     fn piece(
@@ -221,12 +245,54 @@ impl Graph {
     }
 }
 
-/// Opens a session on one thread: the engine's own threads share the work, and sums have one order.
+#[cfg(feature = "neural-cuda")]
+impl Graph {
+    /// Returns the same graph with a session that evaluates it elsewhere, `rows` rows in one call.
+    pub(super) fn with_session(&self, session: Session, rows: usize) -> Self {
+        Self {
+            path: self.path.clone(),
+            bytes: self.bytes.clone(),
+            inputs: self.inputs.clone(),
+            output: self.output,
+            single: self.single,
+            width: self.width,
+            idle: Mutex::new(vec![session]),
+            alone: true,
+            rows,
+        }
+    }
+
+    /// Returns the content of the graph's file.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Returns the names of the inputs.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &'static str> {
+        self.inputs.iter().map(|(name, _)| *name)
+    }
+
+    /// Returns the profile of a session that was opened with one, and ends it.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn end_profiling(&self) -> Result<Vec<u8>, String> {
+        let mut idle = self.idle();
+        let session = idle.first_mut().ok_or_else(|| "there is no session".to_owned())?;
+        let path = session.end_profiling().map_err(|error| error.message().to_owned())?;
+        std::fs::read(path).map_err(|error| format!("its profile: {error}"))
+    }
+}
+
+/// Begins a session on one thread: the engine's own threads share the work, and sums have one order.
+pub(super) fn builder(environment: &Environment) -> Result<SessionBuilder, ort::Error> {
+    Ok(Session::builder(environment)?.with_intra_threads(1)?.with_inter_threads(1)?)
+}
+
+/// Opens a session.
 fn open(path: &Path, bytes: &[u8]) -> Result<Session, FlowError> {
     let environment = environment()?;
     let wrong = |cause: &str| FlowError::Graph { file: path.to_owned(), cause: cause.to_owned() };
-    let builder = Session::builder(environment).map_err(|error| wrong(error.message()))?;
-    let builder = builder.with_intra_threads(1).map_err(|error| wrong(error.message()))?;
-    let mut builder = builder.with_inter_threads(1).map_err(|error| wrong(error.message()))?;
+    let mut builder = builder(environment).map_err(|error| wrong(error.message()))?;
     builder.commit_from_memory(bytes).map_err(|error| wrong(error.message()))
 }

@@ -1,9 +1,9 @@
 //! Normalising flows as densities: `nextstat.flow_dist`.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use ns_core::{ConditionalDensity, Density, EventChannel, EventTable, LogDensity, LogProb, SharedLogProb};
+use ns_core::{ConditionalDensity, Density, Device, EventChannel, EventTable, LogDensity, SharedLogProb};
+use ns_unbinned::flow::Loaded;
 
 use crate::hs3::document::Distribution;
 use crate::pyhf::names::quoted;
@@ -39,7 +39,9 @@ impl Builder<'_, '_> {
                 }
             }
         }
-        let source = self.loaded(i)?;
+        let axis = |&x: &usize| space.observables.get(x).map(|axis| (axis.min, axis.max));
+        let sides: Vec<(f64, f64)> = observables.iter().filter_map(axis).collect();
+        let source = self.loaded(i, &sides)?;
         if context.is_empty() {
             return self.column(observables, source, space);
         }
@@ -111,8 +113,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Loads the manifest. Each manifest is read once per model.
-    fn loaded(&mut self, i: usize) -> Result<SharedLogProb, Trouble> {
+    /// Loads the manifest. Each manifest is read once per model. `sides` are the ends of the axes of the features.
+    fn loaded(&mut self, i: usize, sides: &[(f64, f64)]) -> Result<SharedLogProb, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
         let Distribution::Flow { x, context, manifest, sha256, folder } = &distribution.content else {
@@ -121,8 +123,19 @@ impl Builder<'_, '_> {
         Ok(match self.flows.get(&i) {
             Some(known) => known.clone(),
             None => {
-                let flow = match load(folder.as_deref(), &manifest.value) {
-                    Ok(flow) => flow,
+                let gpu = match self.device {
+                    Device::Cuda(index) => Some(index),
+                    Device::CudaAll => Some(0),
+                    _ => None,
+                };
+                let flow = match load(folder.as_deref(), &manifest.value, gpu, sides) {
+                    Ok((flow, warnings)) => {
+                        for (warning, remedy) in warnings {
+                            let message = format!("The flow {}: {warning}.", quoted(flow.name()));
+                            self.report.warn(manifest.path.clone(), message, remedy);
+                        }
+                        flow
+                    }
                     Err((message, remedy)) => {
                         self.report.error(manifest.path.clone(), message, remedy);
                         return Err(Trouble::Reported);
@@ -219,7 +232,12 @@ impl Builder<'_, '_> {
 }
 
 /// Loads a flow from the folder of the model. The error has a message and a remedy.
-fn load(folder: Option<&Path>, manifest: &str) -> Result<Arc<dyn LogProb>, (String, String)> {
+fn load(
+    folder: Option<&Path>,
+    manifest: &str,
+    gpu: Option<usize>,
+    sides: &[(f64, f64)],
+) -> Result<Loaded, (String, String)> {
     let Some(folder) = folder else {
         return Err((
             format!("The flow {} is not read, because the model was not read from a file.", quoted(manifest)),
@@ -227,7 +245,7 @@ fn load(folder: Option<&Path>, manifest: &str) -> Result<Arc<dyn LogProb>, (Stri
         ));
     };
     let place = crate::hs3::sources::inside(folder, manifest)?;
-    ns_unbinned::flow::load(&place).map_err(|error| {
+    ns_unbinned::flow::load(&place, gpu, sides).map_err(|error| {
         (format!("The flow cannot be loaded: {error}."), "Correct the manifest or its graphs.".to_owned())
     })
 }

@@ -17,8 +17,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ns_core::{
-    Channel, Constraint, EventChannel, EventTable, Function, Model, Observations, Parameter, ParameterSet,
-    Penalty, Value,
+    Channel, Constraint, Device, EventChannel, EventTable, Function, Model, Observations, Parameter,
+    ParameterSet, Penalty, Value,
 };
 
 use crate::pyhf::names::{nearest, quoted};
@@ -29,12 +29,12 @@ use super::index::{Index, Object};
 use interpolation::Codes;
 use parameters::{Parameters, Written};
 
-/// Builds the model of one likelihood. The document must have no errors so far. If the result is `None`, `report`
-/// gives the reason.
+/// Builds the model of one likelihood, with the log-densities of flows evaluated on `device`. The document must have no
+/// errors so far. If the result is `None`, `report` gives the reason.
 pub(super) fn build(
     index: &Index<'_>,
     choice: &Choice<'_>,
-    poi: Option<&str>,
+    (poi, device): (Option<&str>, Device),
     report: &mut Report,
 ) -> Option<Model> {
     let mut builder = Builder {
@@ -56,6 +56,7 @@ pub(super) fn build(
         weighted: Vec::new(),
         logs: Vec::new(),
         flows: HashMap::new(),
+        device,
         report,
     };
     builder.likelihood(choice);
@@ -105,6 +106,8 @@ struct Builder<'a, 'r> {
     logs: Vec<ns_core::LogDensity>,
     /// Loaded flows, by index of their distribution.
     flows: HashMap<usize, ns_core::SharedLogProb>,
+    /// Device on which flows are evaluated.
+    device: Device,
     report: &'r mut Report,
 }
 

@@ -1,0 +1,51 @@
+//! What evaluated the flows of a model, as it appears in results.
+
+use ns_core::Model;
+use serde::{Deserialize, Serialize};
+
+/// What evaluated the log-densities of a flow, for data and for toys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowRun {
+    /// Name of the flow.
+    pub name: String,
+    /// Provider of ONNX Runtime: `cpu`, `cuda` or `tensorrt`.
+    pub provider: String,
+    /// Precision: `f64`, `f32`, `tf32` or `fp16`.
+    pub flow_precision: String,
+    /// Largest difference of log-densities to the CPU for 1 024 events, relative to the larger of 1 and their size;
+    /// `None` on the CPU.
+    pub largest_difference: Option<f64>,
+}
+
+impl FlowRun {
+    /// Returns what evaluated each flow of a model, in the order of its channels; `None` for a model without flows.
+    #[must_use]
+    pub fn all(model: &Model) -> Option<Vec<Self>> {
+        let mut runs = Vec::new();
+        for density in model.event_channels.iter().flat_map(ns_core::EventChannel::log_densities) {
+            let Some(by) = density.source.0.evaluation() else { continue };
+            let run = Self {
+                name: density.source.0.name().to_owned(),
+                provider: by.provider.to_owned(),
+                flow_precision: by.precision.to_owned(),
+                largest_difference: by.largest_difference,
+            };
+            if !runs.contains(&run) {
+                runs.push(run);
+            }
+        }
+        (!runs.is_empty()).then_some(runs)
+    }
+
+    /// Returns a line of a report; `None` for a flow on the CPU, which is the usual place.
+    pub(super) fn line(&self) -> Option<String> {
+        self.largest_difference.map(|difference| {
+            format!(
+                "flow {}: log-densities by {} in {}, largest difference to the CPU {difference:.1e}",
+                ns_core::plain(&self.name),
+                self.provider,
+                self.flow_precision
+            )
+        })
+    }
+}

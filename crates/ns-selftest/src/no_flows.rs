@@ -1,0 +1,17 @@
+//! Replaces the checks of flows in a build without them.
+
+use ns_core::Device;
+
+use crate::Target;
+use crate::check::Checks;
+
+/// Says that there are no flows, which is an error only if TensorRT was asked for, because nothing else uses it.
+pub(crate) fn flows(target: Target, _: Option<Device>, checks: &mut Checks) {
+    let (name, why) = ("flow", "this build has no flows");
+    if target == Target::TensorRt {
+        let remedy = "Build with the feature neural-tensorrt: cargo install --path crates/ns-cli --features neural-tensorrt.";
+        checks.missing(name, why, remedy);
+    } else {
+        checks.skipped(name, why);
+    }
+}

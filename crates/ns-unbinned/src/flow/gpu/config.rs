@@ -1,0 +1,180 @@
+//! How a flow is evaluated on a GPU.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::flow::FlowError;
+
+/// How the log-densities of a flow are evaluated on a GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowGpuConfig {
+    /// Whether arithmetic with fewer bits may be tried: FP16 by TensorRT, TF32 by CUDA. It is switched off if results
+    /// differ from the CPU by more than [`super::LARGEST_DIFFERENCE`].
+    pub fp16: bool,
+    /// Folder in which TensorRT keeps the engines that it has built; `None` for no cache. Each flow, version of TensorRT and
+    /// kind of GPU has a folder of its own in it.
+    pub engine_cache_path: Option<PathBuf>,
+    /// Smallest number of events of an evaluation on the GPU; fewer are left to the CPU.
+    pub profile_min_batch: usize,
+    /// Number of events for which TensorRT chooses its kernels.
+    pub profile_opt_batch: usize,
+    /// Largest number of events of one evaluation on the GPU. More are evaluated in several.
+    pub profile_max_batch: usize,
+}
+
+impl Default for FlowGpuConfig {
+    /// Returns a configuration with FP16 allowed, batches from 1 to 65 536 events, best at 1 024, and the cache in
+    /// `~/.cache/nextstat/tensorrt`, or in the same folder of `XDG_CACHE_HOME`. Without a home there is no cache.
+    fn default() -> Self {
+        let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let caches = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
+        Self {
+            fp16: true,
+            engine_cache_path: caches.map(|folder| folder.join("nextstat").join("tensorrt")),
+            profile_min_batch: 1,
+            profile_opt_batch: 1024,
+            profile_max_batch: 65_536,
+        }
+    }
+}
+
+impl FlowGpuConfig {
+    /// Checks that the sizes of batches are in order.
+    ///
+    /// # Errors
+    /// [`FlowError::Batches`] if they are not.
+    pub(in crate::flow) fn check(&self) -> Result<(), FlowError> {
+        let (least, best, most) = (self.profile_min_batch, self.profile_opt_batch, self.profile_max_batch);
+        // ONNX Runtime reads the numbers of a profile as 32-bit integers.
+        if 1 <= least && least <= best && best <= most && i32::try_from(most).is_ok() {
+            return Ok(());
+        }
+        Err(FlowError::Batches { least, best, most })
+    }
+}
+
+/// A provider of ONNX Runtime that evaluates graphs on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowGpuEpKind {
+    /// NVIDIA's TensorRT. Nodes of a graph that it does not know are left to CUDA.
+    TensorRtEp,
+    /// CUDA.
+    CudaEp,
+}
+
+impl FlowGpuEpKind {
+    /// Returns the name that results have: `tensorrt` or `cuda`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TensorRtEp => "tensorrt",
+            Self::CudaEp => "cuda",
+        }
+    }
+
+    /// Returns what is tried next.
+    pub(super) fn next(self) -> &'static str {
+        match self {
+            Self::TensorRtEp => "CUDA is tried next",
+            Self::CudaEp => "The CPU evaluates the flow",
+        }
+    }
+
+    /// Returns what to install for the provider.
+    #[must_use]
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::TensorRtEp => {
+                "Install TensorRT in the version that this ONNX Runtime was built for, where the loader finds it"
+            }
+            Self::CudaEp => {
+                "Install onnxruntime-gpu with the CUDA libraries (`pip install onnxruntime-gpu[cuda,cudnn]`), and let \
+                 ORT_DYLIB_PATH name its library"
+            }
+        }
+    }
+
+    /// Returns the best provider that this build has; `None` in a build without providers for GPUs.
+    #[must_use]
+    pub fn best() -> Option<Self> {
+        if cfg!(feature = "neural-tensorrt") {
+            Some(Self::TensorRtEp)
+        } else if cfg!(feature = "neural-cuda") {
+            Some(Self::CudaEp)
+        } else {
+            None
+        }
+    }
+}
+
+impl fmt::Display for FlowGpuEpKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TensorRtEp => "TensorRT",
+            Self::CudaEp => "CUDA",
+        })
+    }
+}
+
+/// Precision in which a graph is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowPrecision {
+    /// 64-bit numbers.
+    F64,
+    /// 32-bit numbers.
+    F32,
+    /// 32-bit numbers, of which products of matrices use 19 bits.
+    Tf32,
+    /// 16-bit numbers where TensorRT chooses so.
+    Fp16,
+}
+
+impl fmt::Display for FlowPrecision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FlowPrecision {
+    /// Returns the name that results have: `f64`, `f32`, `tf32` or `fp16`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F64 => "f64",
+            Self::F32 => "f32",
+            Self::Tf32 => "tf32",
+            Self::Fp16 => "fp16",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_the_documented_one() {
+        let config = FlowGpuConfig::default();
+        assert!(config.fp16 && config.check().is_ok());
+        let batches = (config.profile_min_batch, config.profile_opt_batch, config.profile_max_batch);
+        assert_eq!(batches, (1, 1024, 65_536));
+        if let Some(path) = &config.engine_cache_path {
+            assert!(path.ends_with("nextstat/tensorrt"), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn batches_that_are_out_of_order_are_refused() {
+        let of = |least, best, most| FlowGpuConfig {
+            profile_min_batch: least,
+            profile_opt_batch: best,
+            profile_max_batch: most,
+            ..FlowGpuConfig::default()
+        };
+        assert!(of(5, 5, 5).check().is_ok());
+        for wrong in [of(0, 5, 5), of(6, 5, 7), of(1, 8, 7), of(1, 1, 1 << 31)] {
+            let message = wrong.check().map_err(|error| error.to_string()).unwrap_err();
+            assert!(message.contains("1 <= profile_min_batch <= profile_opt_batch"), "{message}");
+        }
+    }
+}
