@@ -136,9 +136,13 @@ pub fn kernel_density(
     }
     let mean = events.iter().map(|(x, w)| w * x).sum::<f64>() / sum;
     let variance = events.iter().map(|(x, w)| w * (x - mean).powi(2)).sum::<f64>() / sum;
+    // Negative weights far from the mean leave no width for the kernels.
+    if !(variance > 0.0) {
+        return Err(KernelError::NotPositive { at: mean.clamp(low, high) });
+    }
     let n = sum * sum / squares;
     let rule = options.bandwidth * (4.0_f64 / 3.0).powf(0.2) * n.powf(-0.2);
-    let sigma = variance.max(0.0).sqrt();
+    let sigma = variance.sqrt();
     let least = NARROWEST * (high - low);
     let fixed = Kernels::new(&events, |_| (rule * sigma).max(least), options);
     // Far from other events, only the event itself contributes to the pilot estimate.

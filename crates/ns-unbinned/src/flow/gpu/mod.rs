@@ -16,6 +16,7 @@ mod profile;
 #[cfg(feature = "neural-cuda")]
 mod register;
 #[cfg(all(test, feature = "neural-tensorrt", target_os = "linux"))]
+#[allow(clippy::unwrap_used)]
 mod tests;
 mod warning;
 
