@@ -20,6 +20,13 @@ pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Rep
     let estimator = estimator(fields, x.len(), report);
     let drafts = responses(fields, report);
     let axes: Vec<Axis> = x.iter().filter_map(axis).collect();
+    for number in x.iter().filter(|x| matches!(x.value, Argument::Number(_))) {
+        report.error(
+            number.path.clone(),
+            "A template has a number in place of an observable.",
+            "Name an axis of the data.",
+        );
+    }
     if axes.len() != x.len() || estimator.is_none() {
         fields.ignore_all();
         return None;
