@@ -471,6 +471,7 @@ fn templates_may_have_negative_weights() {
     let signal = &yields.channels[0].samples[0];
     assert!(signal.counts[0] < 0.0, "{:?}", signal.counts);
     assert!((signal.sum - result.bestfit[0]).abs() < 1e-9, "{}, not {}", signal.sum, result.bestfit[0]);
+    #[cfg(feature = "pictures")]
     ns_inference::picture::yields(&yields).draw().unwrap();
     let source = session.toy_source(&result.bestfit, &Data::observed(), 3, 1).unwrap();
     assert!(source.draw_whole(0).is_ok());

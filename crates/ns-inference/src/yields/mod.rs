@@ -7,6 +7,7 @@ mod result;
 mod uncertainty;
 mod waves;
 
+#[cfg(feature = "pictures")]
 pub(crate) use events::projection_name;
 pub use result::{ChannelYields, SampleYields, Stage, YieldsResult};
 
