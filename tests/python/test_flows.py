@@ -48,7 +48,7 @@ def test_manifests_follow_the_schema():
     schema = json.loads((ROOT / "docs" / "flow-manifest.schema.json").read_text())
     validator = jsonschema.Draft202012Validator(schema)
     manifests = [json.loads(path.read_text()) for path in FLOWS.glob("*.flow.json")]
-    assert len(manifests) == 10
+    assert len(manifests) == 14
     for manifest in manifests:
         validator.validate(manifest)
         for wrong in ({"format": "x"}, {"features": []}, {"support": [[1]]}, {"log_prob": {"file": "a"}}, {"more": 1}):
