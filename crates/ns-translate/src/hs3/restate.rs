@@ -2,7 +2,6 @@
 //! 0.2.9 has no word for a part. A model of the result has the same digest as a model of the file. Words that only
 //! ROOT uses are replaced, and events of other files are written into the result. Parts of unknown types are not
 //! changed.
-//! known stay as they are written.
 
 use std::collections::{BTreeMap, HashSet};
 
