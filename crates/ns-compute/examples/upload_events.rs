@@ -1,8 +1,9 @@
-//! Times the way of events from a Parquet file to a GPU: `upload_events [FOLDER] [ROWS] [GIGABYTES]`.
+//! Times the way of events from a Parquet file to a GPU: `upload_events [FOLDER] [ROWS] [GIGABYTES] [FILE]`.
 //!
 //! Writes a file of ROWS rows (10 million) and four columns to FOLDER, and compares reading it to memory with copying it to the
 //! GPU, bit by bit; then a selection, a round trip of six numbers, and a table of GIGABYTES (20) that is computed instead of
-//! read, with the memory of the host that all this took. Fails if a number differs.
+//! read, with the memory of the host that all this took; and at last a file of FILE gigabytes (none), in a process whose peak of
+//! memory begins anew. Fails if a number differs.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::convert::Infallible;
@@ -133,11 +134,36 @@ fn of_file(path: &Path, target: &EventTarget, rows: usize) {
     println!("with bounds: {selecting:.1} ms; {} of {rows} rows are outside", cut.outside().outside);
 }
 
+/// Copies a large file to the GPU, and prints how much memory of the host that took.
+fn of_large_file(path: &Path, target: &EventTarget, gigabytes: usize) {
+    let rows = gigabytes * (1 << 30) / (4 * 8 * GROUP) * GROUP;
+    write(path, rows, 4);
+    let size = std::fs::metadata(path).unwrap().len();
+    // Linux: the peak of the resident memory begins anew.
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = memory("VmHWM");
+    let start = Instant::now();
+    let file = ParquetGroups::open(path, None).unwrap();
+    let there = upload_events_to_cuda(&file, target, UploadOptions::default()).unwrap();
+    let (seconds, peak) = (start.elapsed().as_secs_f64(), memory("VmHWM"));
+    let column = there.read(2).unwrap();
+    assert_eq!(column.len(), rows);
+    for row in (0..rows).step_by(997) {
+        assert_eq!(column[row].to_bits(), number(2, row).to_bits());
+    }
+    println!(
+        "a file of {:.2} GB: {seconds:.2} s, {:.2} GB/s; memory of the host {before} MiB before, {peak} MiB at most",
+        size as f64 * 1e-9,
+        size as f64 / seconds * 1e-9,
+    );
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
     let rows: usize = arguments.next().map_or(10_000_000, |text| text.parse().unwrap());
     let gigabytes: usize = arguments.next().map_or(20, |text| text.parse().unwrap());
+    let in_file: usize = arguments.next().map_or(0, |text| text.parse().unwrap());
     let target = event_target(0).unwrap();
     let before = memory("VmRSS");
 
@@ -178,6 +204,9 @@ fn main() {
     let path = folder.join("events.parquet");
     write(&path, rows, 4);
     of_file(&path, &target, rows);
+    if in_file > 0 {
+        of_large_file(&path, &target, in_file);
+    }
     std::fs::remove_file(path).unwrap();
     std::fs::remove_file(small).unwrap();
 }

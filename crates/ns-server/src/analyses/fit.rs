@@ -1,12 +1,13 @@
 //! `POST /v1/fit`: maximum-likelihood fit with uncertainties.
 
-use ns_core::Control;
+use ns_core::{Control, Search};
 use ns_inference::fit::MOST_WITH_COVARIANCE;
-use ns_inference::{FitOptions, Work, fit, picture, postfit_yields, prefit_yields};
+use ns_inference::{FitData, FitOptions, Work, fit, picture, postfit_yields, prefit_yields};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Analysis, Answer, Run, body};
+use crate::models::Models;
 use crate::problem::ServerError;
 
 body! {
@@ -37,11 +38,23 @@ pub(crate) enum FitPicture {
     Postfit,
 }
 
+impl FitBody {
+    /// Returns whether the time of this fit tells that of others: its options change the amount of work little.
+    fn is_plain(&self) -> bool {
+        let options = &self.options;
+        options.search != Search::Thorough && options.minos.is_empty() && options.data == FitData::Observed
+    }
+}
+
 impl Analysis for FitBody {
     const NAME: &'static str = "fit";
 
     fn wait_s(&self) -> Option<f64> {
         self.wait_s
+    }
+
+    fn is_brief(&self, models: &Models) -> bool {
+        self.is_plain() && models.kept(&self.model).is_some_and(|model| model.fit_is_brief(self.device))
     }
 
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError> {
@@ -70,6 +83,9 @@ impl Analysis for FitBody {
                 }
             })
         };
+        if self.is_plain() && !run.picture {
+            compiled.record_fit(run.account.used());
+        }
         let drawing = run.picture.then(draw).transpose()?;
         run.answer(opened, &result, || drawing.map(Ok::<_, ServerError>))
     }

@@ -40,6 +40,7 @@ pub(crate) use upper_limit::UpperLimitBody;
 pub(crate) use validate::ValidateBody;
 pub(crate) use yields::YieldsBody;
 
+use crate::models::Models;
 use crate::problem::ServerError;
 
 /// The body of a request for an analysis.
@@ -54,6 +55,12 @@ pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
     /// server.
     fn wait_s(&self) -> Option<f64> {
         None
+    }
+
+    /// Returns whether the analysis is known to take so little time that the thread that received the request may make
+    /// it. Handing it to other threads would take longer.
+    fn is_brief(&self, _models: &Models) -> bool {
+        false
     }
 
     /// Makes the analysis and returns the answer.

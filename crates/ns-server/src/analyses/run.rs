@@ -28,6 +28,8 @@ pub(crate) struct Run<'a> {
     pub(crate) started: Instant,
     /// Whether the client asked for a picture.
     pub(crate) picture: bool,
+    /// Whether the fits are made in this thread, and not by the threads of the pool.
+    pub(crate) here: bool,
     /// File in which toys are saved; `None` if the server keeps no jobs.
     pub(crate) toys: Option<&'a PathBuf>,
 }
@@ -68,7 +70,7 @@ impl<'a> Run<'a> {
         work: Work,
     ) -> Result<Opened, ServerError> {
         let compiled = self.models.get(model)?;
-        let opened = compiled.open(device, work, self.account)?;
+        let opened = compiled.open(device, work, self.account, self.here)?;
         Ok(Opened { session: opened.session, reason: opened.reason, compiled })
     }
 

@@ -85,7 +85,7 @@ impl Jobs {
         self.lock().active.values().sum()
     }
 
-    /// Begins an analysis. `quota` replaces the default limit on simultaneous requests of one client.
+    /// Begins an analysis; a brief one has ended when this returns. `quota` replaces the default limit on simultaneous requests of one client.
     ///
     /// # Errors
     /// [`ServerError::Quota`] or [`ServerError::Busy`] if too many requests are in progress.
@@ -95,8 +95,16 @@ impl Jobs {
         order: Order,
         quota: Option<usize>,
     ) -> Result<Arc<Job>, ServerError> {
+        // With a time to wait of zero, the client wants a job.
+        let waits = body.wait_s() != Some(0.0);
+        let here = waits && order.picture.is_none() && body.is_brief(&self.models);
         let job = Arc::new(Job::new(new_id()?, order, false, None));
-        self.run(body, &job, Some(quota.unwrap_or(self.limits.per_client)))?;
+        self.register(&job, Some(quota.unwrap_or(self.limits.per_client)))?;
+        if here {
+            self.work(&body, &job, true);
+        } else {
+            self.start(body, &job);
+        }
         Ok(job)
     }
 
@@ -112,17 +120,13 @@ impl Jobs {
             picture: record.picture.as_deref().and_then(crate::picture::format),
         };
         let job = Arc::new(Job::new(record.id.clone(), order, true, Some(record.created_s)));
-        self.run(body, &job, None)
+        self.register(&job, None)?;
+        self.start(body, &job);
+        Ok(())
     }
 
-    /// Registers a job and starts its thread. If `quota` is `None`, the limits on simultaneous requests do
-    /// not apply.
-    fn run<A: Analysis>(
-        self: &Arc<Self>,
-        body: A,
-        job: &Arc<Job>,
-        quota: Option<usize>,
-    ) -> Result<(), ServerError> {
+    /// Registers a job. If `quota` is `None`, the limits on simultaneous requests do not apply.
+    fn register(&self, job: &Arc<Job>, quota: Option<usize>) -> Result<(), ServerError> {
         if self.stopping.load(Ordering::Relaxed) {
             return Err(ServerError::Busy { why: "is stopping" });
         }
@@ -138,20 +142,23 @@ impl Jobs {
         }
         *known.active.entry(Arc::clone(client)).or_default() += 1;
         known.jobs.insert(job.id.clone(), Arc::clone(job));
-        drop(known);
+        Ok(())
+    }
+
+    /// Starts the thread of a job, and limits its time.
+    fn start<A: Analysis>(self: &Arc<Self>, body: A, job: &Arc<Job>) {
         let (jobs, own) = (Arc::clone(self), Arc::clone(job));
-        tokio::task::spawn_blocking(move || jobs.work(&body, &own));
+        tokio::task::spawn_blocking(move || jobs.work(&body, &own, false));
         let (limit, timed) = (self.limits.time, Arc::clone(job));
         tokio::spawn(async move {
             if tokio::time::timeout(limit, timed.wait()).await.is_err() {
                 timed.account.cancel();
             }
         });
-        Ok(())
     }
 
-    /// Makes the analysis of a job and ends the job.
-    fn work<A: Analysis>(&self, body: &A, job: &Job) {
+    /// Makes the analysis of a job and ends the job. If `here` is true, fits are made in this thread.
+    fn work<A: Analysis>(&self, body: &A, job: &Job, here: bool) {
         let started = Instant::now();
         let toys = self.state.as_ref().filter(|_| A::SAVES).map(|(folder, _)| toy_file(folder, &job.id));
         let run = Run {
@@ -160,6 +167,7 @@ impl Jobs {
             observer: job,
             started,
             picture: job.order.picture.is_some(),
+            here,
             toys: toys.as_ref(),
         };
         let made = catch_unwind(AssertUnwindSafe(|| body.run(run).and_then(|answer| output(job, answer))));

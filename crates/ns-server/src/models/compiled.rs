@@ -1,6 +1,8 @@
 //! A compiled model with its sessions.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ns_core::{Device, Execution, Model, Session};
 use ns_inference::device::resolve;
@@ -16,6 +18,10 @@ use crate::problem::ServerError;
 /// Estimated number of bytes of memory per byte of a workspace's JSON text, for the parsed workspace, the model
 /// and the compiled plan. Estimated from the published workspaces.
 const BYTES_PER_BYTE: u64 = 6;
+
+/// Thread time of a fit below which the thread that receives a request makes it. That delays the other requests of the
+/// thread by less than handing over the fit and its result takes.
+const BRIEF: Duration = Duration::from_micros(500);
 
 /// A compiled model, with everything that its requests share.
 pub(crate) struct Compiled {
@@ -35,6 +41,8 @@ pub(crate) struct Compiled {
     base: CpuSession,
     cpu: Arc<dyn Session>,
     pace: Arc<Pace>,
+    /// Recent thread time of a fit in nanoseconds; 0 before the first fit.
+    fit_ns: AtomicU64,
     gpus: Mutex<Vec<OnGpu>>,
 }
 
@@ -88,12 +96,32 @@ impl Compiled {
             base,
             cpu,
             pace: Arc::default(),
+            fit_ns: AtomicU64::new(0),
             gpus: Mutex::default(),
         })
     }
 
+    /// Records the thread time of a fit. Slower fits count at once, faster ones gradually.
+    pub(crate) fn record_fit(&self, time: Duration) {
+        let now = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let before = self.fit_ns.load(Ordering::Relaxed);
+        self.fit_ns.store(now.max(before / 8 * 7 + now / 8).max(1), Ordering::Relaxed);
+    }
+
+    /// Returns whether recent fits took less than [`BRIEF`] each, and the fits of `device` run on the CPU.
+    pub(crate) fn fit_is_brief(&self, device: Option<Device>) -> bool {
+        let fit = Duration::from_nanos(self.fit_ns.load(Ordering::Relaxed));
+        let on_cpu = match device.unwrap_or(self.devices.execution().device) {
+            Device::Cpu => true,
+            // A single fit of a model that never went to a GPU.
+            Device::Auto => self.gpus.lock().unwrap_or_else(PoisonError::into_inner).is_empty(),
+            _ => false,
+        };
+        on_cpu && !fit.is_zero() && fit < BRIEF
+    }
+
     /// Opens a session for the work of one request. `device` is the device in the request, if the request
-    /// names one.
+    /// names one. If `here` is true, a session on the CPU makes its fits in the calling thread.
     ///
     /// # Errors
     /// If the device is not available or has too little memory.
@@ -102,12 +130,14 @@ impl Compiled {
         device: Option<Device>,
         work: Work,
         account: &Arc<RequestAccount>,
+        here: bool,
     ) -> Result<Opened, ServerError> {
         let execution = self.devices.execution();
         let execution = Execution { device: device.unwrap_or(execution.device), ..execution.clone() };
         let cpu = || {
             let pool = Arc::clone(self.devices.cpu());
             PooledSession::new(Arc::clone(&self.cpu), pool, Arc::clone(&self.pace), Arc::clone(account))
+                .in_caller(here)
         };
         let (gpu, reason) = match execution.device {
             Device::Cpu => (None, None),

@@ -103,6 +103,14 @@ impl Models {
         }
     }
 
+    /// Returns the model of a request that names it by its digests, if the server keeps it.
+    pub(crate) fn kept(&self, body: &ModelBody) -> Option<Arc<Compiled>> {
+        match body.source().ok()? {
+            ModelReference::Digests { model, data } => self.by_digests(model, data).ok(),
+            ModelReference::Workspace(_) => None,
+        }
+    }
+
     fn by_digests(&self, model: &str, data: &str) -> Result<Arc<Compiled>, ServerError> {
         let mut kept = self.lock();
         kept.clock += 1;

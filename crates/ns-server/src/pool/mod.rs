@@ -68,7 +68,10 @@ pub(crate) struct Pool {
 struct Shared {
     threads: usize,
     queue: Mutex<Queue>,
+    /// Wakes a thread that takes all pieces.
     wake: Condvar,
+    /// Wakes the thread that takes only short pieces.
+    wake_short: Condvar,
 }
 
 impl Shared {
@@ -85,7 +88,8 @@ impl Pool {
     /// If the system cannot start a thread.
     pub(crate) fn start(threads: usize, express: bool) -> std::io::Result<Self> {
         let threads = threads.max(1);
-        let shared = Arc::new(Shared { threads, queue: Mutex::new(Queue::default()), wake: Condvar::new() });
+        let (wake, wake_short) = (Condvar::new(), Condvar::new());
+        let shared = Arc::new(Shared { threads, queue: Mutex::new(Queue::default()), wake, wake_short });
         let pool = Self { shared };
         for number in 0..threads + usize::from(express) {
             let shared = Arc::clone(&pool.shared);
@@ -106,11 +110,23 @@ impl Pool {
         self.shared.lock().len()
     }
 
-    /// Adds a piece to the queue.
+    /// Records that a request used the time of a thread that is not of the pool.
+    fn charge(&self, account: &Arc<RequestAccount>, time: Duration) {
+        self.shared.lock().done(std::slice::from_ref(account), time, false);
+    }
+
+    /// Adds a piece to the queue, and wakes a thread for it.
     fn submit(&self, piece: Piece) {
-        self.shared.lock().push(piece);
-        // The thread that one notification wakes may be the one that takes only short pieces.
-        self.shared.wake.notify_all();
+        let mut queue = self.shared.lock();
+        let is_short = piece.is_short();
+        queue.push(piece);
+        // A thread that was woken for an earlier piece still counts as idle until it has taken the piece.
+        let is_covered = queue.len() <= queue.idle;
+        drop(queue);
+        self.shared.wake.notify_one();
+        if is_short && !is_covered {
+            self.shared.wake_short.notify_one();
+        }
     }
 }
 
@@ -118,5 +134,6 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.lock().close();
         self.shared.wake.notify_all();
+        self.shared.wake_short.notify_all();
     }
 }

@@ -59,7 +59,7 @@ impl Piece {
 
     /// Returns whether the piece belongs to a new request (level 0) and is expected to be short. A piece
     /// without an expected time counts as short.
-    fn is_short(&self) -> bool {
+    pub(super) fn is_short(&self) -> bool {
         self.level() == 0 && self.expected.is_none_or(|time| time < GATHERED)
     }
 
@@ -92,6 +92,8 @@ pub(super) struct Queue {
     served: HashMap<Arc<str>, Served>,
     /// Number of long pieces that are running.
     long: usize,
+    /// Number of threads that take all pieces and wait for one.
+    pub(super) idle: usize,
     closed: bool,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
 
 use ns_core::{
     Control, Data, Device, DeviceCheck, Evaluation, EvaluationRequest, FitTask, InputTable, LeftToCpu,
@@ -25,6 +26,8 @@ pub(crate) struct PooledSession {
     pool: Arc<Pool>,
     pace: Arc<Pace>,
     account: Arc<RequestAccount>,
+    /// Whether fits run in the calling thread.
+    in_caller: bool,
     /// The session on the CPU, if `inner` is on a GPU.
     cpu: Option<Box<PooledSession>>,
 }
@@ -37,7 +40,12 @@ impl PooledSession {
         pace: Arc<Pace>,
         account: Arc<RequestAccount>,
     ) -> Self {
-        Self { inner, pool, pace, account, cpu: None }
+        Self { inner, pool, pace, account, in_caller: false, cpu: None }
+    }
+
+    /// Sets whether fits run in the calling thread instead of the threads of the pool.
+    pub(crate) fn in_caller(self, in_caller: bool) -> Self {
+        Self { in_caller, ..self }
     }
 
     /// Sets the session on the CPU that makes single fits, for a session on a GPU.
@@ -107,6 +115,12 @@ impl Session for PooledSession {
         control: Control<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
+        if self.in_caller {
+            let started = Instant::now();
+            let made = self.inner.fit_batch(tasks, wanted, control, sink);
+            self.pool.charge(&self.account, started.elapsed());
+            return made;
+        }
         let fits: u64 = tasks.iter().map(|task| task.data.count() * task.fits.len() as u64).sum();
         let total = usize::try_from(fits).unwrap_or(usize::MAX);
         let (reply, replies) = channel();

@@ -28,8 +28,12 @@ pub(super) fn work(shared: &Shared, takes: Takes) {
             }
         } else if queue.is_closed() {
             return;
-        } else {
+        } else if takes == Takes::All {
+            queue.idle += 1;
             queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
+        } else {
+            queue = shared.wake_short.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
