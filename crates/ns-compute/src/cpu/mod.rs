@@ -185,6 +185,19 @@ impl CpuSession {
         &self.plan
     }
 
+    /// Returns the number of observed events of all channels together; 0 for a model without event channels.
+    #[must_use]
+    pub fn n_events(&self) -> usize {
+        self.observed.events.iter().map(|table| table.len()).sum()
+    }
+
+    /// Returns whether GPUs can make the sums over the events of toys: the model has event channels, and every function
+    /// of their densities has a kernel.
+    #[must_use]
+    pub fn gpus_sum_its_events(&self) -> bool {
+        self.plan.events.has_channels() && self.plan.events.offloads().iter().all(Option::is_some)
+    }
+
     /// Returns whether the model is too large for fits in SIMD lanes and on GPUs
     /// ([`ns_core::LeftToCpu::Large`]). The scalar optimiser of the CPU makes such fits.
     #[must_use]

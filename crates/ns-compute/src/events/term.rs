@@ -126,10 +126,6 @@ impl EventPlan {
     }
 
     /// Returns the channels as another device computes them; `None` for those with functions that other devices lack.
-    #[cfg_attr(
-        not(any(feature = "cuda", feature = "cuda-on-host")),
-        allow(dead_code, reason = "only builds with devices upload channels")
-    )]
     pub(crate) fn offloads(&self) -> Vec<Option<Offload>> {
         self.channels.iter().map(Offload::new).collect()
     }

@@ -69,7 +69,11 @@ fn products<M: MulAdd, const N: usize, const K: usize>(
     let rows: [&[f64]; K] = std::array::from_fn(|v| derivatives.row(k + v));
     let mut sums = [[M::V8::splat(0.0); K]; N];
     for (i, &p) in params.iter().enumerate() {
-        let row: [M::V8; K] = std::array::from_fn(|v| at(rows[v], p));
+        // Not `from_fn`: a closure has no instruction set, so that its calls are not inlined.
+        let mut row = [M::V8::splat(0.0); K];
+        for (to, from) in row.iter_mut().zip(rows) {
+            *to = at(from, p);
+        }
         for u in 0..N {
             let scaled: M::V8 = at(&solver.scaled_rows, (j + u) * AT_ONCE + i);
             for v in 0..K {

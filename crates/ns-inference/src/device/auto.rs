@@ -29,6 +29,10 @@ pub struct ModelSize {
     pub strongly_nonlinear: bool,
     /// Whether the model is too large for fits in SIMD lanes and on a GPU.
     pub large: bool,
+    /// Number of observed events of all event channels together.
+    pub n_events: u64,
+    /// Whether a GPU can make the sums over the events of toys.
+    pub gpu_events: bool,
 }
 
 impl ModelSize {
@@ -43,6 +47,8 @@ impl ModelSize {
             operations: plan.operations(),
             strongly_nonlinear: plan.is_strongly_nonlinear(),
             large: session.is_too_large_for_gpus(),
+            n_events: session.n_events() as u64,
+            gpu_events: session.gpus_sum_its_events(),
         }
     }
 }
@@ -111,10 +117,29 @@ fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     // Fits of one batch run in parallel; batches run one after another.
     let share = |fits: f64| threads.min((fits / load.batches).max(1.0));
     // The search for further minima is made in SIMD lanes only.
-    let toy = if size.large { costs.toy_alone } else { search_factor(costs, size) };
+    let toy = if size.large || size.n_events > 0 { costs.toy_alone } else { search_factor(costs, size) };
     let others = load.near * costs.near.seconds(operations) + load.toys * toy * costs.toy.seconds(operations);
     let first = before(costs, size, load) + load.first * costs.first.seconds(operations) / share(load.first);
-    first + others / share(load.near + load.toys)
+    first + others / share(load.near + load.toys) + events_on_cpu(costs, size, load) / threads
+}
+
+/// Predicts the time of the sums over events on one thread, in seconds. The threads share also the events of a single
+/// fit.
+fn events_on_cpu(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
+    let single = load.before + load.first + load.near;
+    size.n_events as f64 * (single * costs.event + load.toys * costs.toy_event)
+}
+
+/// Predicts the time of toys of a model with event channels on a GPU, in seconds. The fits run on `threads` threads of the
+/// CPU, and the GPU makes their sums.
+fn event_toys_on_gpu(costs: &Costs, size: &ModelSize, load: Load, gpu: &GpuCandidate, threads: usize) -> f64 {
+    let threads = 1.0 + costs.thread_efficiency * (threads.max(1) as f64 - 1.0);
+    let start = if gpu.warm { 0.0 } else { costs.gpu_start };
+    let observed = Load { toys: 0.0, ..load };
+    let single = before(costs, size, load) + events_on_cpu(costs, size, observed) / threads;
+    let host = costs.gpu_event_toy + costs.toy_alone * costs.toy.seconds(size.operations as f64);
+    let busy = size.n_events as f64 * costs.gpu_event * costs.gpu_lanes / gpu.lanes;
+    start + single + load.toys * (host / threads + busy)
 }
 
 /// Predicts the time of `work` on a GPU, in seconds. The ratio of the times of a fit and of a toy's fit is
@@ -144,11 +169,24 @@ pub(super) fn choose(
     warm: bool,
     look: impl FnOnce() -> Result<GpuCandidate, String>,
 ) -> Choice {
+    if let Some(why) = stays_on_cpu(size, work) {
+        return choice(size, work, threads, None, why);
+    }
     if warm || on_cpu(&COSTS, size, work, threads) > COSTS.gpu_start {
         return weigh(size, work, threads, look());
     }
     let why = format!("and a GPU takes {} to start", duration(COSTS.gpu_start));
     choice(size, work, threads, None, &why)
+}
+
+/// Returns why `auto` takes the CPU whatever GPU there is; `None` if it depends on the predicted times.
+fn stays_on_cpu(size: &ModelSize, work: Work) -> Option<&'static str> {
+    match (size.n_events, work) {
+        (0, _) => None,
+        (_, Work::Toys { .. }) if size.gpu_events => None,
+        (_, Work::Toys { .. }) => Some("and a density has a function that GPUs lack"),
+        _ => Some("and only toys of events go to a GPU that is not named"),
+    }
 }
 
 /// Chooses between the CPU and the GPU in `found`. Chooses the CPU if `found` is an error.
@@ -158,8 +196,11 @@ pub(super) fn weigh(
     threads: usize,
     found: Result<GpuCandidate, String>,
 ) -> Choice {
+    if let Some(why) = stays_on_cpu(size, work) {
+        return choice(size, work, threads, None, why);
+    }
     match found {
-        Ok(gpu) if size.large => choice(
+        Ok(gpu) if size.large && size.n_events == 0 => choice(
             size,
             work,
             threads,
@@ -168,7 +209,11 @@ pub(super) fn weigh(
         ),
         Err(why) => choice(size, work, threads, None, &format!("and there is no GPU: {why}")),
         Ok(gpu) => {
-            let gpu_s = on_gpu(&COSTS, size, work, &gpu);
+            let gpu_s = if size.n_events > 0 {
+                event_toys_on_gpu(&COSTS, size, work.load(size.n_free), &gpu, threads)
+            } else {
+                on_gpu(&COSTS, size, work, &gpu)
+            };
             let start = if gpu.warm { "" } else { ", its start included" };
             let why = format!("{} on {} ({}{start})", duration(gpu_s), gpu.device, gpu.name);
             choice(size, work, threads, Some((gpu.device, gpu_s)), &why)
@@ -204,6 +249,8 @@ mod tests {
             operations,
             strongly_nonlinear: false,
             large: false,
+            n_events: 0,
+            gpu_events: false,
         }
     }
 
@@ -278,6 +325,19 @@ mod tests {
         let without = choose(&size(100_000), toys, 16, false, || Err("no driver".to_owned()));
         assert_eq!((without.device, without.gpu_s), (Device::Cpu, None));
         assert!(without.reason.ends_with("no GPU: no driver"), "{}", without.reason);
+    }
+
+    #[test]
+    fn only_toys_of_events_go_to_a_gpu() {
+        let events = ModelSize { n_events: 10_000, gpu_events: true, ..size(100) };
+        let never = || -> Result<GpuCandidate, String> { unreachable!("nobody should look for a GPU") };
+        let many = ModelSize { n_events: 100_000_000, ..events };
+        assert_eq!(choose(&many, Work::Fit, 2, true, never).device, Device::Cpu);
+        assert_eq!(choose(&events, TOYS(100_000), 16, false, || Ok(h200(false))).device, Device::Cuda(0));
+        assert_eq!(choose(&events, TOYS(10), 16, false, never).device, Device::Cpu);
+        let other = ModelSize { gpu_events: false, ..events };
+        let choice = choose(&other, TOYS(100_000), 16, true, never);
+        assert!(choice.reason.ends_with("a function that GPUs lack"), "{}", choice.reason);
     }
 
     #[test]

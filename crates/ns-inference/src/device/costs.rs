@@ -12,6 +12,10 @@
 //!   process on the CPU. The driver's cache of compiled code must be empty.
 //! * `gpu_launch`: the time of a batch with one fit of the smallest model, in a session that has made fits before.
 //! * `gpu_latency`: the time of one toy's fit in such a session, divided by the operations of the model.
+//! * `event`, `toy_event`: the time of a fit of a million events, and of toys of 10 000 events (the examples `fit_events` and
+//!   `event_toys` of ns-compute), for the Gaussian on an exponential.
+//! * `gpu_event_toy`, `gpu_event`: the times of `check_event_toys cuda 10000 10000` (ns-compute) with one thread of the
+//!   host and with many.
 //! * `gpu_fit`, `gpu_operation`: offset and slope of a line through the time per fit of 100 000 toys in such a
 //!   session, against the operations of the model.
 
@@ -44,6 +48,10 @@ pub(super) struct Costs {
     pub(super) several_minima: f64,
     /// Ratio by which the fit of a toy takes longer in a model that is too large for SIMD lanes.
     pub(super) toy_alone: f64,
+    /// Time of a fit on one thread for each event of the data.
+    pub(super) event: f64,
+    /// Time of a toy on one thread for each of its events: drawn and fitted once.
+    pub(super) toy_event: f64,
     /// Speed that each further thread adds, relative to the first. It is below 1 because threads share memory
     /// and clock.
     pub(super) thread_efficiency: f64,
@@ -57,6 +65,10 @@ pub(super) struct Costs {
     pub(super) gpu_fit: f64,
     /// Time of a toy fit on a busy GPU: the part for each operation of one evaluation.
     pub(super) gpu_operation: f64,
+    /// Time of one thread of the CPU for the fit of a toy of events whose sums a GPU makes.
+    pub(super) gpu_event_toy: f64,
+    /// Time of a GPU for each event of such a fit.
+    pub(super) gpu_event: f64,
     /// Number of f64 multiply-adds per clock cycle of the GPU on which `gpu_fit` and `gpu_operation` were
     /// measured.
     pub(super) gpu_lanes: f64,
@@ -70,12 +82,16 @@ pub(super) const COSTS: Costs = Costs {
     toy: Fit { least: 2e-6, operation: 2.0e-9 },
     several_minima: 14.0,
     toy_alone: 2.2,
+    event: 25e-9,
+    toy_event: 40e-9,
     thread_efficiency: 0.9,
     gpu_start: 0.35,
     gpu_launch: 50e-6,
     gpu_latency: 7e-9,
     gpu_fit: 0.5e-6,
     gpu_operation: 4e-11,
+    gpu_event_toy: 100e-6,
+    gpu_event: 0.8e-9,
     gpu_lanes: 132.0 * 64.0,
 };
 

@@ -68,8 +68,8 @@ pub fn resolve<S>(
     work: Work,
     open_gpu: impl FnOnce(Device) -> Result<S, SessionError>,
 ) -> (Option<S>, String) {
-    if cpu.plan().has_event_terms() {
-        return (None, "models with event channels or penalties are evaluated on the CPU".to_owned());
+    if cpu.plan().has_event_terms() && cpu.n_events() == 0 {
+        return (None, "models with penalties are evaluated on the CPU".to_owned());
     }
     let choice = choose_device(cpu, execution, work);
     if choice.device == Device::Cpu {
