@@ -24,7 +24,7 @@ impl Locked {
         self.reserve_exactly(bytes.saturating_add(bytes / 4))
     }
 
-    /// As [`Self::reserve`], without room for larger requests later.
+    /// Does the same as [`Self::reserve`], but allocates no more than `bytes` bytes.
     pub(super) fn reserve_exactly(&mut self, bytes: usize) -> Result<(), DriverError> {
         if bytes <= self.bytes {
             return Ok(());

@@ -65,8 +65,8 @@ pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, Se
     Ok(Box::new(GpuSession::open(model, execution, Device::Cuda(index), backend(index)?)?))
 }
 
-/// Prepares the reduction of log-densities of `n_processes` processes on the CUDA device with this index. `weights` are
-/// those of the events of calls with one set of data.
+/// Prepares the CUDA device with this index to reduce log-densities of `n_processes` processes to `-ln L`. `weights`
+/// are the weights of the events, for calls with one set of data.
 ///
 /// # Errors
 /// If there is no driver, no such device, or not enough device memory; if there are too many processes or a weight is not
