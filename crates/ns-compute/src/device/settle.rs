@@ -282,7 +282,7 @@ impl<'a> Settling<'a> {
         let start = || start_of(self.cpu.table(), &self.task.fits, index, fits);
         let converged = returned.filter(|a| a.outcome.status == CONVERGED);
         let Some(converged) = converged else {
-            // A toy is fitted as in a CPU session.
+            // A toy is fitted with the settings that a CPU session uses for toys.
             let toy = !self.fitters.is_empty();
             return self.cpu.run_fit(request, start(), data, wanted, self.control, worker, toy);
         };
