@@ -209,7 +209,7 @@ impl Common<'_, '_> {
     /// about the run.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// The errors of [`Self::run`].
     pub(crate) fn ran<T: Send>(
         &self,
         py: Python<'_>,
@@ -235,7 +235,7 @@ impl Common<'_, '_> {
     /// converts a [`Record`] into the Python class of the result.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// The errors of [`Self::run`].
     pub(crate) fn run_keeping<T: Serialize + Send, C: Into<PyClassInitializer<C>> + PyClass>(
         &self,
         py: Python<'_>,

@@ -67,8 +67,8 @@ pub struct BoxIntegral {
     pub panels: usize,
 }
 
-/// How derivatives by the context are computed. Second derivatives are differences: of the gradient that a graph gives,
-/// or of log-densities at the points of a grid.
+/// How derivatives with respect to the context are computed. Second derivatives are differences: of the gradient that a
+/// graph gives, or of log-densities at the points of a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GradientMethod {
     /// By a graph of the density's manifest.
@@ -111,7 +111,8 @@ pub trait LogProb: Debug + Send + Sync {
     /// Returns the names of the numbers of the context, in the order of calls; nothing for a density without context.
     fn context(&self) -> &[String];
 
-    /// Returns how derivatives by the context are computed; `None` for a density without context.
+    /// Returns how derivatives with respect to the context are computed; `None` for a density without
+    /// context.
     fn gradient_method(&self) -> Option<GradientMethod>;
 
     /// Returns the rounding error of a log-density near 1, in units of `f64::EPSILON`: 1 for computations with 64 bits.
@@ -133,7 +134,7 @@ pub trait LogProb: Debug + Send + Sync {
     /// were computed.
     ///
     /// # Errors
-    /// As [`Self::log_prob`].
+    /// The errors of [`Self::log_prob`].
     fn context_gradient(
         &self,
         events: &[f64],
@@ -141,12 +142,12 @@ pub trait LogProb: Debug + Send + Sync {
         out: &mut [f64],
     ) -> Result<GradientMethod, LogProbError>;
 
-    /// Writes the log-densities of the events with their first and second derivatives by the context: columns of one
-    /// number per event, in the order log-density, first derivatives, second derivatives by the numbers `j <= i` at column
-    /// `1 + c + i (i + 1) / 2 + j`. Outside of the support, all derivatives are 0.
+    /// Writes the log-densities of the events with their first and second derivatives with respect to the context:
+    /// columns of one number per event, in the order log-density, first derivatives, second derivatives with respect to
+    /// the numbers `j <= i` at column `1 + c + i (i + 1) / 2 + j`. Outside of the support, all derivatives are 0.
     ///
     /// # Errors
-    /// As [`Self::log_prob`].
+    /// The errors of [`Self::log_prob`].
     fn context_derivatives(
         &self,
         events: &[f64],
@@ -160,12 +161,12 @@ pub trait LogProb: Debug + Send + Sync {
     /// If it cannot be computed, or is not that of a density that is normalised over its support.
     fn integral(&self, sides: &[(f64, f64)], context: &[f64]) -> Result<BoxIntegral, LogProbError>;
 
-    /// Writes the integral over a box with its first and second derivatives by the context, in the order of
-    /// [`Self::context_derivatives`], computed with the number of panels that [`Self::integral`] chose at another
-    /// context. So the integral is a smooth function of the context.
+    /// Writes the integral over a box with its first and second derivatives with respect to the context, in the
+    /// order of [`Self::context_derivatives`], computed with the number of panels that [`Self::integral`] chose
+    /// at another context. So the integral is a smooth function of the context.
     ///
     /// # Errors
-    /// As [`Self::integral`], and if the panels are too wide for this context.
+    /// The errors of [`Self::integral`], and if the panels are too wide for this context.
     fn integral_derivatives(
         &self,
         sides: &[(f64, f64)],

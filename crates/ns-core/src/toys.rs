@@ -118,7 +118,7 @@ impl ToySource {
     /// Draws toy `index` with its events.
     ///
     /// # Errors
-    /// As [`Self::draw_events`].
+    /// The errors of [`Self::draw_events`].
     pub fn draw_whole(&self, index: u64) -> Result<Observations, FitFailure> {
         let mut data = self.draw(index);
         self.draw_events(index, &mut EventColumns::default(), &mut data.events)?;

@@ -1,4 +1,4 @@
-//! How derivatives by the context of flows are computed.
+//! How derivatives with respect to the context of flows are computed.
 
 use std::fmt;
 

@@ -81,8 +81,8 @@ pub fn goodness_of_fit(
 /// compared with the saturated model of the toy.
 ///
 /// # Errors
-/// As [`goodness_of_fit`]; also for a number of toys that is not allowed, or if toys cannot be drawn because a
-/// bin has a negative expected yield.
+/// The errors of [`goodness_of_fit`]; also for a number of toys that is not allowed, or if toys cannot be
+/// drawn because a bin has a negative expected yield.
 pub fn goodness_of_fit_toys(
     model: &Model,
     session: &dyn Session,

@@ -55,7 +55,7 @@ pub(crate) fn binned() -> Result<Model, String> {
 /// Returns a model of one bin: `signal` times the parameter of interest above `background`, and `observed` events.
 ///
 /// # Errors
-/// As [`binned`].
+/// The errors of [`binned`].
 pub(crate) fn counting(signal: f64, background: f64, observed: f64) -> Result<Model, String> {
     let text = json!({
         "channels": [{"name": "SR", "samples": [
@@ -78,7 +78,7 @@ pub(crate) fn times() -> Vec<f64> {
 /// Returns a model of events: an exponential density of the observable `t`, with the parameters `slope` and `n`.
 ///
 /// # Errors
-/// As [`binned`].
+/// The errors of [`binned`].
 pub(crate) fn events() -> Result<Model, String> {
     let entries: Vec<[f64; 1]> = times().into_iter().map(|t| [t]).collect();
     let text = json!({

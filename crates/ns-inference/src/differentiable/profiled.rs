@@ -78,7 +78,7 @@ impl ProfiledDifferentiableSession {
     /// Compiles a model with its open inputs.
     ///
     /// # Errors
-    /// As [`DifferentiableSession::open`]; if the model has no parameter of interest or fixes it.
+    /// The errors of [`DifferentiableSession::open`]; if the model has no parameter of interest or fixes it.
     pub fn open(
         model: &Model,
         options: &ProfiledOptions,

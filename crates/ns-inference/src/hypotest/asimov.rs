@@ -200,7 +200,7 @@ fn without_uncertainties(fit: &FitOutcome) -> Curvature {
 /// start at the start point of the analysis, at the free fit and at the model's start values.
 ///
 /// # Errors
-/// As [`Analysis::run`].
+/// The errors of [`Analysis::run`].
 fn other_minima(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -225,7 +225,7 @@ fn other_minima(
 /// if the conditional fit determines the Asimov set.
 ///
 /// # Errors
-/// As [`Analysis::run`].
+/// The errors of [`Analysis::run`].
 pub(super) fn undetermined(
     analysis: &mut Analysis<'_>,
     observed: &Profile,

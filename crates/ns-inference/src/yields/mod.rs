@@ -59,7 +59,7 @@ pub fn expected_yields(
 /// whether the caller interrupted the fit.
 ///
 /// # Errors
-/// As [`fit`](fn@crate::fit) and [`expected_yields`].
+/// The errors of [`fit`](fn@crate::fit) and [`expected_yields`].
 pub fn fitted_yields(
     model: &Model,
     session: &dyn Session,

@@ -1,4 +1,4 @@
-//! Log-densities with first and second derivatives by the context.
+//! Log-densities with first and second derivatives with respect to the context.
 
 use ns_core::LogProbError;
 
@@ -8,12 +8,12 @@ use super::pdf::FlowPdf;
 /// 32 bits. They balance the third derivative of a function whose scale is 1 with rounding errors.
 const DEFAULT_STEPS: [f64; 2] = [1e-4, 1e-2];
 
-/// Returns the number of columns: the log-density and its derivatives by `c` numbers.
+/// Returns the number of columns: the log-density and its derivatives with respect to `c` numbers.
 pub(super) fn width(c: usize) -> usize {
     1 + c + c * (c + 1) / 2
 }
 
-/// Returns the column of the second derivative by the numbers `i` and `j` of `c`.
+/// Returns the column of the second derivative with respect to the numbers `i` and `j` of `c`.
 pub(super) fn second(c: usize, i: usize, j: usize) -> usize {
     let (i, j) = if i < j { (j, i) } else { (i, j) };
     1 + c + i * (i + 1) / 2 + j
@@ -67,8 +67,8 @@ impl FlowPdf {
         moved
     }
 
-    /// First derivatives by the graph, second derivatives as their central differences. Mixed ones are the mean of both
-    /// orders.
+    /// First derivatives with respect to the graph, second derivatives as their central differences. Mixed ones are the
+    /// mean of both orders.
     fn differentiate_gradients(
         &self,
         events: &[f64],

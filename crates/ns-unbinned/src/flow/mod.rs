@@ -1,8 +1,8 @@
 //! Normalising flows: densities learned by a network, as ONNX graphs with a manifest.
 //!
-//! A manifest names a graph of the log-density, and optionally a sampler and the derivatives by the context, with the
-//! digests of their files; see `docs/flows.md`. ONNX Runtime evaluates them. Its library is looked for when the first
-//! flow is loaded. Without the feature `neural` there are no flows, and [`load`] says so.
+//! A manifest names a graph of the log-density, and optionally a sampler and the derivatives with respect to the
+//! context, with the digests of their files; see `docs/flows.md`. ONNX Runtime evaluates them. Its library is looked
+//! for when the first flow is loaded. Without the feature `neural` there are no flows, and [`load`] says so.
 
 #[cfg(feature = "neural")]
 mod derivatives;

@@ -56,7 +56,7 @@ impl FlowPdf {
     /// Loads the flow of a manifest, with the context in the order of the manifest.
     ///
     /// # Errors
-    /// As [`Self::from_manifest`].
+    /// The errors of [`Self::from_manifest`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, FlowError> {
         let checked = Checked::read(path.as_ref())?;
         let names: Vec<&str> = checked.manifest.context.iter().map(String::as_str).collect();
@@ -150,7 +150,8 @@ impl FlowPdf {
     /// evaluates them. [`Self::warnings`] say why, [`Self::gpu_ep_kind`] which one it is.
     ///
     /// The results of the GPU are compared with those of the CPU for 1 024 events that are spread over `sides` (a side
-    /// per feature) within the support, with this context. Integrals, samples and derivatives by the context stay on the CPU.
+    /// per feature) within the support, with this context. Integrals, samples and derivatives with respect to the
+    /// context stay on the CPU.
     ///
     /// # Errors
     /// [`FlowError::Batches`] if sizes of batches are out of order; [`FlowError::LogProb`] for a wrong number of sides or
@@ -316,7 +317,8 @@ impl FlowPdf {
 }
 
 impl FlowPdf {
-    /// Computes derivatives by the graph for one context, a row per event, both in the order of the manifest.
+    /// Computes derivatives with respect to the graph for one context, a row per event, both in the order of
+    /// the manifest.
     pub(super) fn gradients(
         &self,
         events: &[f64],

@@ -133,8 +133,8 @@ pub(super) fn integrate(
     Ok(found)
 }
 
-/// Writes the integral over a box with its derivatives by the context, with this number of panels. The integral with half as
-/// many tells whether they are narrow enough.
+/// Writes the integral over a box with its derivatives with respect to the context, with this number of panels. The
+/// integral with half as many tells whether they are narrow enough.
 pub(super) fn differentiate(
     density: &dyn LogProb,
     (sides, panels): (&[(f64, f64)], usize),

@@ -16,7 +16,7 @@ use super::loading::{CudaDevice, found};
 /// Opens the device with this index.
 ///
 /// # Errors
-/// As [`driver::open`].
+/// The errors of [`driver::open`].
 pub(crate) fn backend(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
     Ok(driver::open(index)?)
 }

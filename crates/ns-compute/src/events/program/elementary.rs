@@ -146,7 +146,7 @@ impl Binary {
     }
 }
 
-/// Returns `x^p` with its derivatives by `x`, also for `x = 0`.
+/// Returns `x^p` with its derivatives with respect to `x`, also for `x = 0`.
 fn power(x: f64, p: f64) -> [f64; 3] {
     // For smaller `x`, `1/x` may be infinite.
     if x > f64::MIN_POSITIVE {

@@ -6,7 +6,7 @@ use crate::simd::{Level, MulAdd, isa_fn};
 /// The result of another computation, with the program's variables on which it depends.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::events) struct Input<'a> {
-    /// Value and derivatives by `variables.len()` variables.
+    /// Value and derivatives with respect to `variables.len()` variables.
     pub(in crate::events) result: &'a [f64],
     /// For each variable of the input, the index of this variable in the program.
     pub(in crate::events) variables: &'a [usize],
