@@ -24,7 +24,7 @@ pub use events::{ChannelGoodness, EventGoodness, EventStatistic, event_goodness_
 /// Default number of bins of each observable for chi2 of events.
 pub const DEFAULT_BINS: usize = 20;
 
-/// Why there is no chi2 for single events.
+/// Reason why there is no chi2 for single events.
 const NO_SATURATED_MODEL: &str = "chi2 is null: single events have no saturated model, because the likelihood of a density that \
      peaks at every event has no bound; compare the model with counts in bins (statistic chi2), or use the statistic ks";
 

@@ -163,8 +163,8 @@ impl GpuFlowSession {
         unsafe { self.single(FlowData::Device(address), columns.rows(), parameters, 0) }
     }
 
-    /// As [`Self::nll_device`], for log-densities in single precision, such as the output of a network on the device.
-    /// Sums are computed in double precision.
+    /// Does the same as [`Self::nll_device`] for log-densities in single precision, such as the output of a network
+    /// on the device. Sums are computed in double precision.
     ///
     /// # Errors
     /// The errors of [`Self::nll_device`].
@@ -198,7 +198,7 @@ impl GpuFlowSession {
         unsafe { self.batch(FlowData::Host(log_probs), counts, parameters, 0) }
     }
 
-    /// As [`Self::nll_batch`], for log-densities on the device in double precision.
+    /// Does the same as [`Self::nll_batch`] for log-densities on the device in double precision.
     ///
     /// # Errors
     /// The errors of [`Self::nll_device`].
@@ -216,7 +216,7 @@ impl GpuFlowSession {
         unsafe { self.batch(FlowData::Device(address), counts, parameters, stream) }
     }
 
-    /// As [`Self::nll_batch`], for log-densities on the device in single precision.
+    /// Does the same as [`Self::nll_batch`] for log-densities on the device in single precision.
     ///
     /// # Errors
     /// The errors of [`Self::nll_device`].

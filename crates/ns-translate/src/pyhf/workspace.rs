@@ -28,8 +28,8 @@ pub struct ModelOptions {
     pub interpolation: Interpolation,
     /// Name of the parameter of interest; the parameter of interest of the measurement if `None`.
     pub poi: Option<String>,
-    /// Device on which the log-densities of flows are evaluated, if this build has a provider for it; otherwise, and by
-    /// `auto`, the CPU. Workspaces have no flows.
+    /// Device on which the log-densities of flows are evaluated. The CPU is used for `auto`, and if this build has no
+    /// provider for the device. Workspaces have no flows.
     pub flows: Device,
 }
 
