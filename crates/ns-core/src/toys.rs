@@ -125,8 +125,8 @@ impl ToySource {
         Ok(data)
     }
 
-    /// Draws the events of toy `index`: one table per event channel. The slots of the toy's random
-    /// [`Stream`] are those behind the auxiliary data. `buffer` is memory that toys share.
+    /// Draws the events of toy `index`: one table per event channel. Their slots of the toy's random
+    /// [`Stream`] come after the slots of the auxiliary data. `buffer` is memory that toys share.
     ///
     /// # Errors
     /// [`FitFailure::NotDrawn`] if a density is negative or not a number where an event is drawn.

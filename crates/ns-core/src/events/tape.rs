@@ -104,7 +104,7 @@ impl Op {
     }
 }
 
-/// Why a list of operations is no expression.
+/// Reasons why a list of operations is not an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TapeError {
     /// There is no operation.
