@@ -41,7 +41,7 @@ impl TaskKind {
 pub(super) struct TasksDone {
     /// Number of tasks that are done, counted from the first.
     pub(super) done: usize,
-    /// Number of the following tasks that another session must run next.
+    /// Number of tasks after the done ones that the other session must run next.
     pub(super) left: usize,
 }
 

@@ -131,7 +131,7 @@ struct UnderWay<'a> {
     depends: bool,
     /// Number of fits that the device certified and the CPU did not change.
     own: u64,
-    /// The data, once the CPU needs them.
+    /// The data; `None` until the CPU needs them.
     data: Option<Cow<'a, Dataset>>,
 }
 
@@ -226,8 +226,9 @@ impl<'a> Settling<'a> {
         all.into_iter().map(|under_way| TaskOutcome { fits: under_way.fits }).collect()
     }
 
-    /// Returns the outcome of a fit if there is nothing to compute: it is finished on the device, is not needed, or the
-    /// caller has cancelled the work. Otherwise returns `None`, after noting in `under_way` what the CPU changes.
+    /// Returns the outcome of a fit for which the CPU has nothing to compute: the fit is finished on the device or
+    /// is not needed, or the caller has cancelled the work. Otherwise returns `None`, and records in `under_way`
+    /// whether the CPU replaces the device's result.
     fn known(
         &self,
         k: usize,

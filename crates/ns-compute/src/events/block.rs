@@ -65,7 +65,7 @@ fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut Su
     }
     density[n..].fill(1.0);
     let is_good = |f: f64| f > 0.0 && f < f64::INFINITY;
-    // Counted, because a loop that ends early cannot be vectorised.
+    // All bad densities are counted, because a loop that ends at the first of them cannot be vectorised.
     let mut bad = 0.0;
     for f in &density {
         bad += if is_good(*f) { 0.0 } else { 1.0 };

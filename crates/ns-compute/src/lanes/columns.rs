@@ -55,7 +55,8 @@ pub(super) struct Columns {
     /// Elements `bin * n_parameters + parameter` to which factors contribute. These elements are set to zero before
     /// the contributions are added.
     pub(super) cleared: Vec<usize>,
-    /// Bin and parameter of the elements in `cleared` that no column writes.
+    /// Bin and parameter of the elements in `cleared` to which only factors contribute, and no element of
+    /// `columns`.
     pub(super) alone: Vec<(usize, usize)>,
 }
 

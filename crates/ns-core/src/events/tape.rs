@@ -152,7 +152,8 @@ impl Tape {
         &self.ops
     }
 
-    /// Iterates over the parameters and functions that the expression uses; each may come several times.
+    /// Iterates over the parameters and functions that the expression uses. One that is used several times
+    /// occurs several times.
     pub fn values(&self) -> impl Iterator<Item = Value> {
         self.ops.iter().filter_map(|op| match op {
             Op::Value(value) => Some(*value),

@@ -81,7 +81,7 @@ impl Drop for CudaPinned {
         let (memory, done, stream) = (&mut self.memory, self.done, self.stream);
         let _ = self.driver.inside(DriverCall::Allocating, || {
             memory.free();
-            // SAFETY: no work is in progress, and nothing uses them after this.
+            // SAFETY: no work is in progress, and nothing uses the event and the stream after this.
             unsafe {
                 result::event::destroy(done)?;
                 result::stream::destroy(stream)

@@ -8,11 +8,12 @@ use crate::flow::runtime::Rows;
 /// same amount.
 pub const LARGEST_DIFFERENCE: f64 = 1e-4;
 
-/// Number of events for which both are compared.
+/// Number of events for which the GPU and the CPU are compared.
 const EVENTS: usize = 1024;
 
-/// Returns 1 024 events that are distributed evenly over a box, one row per event. The method is the additive
-/// recurrence with the inverse powers of the root of `x^(d+1) = x + 1` for `d` features.
+/// Returns 1 024 events that are distributed evenly over a box, one row per event. From event to event,
+/// feature `k` of `d` advances by the fraction `r^-k` of its side and wraps around at the end; `r` is the
+/// root of `x^(d+1) = x + 1`.
 #[must_use]
 pub fn spread(sides: &[(f64, f64)]) -> Vec<f64> {
     let d = sides.len() as i32;
