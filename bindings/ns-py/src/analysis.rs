@@ -70,7 +70,8 @@ macro_rules! result_methods {
                 self.0.value(py, stringify!($key))
             })*
 
-            /// What evaluated each flow of the model: a list of dictionaries; None for a model without flows.
+            /// How each flow of the model was evaluated: a list of dictionaries; None for a model without
+            /// flows.
             #[getter]
             fn flows<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
                 self.0.values.bind(py).get_item("flows")
@@ -126,7 +127,8 @@ macro_rules! inner_methods {
                 $crate::plain::plain(py, &self.ran.gpu_check)
             }
 
-            /// What evaluated each flow of the model: a list of dictionaries; None for a model without flows.
+            /// How each flow of the model was evaluated: a list of dictionaries; None for a model without
+            /// flows.
             #[getter]
             fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::plain::plain(py, &self.ran.flows)
@@ -187,8 +189,8 @@ impl Common<'_, '_> {
         options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
     }
 
-    /// Runs an analysis and returns its result as a [`Record`]. `work` describes the fits of the analysis.
-    /// With `device="auto"` it decides whether they run on a GPU. `parts` returns the text and tables of the report.
+    /// Runs an analysis and returns its result as a [`Record`]. `work` describes the fits of the analysis; the
+    /// device that `device="auto"` selects depends on `work`. `parts` returns the text and tables of the report.
     ///
     /// # Errors
     /// The errors of the analysis, and exceptions that a signal handler or the progress function raised.
@@ -209,7 +211,7 @@ impl Common<'_, '_> {
     /// about the run.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// The errors of [`Self::run`].
     pub(crate) fn ran<T: Send>(
         &self,
         py: Python<'_>,
@@ -235,7 +237,7 @@ impl Common<'_, '_> {
     /// converts a [`Record`] into the Python class of the result.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// The errors of [`Self::run`].
     pub(crate) fn run_keeping<T: Serialize + Send, C: Into<PyClassInitializer<C>> + PyClass>(
         &self,
         py: Python<'_>,

@@ -42,7 +42,7 @@ impl Rows {
     /// Reads rows of `width` numbers.
     ///
     /// # Errors
-    /// `ValueError` as [`Self::read`], and for rows of another length.
+    /// `ValueError` for rows of another length, and the errors of [`Self::read`].
     pub(crate) fn of_width(what: &str, object: &Bound<'_, PyAny>, width: usize) -> PyResult<Self> {
         let rows = Self::read(what, object)?;
         if rows.width != width {

@@ -12,7 +12,7 @@ use crate::error::workspace_error;
 use crate::load::{Names, Text};
 use crate::work::released;
 
-/// Removes parts of a workspace, a path or a dictionary, and returns the rest as a dictionary.
+/// Removes parts of a workspace, a path or a dictionary, and returns the remaining workspace as a dictionary.
 ///
 /// `channels`, `samples`, `modifiers`, `modifier_types` and `measurements` are names, as in
 /// `pyhf.Workspace.prune`. `norm_threshold` removes every normsys that changes its sample by no more
@@ -83,9 +83,10 @@ pub(crate) fn rename<'py>(
 /// Combines two workspaces, paths or dictionaries, and returns the result as a dictionary.
 ///
 /// `join` says what happens to channels, observations and measurements that both workspaces have under one name, as
-/// in `pyhf.Workspace.combine`: "none" forbids them, "outer" requires them to be equal, "left outer" and "right
-/// outer" take them from one side. `merge_channels` merges channels of the same name sample by sample. Modifiers of
-/// the same name are correlated in the result. Warnings, `return_report` and errors are as for `prune`.
+/// in `pyhf.Workspace.combine`: "none" forbids them, "outer" requires them to be equal, "left outer" takes them
+/// from the first workspace and "right outer" from the second. `merge_channels` merges channels of the same name
+/// sample by sample. Modifiers of the same name are correlated in the result. Warnings, `return_report` and errors
+/// are as for `prune`.
 #[pyfunction]
 #[pyo3(signature = (left, right, join = "none", merge_channels = false, *, return_report = false))]
 pub(crate) fn combine<'py>(

@@ -96,8 +96,9 @@ impl GpuFlowSession {
         self.written(py, made.map_err(|error| session_error(&error))?)
     }
 
-    /// Returns the same results for log-densities on the GPU. They are an array with `__cuda_array_interface__`,
-    /// float64 or float32. A kernel on the stream with the handle `stream` reads the array without a copy.
+    /// Returns the results of `nll` for log-densities on the GPU. The log-densities are an array with
+    /// `__cuda_array_interface__`, float64 or float32. A kernel on the stream with the handle `stream` reads the
+    /// array without a copy.
     #[pyo3(signature = (log_probs, params, *, stream=0))]
     fn nll_device<'py>(
         &self,
@@ -120,7 +121,8 @@ impl GpuFlowSession {
         self.at_address(py, there.address, n_events, params, stream, is_single)
     }
 
-    /// Returns the same results for float32 log-densities at an address on the GPU, such as the output of a network.
+    /// Returns the results of `nll` for float32 log-densities at an address on the GPU, such as the output of a
+    /// network.
     #[pyo3(signature = (address, n_events, params, *, stream=0))]
     fn nll_device_ptr_f32<'py>(
         &self,
@@ -133,8 +135,8 @@ impl GpuFlowSession {
         self.at_address(py, address, n_events, params, stream, true)
     }
 
-    /// Returns a list of results for several sets of events. The log-densities of the sets follow each other in the
-    /// columns: set `i` has `counts[i]` events and row `i` of `params`.
+    /// Returns a list with the results of `nll` for each of several sets of events. The columns of `log_probs`
+    /// contain the sets one after another: set `i` has `counts[i]` events and row `i` of `params`.
     fn nll_batch<'py>(
         &self,
         py: Python<'py>,

@@ -70,7 +70,7 @@ pub(crate) fn load_workspace(
 /// Builds the model of a workspace and compiles it, so that its first fit is fast.
 ///
 /// # Errors
-/// As [`load_workspace`].
+/// The errors of [`load_workspace`].
 pub(crate) fn built(
     py: Python<'_>,
     text: Text,
@@ -295,7 +295,7 @@ pub(crate) fn interpolation(
 /// Returns the model for the argument `model` of an analysis on `device`: a model, a path or a dictionary.
 ///
 /// # Errors
-/// As [`load_workspace`].
+/// The errors of [`load_workspace`].
 pub(crate) fn model<'py>(
     py: Python<'py>,
     object: &Bound<'py, PyAny>,

@@ -246,9 +246,10 @@ impl Model {
         toy_data(py, self, &from, n_toys, seed, first, include_auxdata)
     }
 
-    /// Generates toys of a model with channels of events at `params`. Each toy is a dictionary for `data` of `fit`:
-    /// columns by channel, and `main` and `auxdata` if the model has counts and auxiliary data. Toy `i` has the
-    /// number `first + i`. These are the toys of `fit_toys`, or with `hypothesis` the toys of a hypothesis test.
+    /// Generates toys at `params` for a model with channels of events. Each toy is a dictionary for the argument
+    /// `data` of `fit`: the columns of each channel by its name, and `main` and `auxdata` if the model has counts
+    /// and auxiliary data. Toy `i` has the number `first + i`. These are the toys of `fit_toys`, or with
+    /// `hypothesis` the toys of a hypothesis test.
     #[pyo3(signature = (params, n_toys = 1, seed = 0, *, first = 0, hypothesis = None))]
     fn toy_events<'py>(
         &self,

@@ -176,7 +176,7 @@ impl Question {
     /// compiled.
     ///
     /// # Errors
-    /// As [`ns_inference::open_session`].
+    /// The errors of [`ns_inference::open_session`].
     pub(crate) fn session(&self, execution: &Execution) -> Result<Arc<dyn Session>, SessionError> {
         ns_inference::open_session_sharing(&self.model, execution, &self.compiled)
     }
@@ -236,7 +236,7 @@ impl Model {
     /// the description of the fits of the analysis, decides whether they run on a GPU.
     ///
     /// # Errors
-    /// As [`Self::session`].
+    /// The errors of [`Self::session`].
     pub(crate) fn open(&self, py: Python<'_>, execution: &Execution, work: Work) -> PyResult<Opened> {
         if execution.device != Device::Auto {
             return Ok(Opened { session: self.session(py, execution)?, reason: None });

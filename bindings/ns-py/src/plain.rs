@@ -20,7 +20,7 @@ pub(crate) fn plain<'py>(py: Python<'py>, value: &(impl Serialize + ?Sized)) -> 
 /// Converts a structure to a Python dictionary.
 ///
 /// # Errors
-/// As [`plain`], and if the value is not a structure or map.
+/// The errors of [`plain`], and if the value is not a structure or map.
 pub(crate) fn dictionary<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyDict>> {
     Ok(plain(py, value)?.cast_into::<PyDict>()?)
 }

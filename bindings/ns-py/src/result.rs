@@ -203,7 +203,8 @@ inner_methods! { FitResult {
         self.inner.weighted_uncertainties.map(ns_inference::WeightedUncertainties::name)
     }
 
-    /// How derivatives by the context of flows were computed: a dictionary per flow with context.
+    /// How derivatives with respect to the context of flows were computed: a dictionary per flow with
+    /// context.
     #[getter]
     fn context_gradients<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.inner.context_gradients.iter().map(|own| dictionary(py, own)).collect()

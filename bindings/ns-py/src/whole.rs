@@ -26,7 +26,7 @@ where
 /// Reads a whole number that is not negative, or None.
 ///
 /// # Errors
-/// As [`whole`].
+/// The errors of [`whole`].
 pub(crate) fn perhaps_whole<'py, T>(object: &Bound<'py, PyAny>) -> PyResult<Option<T>>
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,

@@ -111,7 +111,7 @@ pub(crate) fn parameters(lists: &[String], model: &Model) -> Vec<String> {
 /// Reads the model that the flags describe, with its flows evaluated on `device`.
 ///
 /// # Errors
-/// As [`workspace`], and if the measurement has no valid model.
+/// The errors of [`workspace`], and if the measurement has no valid model.
 pub(crate) fn model(args: &ModelArgs, device: Device) -> Result<Model, CliError> {
     one_reader(&args.input, &args.patch)?;
     workspace(args)
@@ -122,7 +122,7 @@ pub(crate) fn model(args: &ModelArgs, device: Device) -> Result<Model, CliError>
 /// Reads the model of a file without patches, with the default interpolation codes.
 ///
 /// # Errors
-/// As [`model`].
+/// The errors of [`model`].
 pub(crate) fn plain(input: &Path, measurement: Option<String>) -> Result<Model, CliError> {
     let options = ModelOptions { measurement, ..ModelOptions::default() };
     read(input)

@@ -64,7 +64,7 @@ impl Output {
     /// Writes a report to the destination and the warnings to standard error.
     ///
     /// # Errors
-    /// As [`Output::write_parts`].
+    /// The errors of [`Output::write_parts`].
     pub(crate) fn write<R: Serialize>(self, report: &Report<R>, warnings: &[String]) -> Result<(), CliError> {
         self.write_parts(report, warnings, &report.parts)
     }

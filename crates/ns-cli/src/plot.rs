@@ -28,7 +28,7 @@ impl PlotArgs {
     /// Opens the file of the picture. `result` is the file of `--output`.
     ///
     /// # Errors
-    /// As [`Plots::open`].
+    /// The errors of [`Plots::open`].
     pub(crate) fn open(&self, result: Option<&Path>) -> Result<Plots, CliError> {
         Plots::open(result, [("--plot", self.plot.as_deref())])
     }

@@ -67,7 +67,7 @@ impl SaveArgs {
     /// saves the toys there.
     ///
     /// # Errors
-    /// As [`run_saved`].
+    /// The errors of [`run_saved`].
     pub(crate) fn run<'a, R: StoredRow>(
         &self,
         place: Option<ToyDestination>,

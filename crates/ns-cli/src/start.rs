@@ -38,7 +38,7 @@ pub(crate) fn read(path: &Path, model: &Model) -> Result<Vec<f64>, CliError> {
 /// covariance.
 ///
 /// # Errors
-/// As [`read`], and if the size of the covariance differs from the number of parameters.
+/// The errors of [`read`], and if the size of the covariance differs from the number of parameters.
 pub(crate) fn read_with_covariance(
     path: &Path,
     model: &Model,

@@ -1,8 +1,8 @@
 //! A compiled model as a differentiable function of its parameters, its open inputs and the data. The sessions of
 //! `ns_inference::differentiable` use it.
 //!
-//! It computes on the CPU. [`DeviceNll`] computes `-ln L` and its derivatives on a GPU, for callers whose arrays are in
-//! the memory of the GPU.
+//! The derivatives are computed on the CPU. [`DeviceNll`] computes `-ln L` and its derivatives on a GPU, for callers
+//! whose arrays are in the memory of the GPU.
 
 #[cfg(feature = "cuda")]
 use ns_core::Device;
@@ -23,7 +23,8 @@ impl DifferentiableAccelerator {
     /// Compiles a model with the inputs that [`Model::open`] chose.
     ///
     /// # Errors
-    /// As [`CpuSession::open`]; [`SessionError::ForeignData`] for a model with event channels or penalties.
+    /// The errors of [`CpuSession::open`]; [`SessionError::ForeignData`] for a model with event channels or
+    /// penalties.
     pub fn open(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
         if model.has_event_terms() {
             let remedy = "derivatives by inputs exist for binned models";
@@ -79,7 +80,7 @@ impl DifferentiableAccelerator {
     /// Returns the gradient of `-ln L` at a point with respect to the parameters.
     ///
     /// # Errors
-    /// As [`Self::value`].
+    /// The errors of [`Self::value`].
     pub fn gradient(&self, data: &Data, point: &[f64]) -> Result<Vec<f64>, SessionError> {
         let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
         Ok(self.session.evaluate(data, point, request)?.gradient)
@@ -88,7 +89,7 @@ impl DifferentiableAccelerator {
     /// Returns the derivatives of `-ln L` at a point with respect to parameters, inputs, counts and auxiliary data.
     ///
     /// # Errors
-    /// As [`Self::value`].
+    /// The errors of [`Self::value`].
     pub fn slopes(&self, data: &Data, point: &[f64]) -> Result<Derivatives, SessionError> {
         self.session.derivatives(data, point, None, Order::First, true)
     }
@@ -98,7 +99,7 @@ impl DifferentiableAccelerator {
     /// result is the product of the full Hessian with the direction.
     ///
     /// # Errors
-    /// As [`Self::value`].
+    /// The errors of [`Self::value`].
     pub fn along(
         &self,
         data: &Data,
@@ -114,7 +115,7 @@ impl DifferentiableAccelerator {
     /// of `-ln L` along `u`.
     ///
     /// # Errors
-    /// As [`Self::value`].
+    /// The errors of [`Self::value`].
     pub fn curvature_along(
         &self,
         data: &Data,
@@ -129,7 +130,7 @@ impl DifferentiableAccelerator {
     /// values of the inputs.
     ///
     /// # Errors
-    /// As [`Self::value`].
+    /// The errors of [`Self::value`].
     pub fn expected(
         &self,
         of: &Data,
@@ -145,7 +146,7 @@ impl DifferentiableAccelerator {
     /// if `H` is not positive definite.
     ///
     /// # Errors
-    /// As [`Self::value`].
+    /// The errors of [`Self::value`].
     pub fn solve(
         &self,
         data: &Data,

@@ -4,7 +4,7 @@ use crate::simd::Vector;
 
 /// A number type for the formulas of the likelihood terms: `f64`, or [`Jet`], which carries derivatives.
 pub(crate) trait Number: Vector {
-    /// Returns the number itself, without derivatives.
+    /// Returns the value without the derivatives.
     fn value(self) -> f64;
     /// Returns a number with this value whose first derivative along the direction is `along`. For an `f64`
     /// the derivative is ignored.
@@ -20,7 +20,7 @@ pub(crate) trait Number: Vector {
         self.mapped([e; 3])
     }
 
-    /// Returns the natural logarithm.
+    /// Returns the natural logarithm of the number.
     #[inline(always)]
     fn ln(self) -> Self {
         let (x, inverse) = (self.value(), 1.0 / self.value());

@@ -1,10 +1,11 @@
-//! A request of the caller to stop a computation that takes long.
+//! A request of the caller to stop a long computation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ns_core::Control;
 
-/// The caller's flags that request a stop: that of a batch and that of one task. Each is `None` if the caller gave none.
+/// The caller's flags that request a stop: one flag for the batch and one for a single task. Each is `None` if the
+/// caller gave none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stop<'a>([Option<&'a AtomicBool>; 2]);
 
@@ -19,7 +20,7 @@ impl<'a> Stop<'a> {
         self.0.iter().all(Option::is_none)
     }
 
-    /// Returns true once the caller has asked to stop. Later results are not used.
+    /// Returns true once the caller has asked to stop. Results that are computed after that are not used.
     pub(crate) fn asked(self) -> bool {
         self.0.into_iter().flatten().any(|flag| flag.load(Ordering::Relaxed))
     }

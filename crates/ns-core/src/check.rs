@@ -39,7 +39,8 @@ impl Difference {
     }
 }
 
-/// Why a device leaves fits to the CPU. Displayed as a clause that follows "the CPU made the fits, because".
+/// Reasons why a device leaves fits to the CPU. They are displayed as a clause that follows "the CPU made the
+/// fits, because".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftToCpu {
@@ -51,7 +52,8 @@ pub enum LeftToCpu {
     Ridge,
     /// A fit sets a parameter free that the model fixes.
     Released,
-    /// The model has event channels, of which a device computes the sums over many events and the CPU all else.
+    /// The model has event channels. For such a model a device computes only sums over many events, and the CPU
+    /// does all other work.
     FewEvents,
     /// A density has a function that the kernels lack.
     Density,

@@ -1,8 +1,8 @@
-//! Checks indices, lengths and constants of the event-level part of a model.
+//! Checks indices, lengths and constants of the event channels, functions and penalties of a model.
 
 use crate::{Density, EventChannel, EventTable, FunctionForm, LogProbError, Model, Observations, Value};
 
-/// What is inconsistent in the event-level part of a model or its data.
+/// Inconsistencies in the event channels, functions and penalties of a model, or in its data.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventModelError {
@@ -45,7 +45,7 @@ pub enum EventModelError {
         place: String,
         /// The column.
         actual: usize,
-        /// The column that was to be used next.
+        /// The column that comes next.
         expected: usize,
     },
     /// An observable does not exist, or an expression of parameters uses one.
@@ -63,11 +63,11 @@ pub enum EventModelError {
     WrongLength {
         /// Channel or function that has the list.
         place: String,
-        /// What the list is.
+        /// Description of the list.
         what: &'static str,
         /// Length of the list.
         actual: usize,
-        /// Length that is needed.
+        /// Length that is required.
         expected: usize,
     },
     /// An axis, a fit range, bin edges or knots do not ascend, or are not finite.
@@ -75,7 +75,7 @@ pub enum EventModelError {
     NotAscending {
         /// Channel that has the numbers.
         place: String,
-        /// What the numbers are.
+        /// Description of the numbers.
         what: &'static str,
     },
     /// A density has no integral that can be computed, for example a histogram that multiplies a density of
@@ -96,7 +96,7 @@ pub enum EventModelError {
         place: String,
         /// Name of the process.
         process: String,
-        /// Why not.
+        /// The reason why the density cannot be normalised.
         cause: LogProbError,
     },
     /// The model compares the contents of very many bins with the mean of the density over each bin

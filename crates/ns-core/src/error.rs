@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::{Device, EventModelError, Execution, InputError, LogProbError, Precision};
 
-/// Why one fit has no result. The other fits of its batch go on.
+/// Reason why one fit has no result. The other fits of its batch continue.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FitFailure {
@@ -30,13 +30,12 @@ pub enum FitFailure {
         /// Index of the first such event in the channel.
         event: usize,
     },
-    /// A density that depends on parameters and is no formula, such as a normalising flow, cannot be evaluated at any start
-    /// point.
+    /// A density with a context of parameters, such as a normalising flow, cannot be evaluated at any start point.
     #[error("event channel {channel}, at every start point: {cause}")]
     NotEvaluated {
         /// Index of the event channel.
         channel: usize,
-        /// What failed.
+        /// The error of the evaluation.
         cause: LogProbError,
     },
     /// A constraint term is not finite at any start point.
@@ -69,7 +68,7 @@ pub enum FitFailure {
 /// Value of the field `what` of [`SessionError::BadNumber`] if an expected yield is negative or not finite.
 pub const EXPECTED: &str = "the expected data";
 
-/// Why a session could not be opened, or why a whole call of it failed.
+/// Reasons why a session could not be opened, or why a whole call of a session failed.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -95,10 +94,10 @@ pub enum SessionError {
         /// Which values are allowed.
         remedy: &'static str,
     },
-    /// The event-level part of the model, or its data, are inconsistent.
+    /// The event channels, functions or penalties of the model, or its data, are inconsistent.
     #[error(transparent)]
     EventModel(#[from] EventModelError),
-    /// A density that is no formula, such as a normalising flow, cannot be evaluated.
+    /// A density that is not a formula, such as a normalising flow, cannot be evaluated.
     #[error(transparent)]
     LogProb(#[from] LogProbError),
     /// The model does not have an input that was opened.
@@ -144,14 +143,14 @@ pub enum SessionError {
         /// What the user can do.
         remedy: String,
     },
-    /// An array that should be in memory of a device is elsewhere.
+    /// An array that should be in the memory of a device is not there.
     #[error("{what} is not in memory of {device}: {problem}. Move it there first")]
     NotOnDevice {
         /// Name of the array.
         what: &'static str,
         /// The device.
         device: Device,
-        /// Where the array is.
+        /// Description of where the array is.
         problem: String,
     },
     /// A device and the CPU compute different values at the same point.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::EventTable;
 use crate::random::Stream;
 
-/// Columns of events that are being drawn. Their memory is used again for the next toy.
+/// Columns of events that are being drawn. Their memory is reused for the next toy.
 #[derive(Debug, Clone, Default)]
 pub struct EventColumns {
     /// One column per observable, then one per log-density.
@@ -32,21 +32,22 @@ impl EventColumns {
     }
 }
 
-/// The density of a channel is negative or not a number at a place where an event was to be drawn. The toy
-/// has no data.
+/// The density of a channel is negative or not a number at a proposed event. The toy has no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotDrawn;
 
 /// The distribution of the events of one channel at one parameter point.
 pub trait DrawEvents: Debug + Send + Sync {
-    /// Draws the events of the toy of `stream` into `columns`. Uses slots of the stream from `slot` on, and
-    /// returns the first that is free. The same stream and slot give the same bits.
+    /// Draws the events of the toy of `stream` into `columns`. The random numbers are those of the slots of
+    /// the stream from `slot` on. Returns the first slot that is free afterwards. The same stream and slot
+    /// give the same bits.
     ///
     /// # Errors
     /// If the density is negative or not a number where an event is drawn.
     fn draw(&self, stream: &Stream, slot: u32, columns: &mut EventColumns) -> Result<u32, NotDrawn>;
 
-    /// Returns the distribution itself, if a session that knows its type can draw from it on another device.
+    /// Returns the distribution as a value of its own type, so that a session that knows the type can draw
+    /// from it on another device.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }

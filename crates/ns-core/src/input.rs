@@ -71,7 +71,7 @@ pub enum Input {
     },
 }
 
-/// Why a model cannot open an input.
+/// Reasons why a model cannot open an input.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InputError {

@@ -1,13 +1,13 @@
 //! [`LogProb`]: a density that is not a formula, such as a normalising flow.
 //!
-//! Such a density is evaluated outside of the engine. Without context, that is once per data set and once per toy: the
-//! engine sees a column of log-densities. With context, the log-densities and their derivatives are computed whenever a
-//! number of the context has changed.
+//! Such a density is evaluated outside the engine. A density without context is evaluated once per data set and once
+//! per toy, and the engine sees a column of log-densities. For a density with context, log-densities and their
+//! derivatives are computed whenever a number of the context has changed.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// What goes wrong in the evaluation of a density that is not a formula.
+/// Errors in the evaluation of a density that is not a formula.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogProbError {
@@ -22,7 +22,7 @@ pub enum LogProbError {
         event: usize,
         /// The features of the event.
         at: Vec<f64>,
-        /// What was computed.
+        /// The computed value.
         value: f64,
     },
     /// An array has a wrong length.
@@ -30,11 +30,11 @@ pub enum LogProbError {
     WrongLength {
         /// Name of the density.
         density: String,
-        /// The array.
+        /// Name of the array.
         what: &'static str,
-        /// Its length.
+        /// Actual length.
         actual: usize,
-        /// The length that is needed.
+        /// Required length.
         expected: usize,
     },
     /// The program that evaluates the density failed.
@@ -42,7 +42,7 @@ pub enum LogProbError {
     Failed {
         /// Name of the density.
         density: String,
-        /// What the program said.
+        /// Message of the program.
         cause: String,
     },
     /// The density cannot be normalised over the fit range.
@@ -50,7 +50,7 @@ pub enum LogProbError {
     NotNormalised {
         /// Name of the density.
         density: String,
-        /// Why not, and what to do.
+        /// The reason, and what the user can do.
         cause: String,
     },
 }
@@ -60,20 +60,20 @@ pub enum LogProbError {
 pub struct BoxIntegral {
     /// The integral.
     pub value: f64,
-    /// Estimate of its error: the change in the last refinement of the quadrature. 0 if the box holds the whole
-    /// support and the integral is 1 by construction.
+    /// Estimate of the error: the change of the integral in the last refinement of the quadrature. It is 0 if
+    /// the box contains the whole support, because the integral is then 1 by construction.
     pub error: f64,
     /// Number of panels per feature of the quadrature; 0 if the integral is 1 by construction.
     pub panels: usize,
 }
 
-/// How derivatives by the context are computed. Second derivatives are differences: of the gradient that a graph gives,
-/// or of log-densities at the points of a grid.
+/// Method by which derivatives with respect to the context are computed. Second derivatives are always differences.
+/// With [`Self::Graph`] they are differences of the gradient, otherwise of log-densities at the points of a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GradientMethod {
-    /// By a graph of the density's manifest.
+    /// A graph in the manifest of the density gives the first derivatives.
     Graph,
-    /// By central differences with these steps, one per number of the context.
+    /// Central differences with these steps, one per number of the context.
     Differences(Vec<f64>),
 }
 
@@ -86,21 +86,21 @@ pub enum Base {
     Uniform,
 }
 
-/// What evaluates the log-densities of a density that a network learned.
+/// The program and precision that evaluate a density that a network has learned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NetworkEvaluation {
     /// The provider: `cpu`, `cuda` or `tensorrt`.
     pub provider: &'static str,
     /// The precision: `f64`, `f32`, `tf32` or `fp16`.
     pub precision: &'static str,
-    /// Largest difference to the CPU, relative to the larger of 1 and the size of the log-density; `None` on the CPU.
+    /// Largest difference from the CPU, divided by the larger of 1 and the absolute log-density; `None` on the CPU.
     pub largest_difference: Option<f64>,
 }
 
 /// A density `p(x | c)` of `d` features that is evaluated event by event, for a context `c` that all events of a call
 /// share. It is normalised over its support.
 ///
-/// Events are rows of `d` numbers, one after the other. The same call gives the same bits, on whatever thread.
+/// Events are rows of `d` numbers, one after the other. The same call gives the same bits on every thread.
 pub trait LogProb: Debug + Send + Sync {
     /// Returns the name of the density, for messages.
     fn name(&self) -> &str;
@@ -108,32 +108,35 @@ pub trait LogProb: Debug + Send + Sync {
     /// Returns the number of features `d`.
     fn dimension(&self) -> usize;
 
-    /// Returns the names of the numbers of the context, in the order of calls; nothing for a density without context.
+    /// Returns the names of the numbers of the context, in the order in which calls give them; an empty list for a
+    /// density without context.
     fn context(&self) -> &[String];
 
-    /// Returns how derivatives by the context are computed; `None` for a density without context.
+    /// Returns the method by which derivatives with respect to the context are computed; `None` for a density
+    /// without context.
     fn gradient_method(&self) -> Option<GradientMethod>;
 
-    /// Returns the rounding error of a log-density near 1, in units of `f64::EPSILON`: 1 for computations with 64 bits.
+    /// Returns the rounding error of a log-density of about 1, in units of `f64::EPSILON`. It is 1 for computations
+    /// with 64 bits.
     fn rounding(&self) -> f64;
 
-    /// Returns lower and upper end of each feature, beyond which the density is 0; infinite if there is no end.
+    /// Returns the lower and upper end of each feature, beyond which the density is 0. An end may be infinite.
     fn support(&self) -> &[(f64, f64)];
 
-    /// Returns text that changes whenever the density does, for digests of models.
+    /// Returns a text that changes whenever the density changes, for digests of models.
     fn digest(&self) -> &str;
 
-    /// Writes the logarithm of the density of each event to `out`: minus infinity outside of the support.
+    /// Writes the logarithm of the density of each event to `out`. It is minus infinity outside the support.
     ///
     /// # Errors
     /// If a length is wrong, the evaluation fails, or a result is NaN or plus infinity.
     fn log_prob(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError>;
 
-    /// Writes the derivatives of each event's log-density by the context to `out`, row after row, and returns how they
-    /// were computed.
+    /// Writes the derivatives of each event's log-density with respect to the context to `out`, row after row, and
+    /// returns the method.
     ///
     /// # Errors
-    /// As [`Self::log_prob`].
+    /// The errors of [`Self::log_prob`].
     fn context_gradient(
         &self,
         events: &[f64],
@@ -141,12 +144,12 @@ pub trait LogProb: Debug + Send + Sync {
         out: &mut [f64],
     ) -> Result<GradientMethod, LogProbError>;
 
-    /// Writes the log-densities of the events with their first and second derivatives by the context: columns of one
-    /// number per event, in the order log-density, first derivatives, second derivatives by the numbers `j <= i` at column
-    /// `1 + c + i (i + 1) / 2 + j`. Outside of the support, all derivatives are 0.
+    /// Writes the log-densities of the events with their first and second derivatives with respect to the context:
+    /// columns of one number per event, in the order log-density, first derivatives, second derivatives with respect to
+    /// the numbers `j <= i` at column `1 + c + i (i + 1) / 2 + j`. Outside of the support, all derivatives are 0.
     ///
     /// # Errors
-    /// As [`Self::log_prob`].
+    /// The errors of [`Self::log_prob`].
     fn context_derivatives(
         &self,
         events: &[f64],
@@ -157,15 +160,16 @@ pub trait LogProb: Debug + Send + Sync {
     /// Returns the integral over a box, with lower and upper end of each feature.
     ///
     /// # Errors
-    /// If it cannot be computed, or is not that of a density that is normalised over its support.
+    /// If the integral cannot be computed, or if it contradicts a density that is normalised over its
+    /// support.
     fn integral(&self, sides: &[(f64, f64)], context: &[f64]) -> Result<BoxIntegral, LogProbError>;
 
-    /// Writes the integral over a box with its first and second derivatives by the context, in the order of
-    /// [`Self::context_derivatives`], computed with the number of panels that [`Self::integral`] chose at another
-    /// context. So the integral is a smooth function of the context.
+    /// Writes the integral over a box with its first and second derivatives with respect to the context, in the
+    /// order of [`Self::context_derivatives`], computed with the number of panels that [`Self::integral`] chose
+    /// at another context. So the integral is a smooth function of the context.
     ///
     /// # Errors
-    /// As [`Self::integral`], and if the panels are too wide for this context.
+    /// The errors of [`Self::integral`], and if the panels are too wide for this context.
     fn integral_derivatives(
         &self,
         sides: &[(f64, f64)],
@@ -174,7 +178,8 @@ pub trait LogProb: Debug + Send + Sync {
         out: &mut [f64],
     ) -> Result<(), LogProbError>;
 
-    /// Returns what evaluates the log-densities; `None` for a density that no network learned.
+    /// Returns the program and precision that evaluate the log-densities; `None` for a density that no
+    /// network has learned.
     fn evaluation(&self) -> Option<NetworkEvaluation> {
         None
     }
@@ -189,7 +194,7 @@ pub trait LogProb: Debug + Send + Sync {
     fn sample(&self, base: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError>;
 }
 
-/// A shared density that is not a formula. Two are equal if their digests are.
+/// A shared density that is not a formula. Two values are equal if their digests are equal.
 #[derive(Debug, Clone)]
 pub struct SharedLogProb(pub Arc<dyn LogProb>);
 

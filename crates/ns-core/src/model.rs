@@ -133,7 +133,7 @@ impl Model {
         self.channels.iter().map(|c| c.n_bins).sum()
     }
 
-    /// Returns whether the model has terms other than those of bins and of the constraints of parameters.
+    /// Returns whether the model has event channels or penalties.
     #[must_use]
     pub fn has_event_terms(&self) -> bool {
         !self.event_channels.is_empty() || !self.penalties.is_empty()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{Covariance, FitFailure, InverseHessian};
 
-/// Why a fit did not converge.
+/// Reason why a fit did not converge.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {

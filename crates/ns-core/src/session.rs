@@ -352,8 +352,8 @@ pub trait Session: Send + Sync {
         None
     }
 
-    /// Returns why the CPU made fits that the device was asked for; `None` if there were no such fits so far.
-    /// Single fits that a device could not finish do not count.
+    /// Returns the reason why the CPU made fits instead of the requested device; `None` if there were no such
+    /// fits so far. Single fits that a device could not finish do not count.
     fn left_to_cpu(&self) -> Option<LeftToCpu> {
         None
     }

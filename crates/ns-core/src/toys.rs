@@ -118,15 +118,15 @@ impl ToySource {
     /// Draws toy `index` with its events.
     ///
     /// # Errors
-    /// As [`Self::draw_events`].
+    /// The errors of [`Self::draw_events`].
     pub fn draw_whole(&self, index: u64) -> Result<Observations, FitFailure> {
         let mut data = self.draw(index);
         self.draw_events(index, &mut EventColumns::default(), &mut data.events)?;
         Ok(data)
     }
 
-    /// Draws the events of toy `index`: one table per event channel. The slots of the toy's random
-    /// [`Stream`] are those behind the auxiliary data. `buffer` is memory that toys share.
+    /// Draws the events of toy `index`: one table per event channel. Their slots of the toy's random
+    /// [`Stream`] come after the slots of the auxiliary data. `buffer` is memory that toys share.
     ///
     /// # Errors
     /// [`FitFailure::NotDrawn`] if a density is negative or not a number where an event is drawn.

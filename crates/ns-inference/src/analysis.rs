@@ -164,7 +164,7 @@ impl<'a> Analysis<'a> {
     /// single fit is faster on the CPU, and the result is then bit for bit the same on every device.
     ///
     /// # Errors
-    /// As [`Self::fit`].
+    /// The errors of [`Self::fit`].
     pub(crate) fn parent_fit(
         &mut self,
         data: &Data,
@@ -181,7 +181,7 @@ impl<'a> Analysis<'a> {
     /// Makes the fit of a task that has one request, as [`Self::fit`] does.
     ///
     /// # Errors
-    /// As [`Self::fit`].
+    /// The errors of [`Self::fit`].
     pub(crate) fn fit_task(
         &mut self,
         task: FitTask,

@@ -1,11 +1,11 @@
-//! How derivatives by the context of flows are computed.
+//! How derivatives with respect to the context of flows are computed.
 
 use std::fmt;
 
 use ns_core::{GradientMethod, Model};
 use serde::{Deserialize, Serialize};
 
-/// How the derivatives of a flow by its context were computed.
+/// How the derivatives of a flow with respect to its context were computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ContextGradient {
@@ -15,9 +15,11 @@ pub struct ContextGradient {
     pub flow: String,
     /// Names of the numbers of the context.
     pub context: Vec<String>,
-    /// `graph`, or `differences`.
+    /// `graph` if the graph of the flow gives derivatives, or `differences` if they are differences of
+    /// log-densities.
     pub method: String,
-    /// Steps of the differences of log-densities, one per number of the context; empty for a graph.
+    /// Step of the differences of log-densities for each number of the context; empty if the graph gives
+    /// derivatives.
     pub steps: Vec<f64>,
 }
 

@@ -24,7 +24,7 @@ pub use events::{ChannelGoodness, EventGoodness, EventStatistic, event_goodness_
 /// Default number of bins of each observable for chi2 of events.
 pub const DEFAULT_BINS: usize = 20;
 
-/// Why there is no chi2 for single events.
+/// Reason why there is no chi2 for single events.
 const NO_SATURATED_MODEL: &str = "chi2 is null: single events have no saturated model, because the likelihood of a density that \
      peaks at every event has no bound; compare the model with counts in bins (statistic chi2), or use the statistic ks";
 
@@ -81,8 +81,8 @@ pub fn goodness_of_fit(
 /// compared with the saturated model of the toy.
 ///
 /// # Errors
-/// As [`goodness_of_fit`]; also for a number of toys that is not allowed, or if toys cannot be drawn because a
-/// bin has a negative expected yield.
+/// The errors of [`goodness_of_fit`]; also for a number of toys that is not allowed, or if toys cannot be
+/// drawn because a bin has a negative expected yield.
 pub fn goodness_of_fit_toys(
     model: &Model,
     session: &dyn Session,

@@ -131,7 +131,8 @@ impl GpuFlowSession {
     /// them without a copy. The call waits for the result.
     ///
     /// # Errors
-    /// As [`Self::nll`]; also [`SessionError::NotOnDevice`] if `address` is not in memory of the device.
+    /// The errors of [`Self::nll`]; also [`SessionError::NotOnDevice`] if `address` is not in memory of the
+    /// device.
     ///
     /// # Safety
     /// `address` must point to an array on the device with one number for each process and event. `stream` must be a
@@ -150,7 +151,7 @@ impl GpuFlowSession {
     /// Returns `-ln L` for log-densities that were copied from a file: a column per process, in the order of the processes.
     ///
     /// # Errors
-    /// As [`Self::nll_device`]; also if the number of columns is not that of the processes.
+    /// The errors of [`Self::nll_device`]; also if the number of columns is not that of the processes.
     pub fn nll_columns(&self, columns: &DeviceEvents, parameters: &[f64]) -> Result<FlowNll, SessionError> {
         let (actual, expected) = (columns.names().len(), self.options.processes.len());
         if actual != expected {
@@ -162,14 +163,14 @@ impl GpuFlowSession {
         unsafe { self.single(FlowData::Device(address), columns.rows(), parameters, 0) }
     }
 
-    /// As [`Self::nll_device`], for log-densities in single precision, such as the output of a network on the device.
-    /// Sums are computed in double precision.
+    /// Does the same as [`Self::nll_device`] for log-densities in single precision, such as the output of a network
+    /// on the device. Sums are computed in double precision.
     ///
     /// # Errors
-    /// As [`Self::nll_device`].
+    /// The errors of [`Self::nll_device`].
     ///
     /// # Safety
-    /// As [`Self::nll_device`].
+    /// The conditions of [`Self::nll_device`].
     pub unsafe fn nll_device_ptr_f32(
         &self,
         address: u64,
@@ -186,7 +187,7 @@ impl GpuFlowSession {
     /// all sets one after another.
     ///
     /// # Errors
-    /// As [`Self::nll`].
+    /// The errors of [`Self::nll`].
     pub fn nll_batch(
         &self,
         log_probs: &[f64],
@@ -197,13 +198,13 @@ impl GpuFlowSession {
         unsafe { self.batch(FlowData::Host(log_probs), counts, parameters, 0) }
     }
 
-    /// As [`Self::nll_batch`], for log-densities on the device in double precision.
+    /// Does the same as [`Self::nll_batch`] for log-densities on the device in double precision.
     ///
     /// # Errors
-    /// As [`Self::nll_device`].
+    /// The errors of [`Self::nll_device`].
     ///
     /// # Safety
-    /// As [`Self::nll_device`].
+    /// The conditions of [`Self::nll_device`].
     pub unsafe fn nll_batch_device(
         &self,
         address: u64,
@@ -215,13 +216,13 @@ impl GpuFlowSession {
         unsafe { self.batch(FlowData::Device(address), counts, parameters, stream) }
     }
 
-    /// As [`Self::nll_batch`], for log-densities on the device in single precision.
+    /// Does the same as [`Self::nll_batch`] for log-densities on the device in single precision.
     ///
     /// # Errors
-    /// As [`Self::nll_device`].
+    /// The errors of [`Self::nll_device`].
     ///
     /// # Safety
-    /// As [`Self::nll_device`].
+    /// The conditions of [`Self::nll_device`].
     pub unsafe fn nll_batch_device_ptr_f32(
         &self,
         address: u64,
@@ -236,7 +237,7 @@ impl GpuFlowSession {
     /// Computes `-ln L` of one set of events.
     ///
     /// # Safety
-    /// As [`Self::nll_device`].
+    /// The conditions of [`Self::nll_device`].
     unsafe fn single(
         &self,
         data: FlowData<'_>,

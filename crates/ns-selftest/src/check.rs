@@ -1,11 +1,11 @@
-//! The checks of a self-test, and its result.
+//! The checks of a self-test, and the result of the self-test.
 
 use ns_inference::report::{Part, Table};
 use serde::Serialize;
 
 use crate::Target;
 
-/// How a check ended.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -13,16 +13,16 @@ pub enum Status {
     Passed,
     /// The value is beyond its bound, or the computation failed.
     Failed,
-    /// What the check needs is not there, although it was asked for. The check has a remedy.
+    /// A part that the check needs does not exist, although the user asked for it. The check has a remedy.
     Missing,
-    /// What the check needs is not there, and was not asked for.
+    /// A part that the check needs does not exist, and the user did not ask for it.
     Skipped,
-    /// A measured value without a bound.
+    /// A value was measured that has no bound.
     Measured,
 }
 
 impl Status {
-    /// Returns the word that results have.
+    /// Returns the word for this status in results.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -35,42 +35,42 @@ impl Status {
     }
 }
 
-/// One check.
+/// One check of a self-test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
-    /// What is checked.
+    /// Name of the quantity or function that is checked.
     pub name: String,
-    /// How it ended.
+    /// Result of the check.
     pub status: Status,
-    /// What was found, usually a difference; `None` if nothing was computed, or if it is not finite.
+    /// The computed value, usually a difference; `None` if nothing was computed or the value is not finite.
     pub value: Option<f64>,
-    /// Largest value that passes; `None` if there is none.
+    /// Largest value with which the check passes; `None` if there is no bound.
     pub bound: Option<f64>,
-    /// What the value is, or why there is none.
+    /// Description of the value, or the reason why there is no value.
     pub detail: String,
-    /// What to do; `None` if nothing has to be done.
+    /// What the user can do; `None` if nothing has to be done.
     pub remedy: Option<String>,
 }
 
 /// The result of a self-test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SelfTest {
-    /// What was tested.
+    /// Name of the target that was tested.
     pub target: String,
-    /// Whether no check failed and nothing was missing that was asked for.
+    /// True if no check failed and no part that the user asked for is missing.
     pub passed: bool,
-    /// Number of checks with status failed.
+    /// Number of checks with the status failed.
     pub n_failed: usize,
-    /// Number of checks with status missing.
+    /// Number of checks with the status missing.
     pub n_missing: usize,
     /// All checks, in the order in which they were made.
     pub checks: Vec<Check>,
-    /// Always empty; all results have this key.
+    /// Warnings of the result. They have the same key as in all other results, and are always empty.
     pub warnings: Vec<String>,
 }
 
 impl SelfTest {
-    /// Returns the table of all checks, and what to do.
+    /// Returns the table of all checks, and the remedies.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut table = Table::new(&["check", "result", "value", "bound", "what"], &[2, 3]);
@@ -97,7 +97,7 @@ impl SelfTest {
     }
 }
 
-/// Checks that are being made.
+/// The checks that have been made so far.
 #[derive(Debug, Default)]
 pub(crate) struct Checks(Vec<Check>);
 
@@ -131,18 +131,18 @@ impl Checks {
         self.add((name, Status::Measured), Some(value), None, detail, None);
     }
 
-    /// Adds a computation that failed.
+    /// Adds a check whose computation failed.
     pub(crate) fn failed(&mut self, name: &str, why: &str) {
         let remedy = "Report it with the output of `nextstat devices`.".to_owned();
         self.add((name, Status::Failed), None, None, why, Some(remedy));
     }
 
-    /// Adds a check of which something is missing that was asked for.
+    /// Adds a check that needs a part that does not exist, although the user asked for it.
     pub(crate) fn missing(&mut self, name: &str, why: &str, remedy: &str) {
         self.add((name, Status::Missing), None, None, why, Some(remedy.to_owned()));
     }
 
-    /// Adds a check of which something is missing that was not asked for.
+    /// Adds a check that needs a part that does not exist, and that the user did not ask for.
     pub(crate) fn skipped(&mut self, name: &str, why: &str) {
         self.add((name, Status::Skipped), None, None, why, None);
     }

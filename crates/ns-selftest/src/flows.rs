@@ -1,4 +1,4 @@
-//! A flow: on the CPU against its integral, and by a provider for GPUs against the CPU.
+//! Checks a flow: on the CPU by its integral, and on a GPU by comparison with the CPU.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const CPU: &str = "flow on the CPU";
 const PROVIDER: &str = "flow: provider";
 const CACHE: &str = "flow: engine cache";
 
-/// Checks the flow that is built in. Without a device only on the CPU.
+/// Checks the built-in flow on the CPU and, if `device` is given, on this device.
 pub(crate) fn flows(target: Target, device: Option<Device>, checks: &mut Checks) {
     let wanted = target != Target::Cpu && target != Target::Auto;
     let folder = match written() {
@@ -32,7 +32,7 @@ pub(crate) fn flows(target: Target, device: Option<Device>, checks: &mut Checks)
     let manifest = folder.path().join("curved.flow.json");
     let flow = match FlowPdf::from_manifest(&manifest, &[]) {
         Ok(flow) => flow,
-        // Without ONNX Runtime there are no flows, but everything else works.
+        // Flows need ONNX Runtime. All other functions work without it.
         Err(error @ FlowError::Library { .. }) if wanted && FlowGpuEpKind::best().is_some() => {
             let (why, remedy) = split(&error.to_string());
             return checks.missing(CPU, &why, &remedy);
@@ -76,7 +76,7 @@ pub(crate) fn flows(target: Target, device: Option<Device>, checks: &mut Checks)
     }
 }
 
-/// Writes the flow into a folder of its own.
+/// Writes the flow to a new temporary folder.
 fn written() -> std::io::Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("curved.flow.json"), MANIFEST)?;
@@ -84,7 +84,7 @@ fn written() -> std::io::Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// Splits a message before its last sentence, which says what to do.
+/// Splits a message into the text before its last sentence and its last sentence, which is the remedy.
 fn split(message: &str) -> (String, String) {
     match message.rsplit_once(". ") {
         Some((why, remedy)) => (why.to_owned(), format!("{remedy}.")),
@@ -92,16 +92,17 @@ fn split(message: &str) -> (String, String) {
     }
 }
 
-/// Adds why a provider did not evaluate the flow.
+/// Adds a check with the reason why a provider did not evaluate the flow.
 fn not_there(placed: &FlowPdf, kind: FlowGpuEpKind, wanted: bool, checks: &mut Checks) {
-    // A later warning is about the next provider.
+    // The first warning is about this provider, later warnings are about others.
     let Some(warning) = placed.warnings().first() else {
         return checks.failed(PROVIDER, &format!("{kind} was not used, without a reason"));
     };
     let built = !matches!(warning, FlowWarning::NotBuilt { .. });
     match warning {
         FlowWarning::Different { .. } => checks.failed(PROVIDER, &warning.to_string()),
-        // A build without providers can be tested for everything else.
+        // A missing provider is an error only if the user asked for it and this build could have it, or for
+        // TensorRT.
         _ if wanted && (built || kind == FlowGpuEpKind::TensorRtEp) => {
             checks.missing(PROVIDER, &warning.to_string(), &warning.remedy());
         }
@@ -109,7 +110,7 @@ fn not_there(placed: &FlowPdf, kind: FlowGpuEpKind, wanted: bool, checks: &mut C
     }
 }
 
-/// Adds the error of arithmetic with fewer bits, and whether it is used.
+/// Adds checks of the rounding errors of arithmetic with fewer bits, and whether such arithmetic is used.
 fn fewer_bits(placed: &FlowPdf, kind: FlowGpuEpKind, checks: &mut Checks) {
     let name = match kind {
         FlowGpuEpKind::TensorRtEp => "flow: FP16 error",
@@ -127,7 +128,7 @@ fn fewer_bits(placed: &FlowPdf, kind: FlowGpuEpKind, checks: &mut Checks) {
     }
 }
 
-/// Adds the times of an evaluation of 65 536 events on the CPU and on the device.
+/// Measures how long the CPU and the device take to evaluate 65 536 events.
 fn times(cpu: &FlowPdf, device: &FlowPdf, kind: FlowGpuEpKind, checks: &mut Checks) {
     let events = spread(&SIDES).repeat(64);
     let mut out = vec![0.0; events.len() / SIDES.len()];
@@ -152,7 +153,7 @@ fn times(cpu: &FlowPdf, device: &FlowPdf, kind: FlowGpuEpKind, checks: &mut Chec
     }
 }
 
-/// Checks that a second opening takes the engine that the first one has written.
+/// Checks that opening the flow a second time uses the engine that was written the first time.
 fn cache(root: &Path, place: &dyn Fn(&FlowGpuConfig) -> Result<FlowPdf, FlowError>, checks: &mut Checks) {
     let config =
         FlowGpuConfig { engine_cache_path: Some(root.to_owned()), fp16: false, ..FlowGpuConfig::default() };
@@ -181,7 +182,8 @@ fn cache(root: &Path, place: &dyn Fn(&FlowGpuConfig) -> Result<FlowPdf, FlowErro
     checks.compare(CACHE, changed as f64, 0.0, &what);
 }
 
-/// Returns the engines below a folder, with the times at which they were written.
+/// Returns the paths of the engines in a folder and its subfolders, with the times at which they were
+/// written.
 fn engines(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -1,7 +1,7 @@
-//! The self-test: whether a device of the user's machine computes what the CPU does.
+//! The self-test: compares the results of a device of the user's machine with the results of the CPU.
 //!
-//! A binned model, a model of events and a flow are built in. On the CPU they are compared with formulae in closed
-//! form, on a GPU with the CPU.
+//! The program contains a binned model, a model of events and a flow for this test. Results of the CPU are
+//! compared with formulae in closed form, and results of a GPU with those of the CPU.
 
 mod check;
 #[cfg(feature = "neural")]
@@ -22,10 +22,10 @@ pub use target::Target;
 
 use check::Checks;
 
-/// Tests the CPU, and with another target the device and its providers of flows. Never fails: what cannot be tested is
-/// a check of status [`Status::Missing`] with a remedy.
+/// Tests the CPU and, for other targets, the device and its providers of flows. The function never fails: if something
+/// cannot be tested, its check has the status [`Status::Missing`] and a remedy.
 ///
-/// `auto` tests the first GPU if there is one, and what is not there is only left out.
+/// `auto` tests the first GPU if there is one. Parts that do not exist are then skipped.
 #[must_use]
 pub fn selftest(target: Target) -> SelfTest {
     let mut checks = Checks::default();
@@ -43,7 +43,7 @@ pub fn selftest(target: Target) -> SelfTest {
     checks.finish(target)
 }
 
-/// Returns whether `auto` tests a GPU, and adds the reason if it does not.
+/// Returns whether `auto` tests a GPU. If not, adds a check with the reason.
 fn gpu_is_there(device: Device, checks: &mut Checks) -> bool {
     let open = models::binned().and_then(|model| {
         let execution = Execution { device, threads: 1, ..Execution::default() };

@@ -1,17 +1,17 @@
-//! The models that are built in.
+//! The models that the program contains for the self-test.
 
 use ns_core::Model;
 use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 use serde_json::json;
 
-/// Number of events: enough that a GPU computes their sums.
+/// Number of events. It is so large that a GPU computes the sums over them.
 pub(crate) const EVENTS: usize = 40_000;
 
-/// Upper end of the observable of the model of events, which begins at 0.
+/// Upper end of the observable of the model of events. The lower end is 0.
 pub(crate) const END: f64 = 10.0;
 
-/// Slope with which the events are made.
+/// Slope of the exponential density whose quantiles are the events.
 pub(crate) const SLOPE: f64 = 0.35;
 
 fn model(text: &str) -> Result<Model, String> {
@@ -52,10 +52,11 @@ pub(crate) fn binned() -> Result<Model, String> {
     model(&text.to_string())
 }
 
-/// Returns a model of one bin: `signal` times the parameter of interest above `background`, and `observed` events.
+/// Returns a model of one bin: the expected yield is `background` plus `signal` times the parameter of interest,
+/// and `observed` events are observed.
 ///
 /// # Errors
-/// As [`binned`].
+/// The errors of [`binned`].
 pub(crate) fn counting(signal: f64, background: f64, observed: f64) -> Result<Model, String> {
     let text = json!({
         "channels": [{"name": "SR", "samples": [
@@ -78,7 +79,7 @@ pub(crate) fn times() -> Vec<f64> {
 /// Returns a model of events: an exponential density of the observable `t`, with the parameters `slope` and `n`.
 ///
 /// # Errors
-/// As [`binned`].
+/// The errors of [`binned`].
 pub(crate) fn events() -> Result<Model, String> {
     let entries: Vec<[f64; 1]> = times().into_iter().map(|t| [t]).collect();
     let text = json!({

@@ -5,7 +5,8 @@ use ns_core::Device;
 use crate::Target;
 use crate::check::Checks;
 
-/// Says that there are no flows, which is an error only if TensorRT was asked for, because nothing else uses it.
+/// Adds a check that there are no flows. It fails only if the user asked for TensorRT, because nothing else uses
+/// TensorRT.
 pub(crate) fn flows(target: Target, _: Option<Device>, checks: &mut Checks) {
     let (name, why) = ("flow", "this build has no flows");
     if target == Target::TensorRt {

@@ -1,4 +1,4 @@
-//! Sessions of a device against those of the CPU.
+//! Compares sessions of a device with sessions of the CPU.
 
 use ns_core::{Control, Data, Device, EvaluationRequest, Execution, Model, Session};
 use ns_inference::{CpuSession, FitOptions, fit_batch, open_session};
@@ -6,13 +6,14 @@ use ns_inference::{CpuSession, FitOptions, fit_batch, open_session};
 use crate::check::Checks;
 use crate::models;
 
-/// Largest difference of `-ln L` and its gradient, relative to the largest of their kind.
+/// Largest difference of `-ln L` or of a gradient element, relative to the largest absolute value of `-ln L`
+/// or of any gradient element.
 const EVALUATION: f64 = 1e-11;
 
-/// Largest difference of best fits, in uncertainties, as in the parity contract.
+/// Largest difference of best fits, in units of the uncertainty, as in the parity contract.
 const BEST_FIT: f64 = 1e-6;
 
-/// Number of points at which models are evaluated, and of data sets that are fitted.
+/// Number of points at which each model is evaluated, and number of data sets that are fitted.
 const POINTS: usize = 32;
 
 const OPEN: &str = "device";
@@ -20,7 +21,7 @@ const BINNED: &str = "binned model";
 const FITS: &str = "binned fits";
 const SUMS: &str = "event sums";
 
-/// Compares both models that are built in.
+/// Compares the results for both built-in models.
 pub(crate) fn sessions(device: Device, checks: &mut Checks) {
     let execution = Execution { device, ..Execution::default() };
     for (name, model) in [(BINNED, models::binned()), (SUMS, models::events())] {
@@ -72,7 +73,7 @@ fn points(model: &Model) -> Vec<f64> {
     let mut points = Vec::with_capacity(POINTS * model.parameters.len());
     for k in 0..POINTS {
         for (i, parameter) in model.parameters.iter().enumerate() {
-            // Fractions of multiples of the golden ratio are spread evenly.
+            // The fractional parts of multiples of the golden ratio are distributed evenly.
             let fraction = ((k * model.parameters.len() + i) as f64 * 0.618_033_988_749_894_9).fract() - 0.5;
             let moved = parameter.init + 0.2 * fraction * parameter.init.abs().max(1.0);
             points.push(moved.clamp(parameter.bounds.0, parameter.bounds.1));
@@ -81,7 +82,7 @@ fn points(model: &Model) -> Vec<f64> {
     points
 }
 
-/// Returns the largest difference of values and gradients.
+/// Returns the largest relative difference of values and gradients.
 fn evaluations(model: &Model, cpu: &dyn Session, device: &dyn Session) -> Result<f64, String> {
     let points = points(model);
     let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
@@ -98,7 +99,7 @@ fn evaluations(model: &Model, cpu: &dyn Session, device: &dyn Session) -> Result
     Ok(gradients.fold(value, worse))
 }
 
-/// Returns the largest difference, relative to the largest number; infinity if one is not finite.
+/// Returns the largest difference divided by the largest absolute value; infinity if a number is not finite.
 fn relative(here: &[f64], there: &[f64]) -> f64 {
     let size = here.iter().fold(1.0, |size: f64, x| size.max(x.abs()));
     if here.len() != there.len() {
@@ -107,12 +108,12 @@ fn relative(here: &[f64], there: &[f64]) -> f64 {
     here.iter().zip(there).map(|(a, b)| (a - b).abs() / size).fold(0.0, worse)
 }
 
-/// Returns the larger number; infinity if the second is not finite.
+/// Returns the larger of two numbers; infinity if the second number is not finite.
 fn worse(a: f64, b: f64) -> f64 {
     if b.is_finite() { a.max(b) } else { f64::INFINITY }
 }
 
-/// Returns the largest difference of best fits in uncertainties.
+/// Returns the largest difference of best fits, in units of the uncertainty.
 fn fits(model: &Model, cpu: &dyn Session, device: &dyn Session) -> Result<f64, String> {
     let datasets: Vec<_> = (0..POINTS)
         .map(|k| {

@@ -1,11 +1,11 @@
-//! What the self-test tests.
+//! The devices and providers that a self-test can test.
 
 use std::fmt;
 use std::str::FromStr;
 
 use ns_core::Device;
 
-/// What the self-test tests besides the CPU.
+/// The device or provider that the self-test tests in addition to the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Target {
     /// The first GPU, if there is one.
@@ -13,9 +13,9 @@ pub enum Target {
     Auto,
     /// Only the CPU.
     Cpu,
-    /// A GPU, with flows by the CUDA provider.
+    /// A GPU; the CUDA provider evaluates flows on it.
     Device(Device),
-    /// The first GPU, with flows by TensorRT.
+    /// The first GPU; TensorRT evaluates flows on it.
     TensorRt,
 }
 

@@ -1,4 +1,4 @@
-//! The CPU against formulae in closed form.
+//! Compares results of the CPU with formulae in closed form.
 
 use ns_core::{Control, Data, EvaluationRequest, Execution, Model, Session};
 use ns_inference::{CpuSession, FitOptions, fit};
@@ -27,7 +27,7 @@ pub(crate) fn cpu(checks: &mut Checks) {
     }
 }
 
-/// Returns how far the fit of one bin is from its exact result.
+/// Returns the difference between the fit of one bin and its exact result.
 fn binned() -> Result<f64, String> {
     let (s, b, n) = (10.0, 50.0, 63.0_f64);
     let model = counting(s, b, n)?;
@@ -40,7 +40,8 @@ fn binned() -> Result<f64, String> {
     Ok((mu - (n - b) / s).abs().max((sigma - width).abs()) / width)
 }
 
-/// Returns how far differences of `-ln L` of the model of events are from the formula, relative to its size.
+/// Returns the largest deviation of differences of `-ln L` of the model of events from the formula, relative
+/// to their size.
 fn sums() -> Result<f64, String> {
     let model = events()?;
     let session = opened(&model)?;
@@ -63,7 +64,7 @@ fn sums() -> Result<f64, String> {
     let (Some(first), Some(exact)) = (found.first(), points.first().map(formula)) else {
         return Err("nothing was evaluated".to_owned());
     };
-    // Constants of the likelihood cancel in differences.
+    // Only differences are compared, because the constants of the likelihood cancel in them.
     let of =
         |(point, nll): (&(f64, f64), &f64)| ((nll - first) - (formula(point) - exact)).abs() / exact.abs();
     Ok(points.iter().zip(&found).map(of).fold(0.0, f64::max))

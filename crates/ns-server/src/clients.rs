@@ -29,7 +29,7 @@ pub(crate) enum Clients {
     Anyone,
 }
 
-/// Why a file of tokens cannot be used.
+/// Reasons why a file of tokens cannot be used.
 #[derive(Debug, Error)]
 pub(crate) enum TokenError {
     /// The file cannot be read.

@@ -38,7 +38,7 @@ const STACK: usize = 16 << 20;
 /// devices.
 const SPARE_THREADS: usize = 64;
 
-/// Why the server does not start.
+/// Reasons why the server does not start.
 #[derive(Debug, Error)]
 enum StartError {
     /// The flags contradict each other.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use utoipa::ToSchema;
 
-/// Why a request fails.
+/// Reasons why a request fails.
 #[derive(Debug, Error)]
 pub(crate) enum ServerError {
     /// The body is not JSON.

@@ -135,7 +135,7 @@ impl Contents {
     /// Returns the contents of a workspace without errors, and its model.
     ///
     /// # Errors
-    /// As [`ModelSource::model`].
+    /// The errors of [`ModelSource::model`].
     pub fn inspect(workspace: &ModelSource, options: &ModelOptions) -> Result<(Self, Model), WorkspaceError> {
         let model = workspace.model(options)?;
         let problems = workspace.validate();

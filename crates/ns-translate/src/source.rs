@@ -18,7 +18,7 @@ impl ModelSource {
     /// Reads JSON text.
     ///
     /// # Errors
-    /// As [`Workspace::from_slice`] and [`Hs3::from_slice`].
+    /// The errors of [`Workspace::from_slice`] and [`Hs3::from_slice`].
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
         Self::from_slice_patched(text, &[], DigestCheck::Verify)
     }
@@ -26,8 +26,8 @@ impl ModelSource {
     /// Reads JSON text and applies patches. Patches are supported for workspaces only.
     ///
     /// # Errors
-    /// As [`Workspace::from_slice_patched`] and [`Hs3::from_slice`]; [`WorkspaceError::NotForHs3`] for an HS3
-    /// file with patches.
+    /// The errors of [`Workspace::from_slice_patched`] and [`Hs3::from_slice`]; [`WorkspaceError::NotForHs3`]
+    /// for an HS3 file with patches.
     pub fn from_slice_patched(
         text: &[u8],
         patches: &[Patch],
@@ -40,8 +40,9 @@ impl ModelSource {
     /// `sources`.
     ///
     /// # Errors
-    /// As [`Self::from_slice_patched`] and [`Hs3::with_events`]; [`WorkspaceError::EventsForWorkspace`] if the
-    /// caller gives events for a workspace, because its data are counts.
+    /// The errors of [`Self::from_slice_patched`] and [`Hs3::with_events`];
+    /// [`WorkspaceError::EventsForWorkspace`] if the caller gives events for a workspace, because its data are
+    /// counts.
     pub fn with_events(
         text: &[u8],
         patches: &[Patch],
@@ -110,7 +111,7 @@ impl ModelSource {
     /// Makes the model of one measurement or analysis.
     ///
     /// # Errors
-    /// As [`Workspace::model`] and [`Hs3::model`].
+    /// The errors of [`Workspace::model`] and [`Hs3::model`].
     pub fn model(&self, options: &ModelOptions) -> Result<Model, WorkspaceError> {
         match self {
             Self::Pyhf(workspace) => workspace.model(options),

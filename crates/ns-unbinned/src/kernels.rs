@@ -260,7 +260,8 @@ fn middles(values: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Quantiles of a normal distribution with mean 5 and width 1, by bisection of the series of the error function.
+    /// Returns quantiles of a normal distribution with mean 5 and width 1, by bisection of the series of the error
+    /// function.
     fn normal(n: usize) -> Vec<f64> {
         let cumulative = |x: f64| {
             let steps = 400;

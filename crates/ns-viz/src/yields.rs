@@ -147,7 +147,7 @@ impl Yields {
     /// and the page of each channel.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw).
+    /// The errors of [`draw`](Self::draw).
     pub fn draw_each(&self) -> Result<Vec<(String, Drawing)>, PictureError> {
         let one = |channel: &ChannelYields| {
             let description = format!("Expected and observed events in {}", channel.name);

@@ -86,8 +86,9 @@ class _Functions:
         return self._send(request, bytes if plot else json.loads, progress)
 
     def load_workspace(self, workspace: ModelLike, **settings: Any) -> Any:
-        """Lets the server keep a model, and returns an object that names it in later calls. Settings: `measurement`,
-        `poi`, `patches`, `channels`, `mask`, `interpolation`, `normsys_code`, `histosys_code`, `digest_check`."""
+        """Stores a model on the server, and returns an object that names the model in later calls. Settings:
+        `measurement`, `poi`, `patches`, `channels`, `mask`, `interpolation`, `normsys_code`, `histosys_code`,
+        `digest_check`."""
         def name(content: bytes) -> RemoteModel:
             kept = json.loads(content)
             return RemoteModel(kept["model_digest"], kept["data_digest"])
@@ -99,7 +100,7 @@ class _Functions:
 
     def fit_batch(self, model: ModelLike, datasets: Any, *, device: str | None = None,
                   progress: Progress | None = None, **options: Any) -> Any:
-        """Fits many data sets: objects with the keys `main` and `aux` (by default the observed auxiliary data)."""
+        """Fits many data sets, each with the keys `main` and `aux`; `aux` is by default the observed auxiliary data."""
         options = {"covariance": False, **options}
         return self._analysis("fit-batch", model, options, device=device, progress=progress, datasets=list(datasets))
 

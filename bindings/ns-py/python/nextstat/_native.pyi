@@ -35,7 +35,7 @@ class Report(TypedDict):
     warnings: list[str]
 
 class NextstatError(Exception):
-    """Base of the package's own exceptions."""
+    """Base class of the package's own exceptions."""
 
 class WorkspaceError(NextstatError):
     """The workspace or a patch is not valid."""
@@ -192,7 +192,7 @@ class SignificanceResult:
 
 @final
 class GoodnessResult:
-    """A comparison with the saturated model."""
+    """A goodness-of-fit test: a comparison of the best fit with the saturated model."""
 
     @property
     def chi2(self) -> float | None: ...
@@ -237,7 +237,7 @@ class GoodnessResult:
 
 @final
 class EventGoodnessResult:
-    """A comparison of events with their density."""
+    """A goodness-of-fit test: a comparison of events with their fitted density."""
 
     @property
     def statistic(self) -> Literal["chi2", "ks"]: ...
@@ -533,7 +533,7 @@ class Picture:
 
 @final
 class BestFits:
-    """Best fits of ProfiledDifferentiableSession.best_fit."""
+    """The best fits that `ProfiledDifferentiableSession.best_fit` returned."""
 
 @final
 class DifferentiableSession:
@@ -674,7 +674,7 @@ class DeviceInfo:
 
 @final
 class Model:
-    """One measurement of a workspace."""
+    """The model of one measurement of a workspace, or of one analysis of an HS3 file."""
 
     @staticmethod
     def from_workspace(
@@ -692,7 +692,7 @@ class Model:
         memory: int | str | None = None,
         events: Mapping[str, Any] | None = None,
     ) -> Model:
-        """As `load_workspace`; the workspace may also be JSON text."""
+        """Builds a model like `load_workspace`. The workspace may also be JSON text."""
     @property
     def measurement(self) -> str: ...
     @property
@@ -714,12 +714,12 @@ class Model:
     def observed_data(self, include_auxdata: bool = True) -> Floats: ...
     def expected_data(self, params: ArrayLike, include_auxdata: bool = True) -> Floats: ...
     def nll(self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto") -> Any:
-        """A float for one point, an array for a batch."""
+        """Returns `-ln L`: a float for one point, an array for a batch of points."""
     def grad_nll(self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto") -> Floats: ...
     def nll_and_grad(
         self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto"
     ) -> tuple[Any, Floats]:
-        """`-ln L` and its gradient, in about the time of the gradient alone."""
+        """Returns `-ln L` and its gradient, in about the time of the gradient alone."""
     def hessian(self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto") -> Floats: ...
     def toy_data(
         self,

@@ -11,9 +11,9 @@ def from_pyhf(source, data=None, *, measurement=None, patch=None, poi=None, **op
     """Builds the model of a `pyhf.Workspace`, of a `pyhf.Model`, or of the specification (a dictionary) of either.
 
     `source` may also be JSON text or a path. Options are those of `load_workspace`. A `pyhf.Model` keeps its
-    parameter of interest and its interpolation codes. It has no observations. `data` gives them: main counts, or main
-    counts followed by the auxiliary data of the model. Without `data`, the observations are the data expected at the
-    initial parameters, with a warning. Every analysis can use other data by `data=`.
+    parameter of interest and its interpolation codes, but has no observations. `data` contains the observations: main
+    counts, or main counts followed by the auxiliary data of the model. Without `data`, the observations are the data
+    expected at the initial parameters, with a warning. Every analysis can use other data by `data=`.
     """
     if _is_model(source):
         codes = _codes(source.config)

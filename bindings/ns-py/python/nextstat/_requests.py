@@ -16,7 +16,7 @@ ModelLike = Union["RemoteModel", Mapping[str, Any], str, "os.PathLike[str]"]
 
 
 class RemoteModel(NamedTuple):
-    """A model that a server keeps. The two digests together identify it."""
+    """A model that a server keeps. The two digests together identify the model."""
 
     model_digest: str
     data_digest: str

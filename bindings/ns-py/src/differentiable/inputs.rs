@@ -37,7 +37,7 @@ pub(crate) fn read(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Vec<Inp
     Ok(inputs)
 }
 
-/// Reads which numbers follow the nominal yields when these change.
+/// Reads the argument `follow`: which numbers of the model change together with the nominal yields.
 ///
 /// # Errors
 /// `ValueError` for an unknown word.

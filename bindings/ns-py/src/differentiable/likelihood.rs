@@ -120,9 +120,9 @@ impl DifferentiableSession {
         array(py, init, &[n])
     }
 
-    /// Returns -ln L and its derivatives with respect to the yields and to the parameters. One of the two
-    /// arguments may be a batch, or both with the same number of rows. Results are NaN for a row with numbers that
-    /// are not finite; with `check=True` such a row raises an error.
+    /// Returns -ln L and its derivatives with respect to the yields and to the parameters. Each of the two
+    /// arguments is one row or a batch of rows; two batches must have the same number of rows. Results are NaN for
+    /// a row with numbers that are not finite; with `check=True` such a row raises an error.
     #[pyo3(signature = (yields, params, *, check=false))]
     fn nll<'py>(
         &self,

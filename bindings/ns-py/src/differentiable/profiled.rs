@@ -74,7 +74,7 @@ impl ProfiledDifferentiableSession {
     }
 }
 
-/// Returns the observed result, followed by the expected results.
+/// Returns the observed result, followed by the expected results of the band.
 fn flat(band: Band) -> Vec<Differentiated> {
     std::iter::once(band.observed).chain(band.expected).collect()
 }

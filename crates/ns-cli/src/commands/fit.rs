@@ -89,8 +89,8 @@ struct CovarianceFile<'a> {
 /// [`Exit::Failed`].
 ///
 /// # Errors
-/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
-/// finite, or a result that cannot be written.
+/// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite,
+/// or a result that cannot be written.
 pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let started = Instant::now();
     let files = [

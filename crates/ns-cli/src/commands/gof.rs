@@ -44,8 +44,8 @@ fn statistic(text: &str) -> Result<Statistic, String> {
 /// [`Exit::Failed`].
 ///
 /// # Errors
-/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
-/// finite, or a result that cannot be written.
+/// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite,
+/// or a result that cannot be written.
 pub(crate) fn run(args: &GofArgs) -> Result<Exit, CliError> {
     let work = args.toys.map_or(Work::Test, |toys| Work::Toys { toys, fits: 1 });
     let job = Job::open(&args.model, &args.run, work)?;

@@ -45,7 +45,7 @@ pub(crate) struct HypotestToysArgs {
 /// converge, or no toy can be counted, the result is written and the command ends with [`Exit::Failed`].
 ///
 /// # Errors
-/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
+/// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite, a
 /// saved file of a different run, or a file that cannot be written.
 pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     if !args.mu.is_finite() {

@@ -52,7 +52,7 @@ pub(crate) struct RankingArgs {
 /// did not converge, or none of the ranked parameters has an impact, the command ends with [`Exit::Failed`].
 ///
 /// # Errors
-/// For a wrong flag or group file, an invalid workspace, a device that is not there, a likelihood that is
+/// For a wrong flag or group file, an invalid workspace, a device that is not available, a likelihood that is
 /// not finite, or a result that cannot be written.
 pub(crate) fn run(args: &RankingArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;

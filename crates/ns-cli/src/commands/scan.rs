@@ -50,8 +50,8 @@ pub(crate) struct ScanArgs {
 /// usable ([`ns_inference::ScanResult::usable`]), the command ends with [`Exit::Failed`].
 ///
 /// # Errors
-/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, or a
-/// result that cannot be written.
+/// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite,
+/// or a result that cannot be written.
 pub(crate) fn run(args: &ScanArgs) -> Result<Exit, CliError> {
     let plots = args.plot.open(args.run.output.output.as_deref())?;
     let axis = args.param.as_ref().map_or_else(ScanAxis::default, ScanAxis::param);

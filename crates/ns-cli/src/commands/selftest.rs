@@ -21,8 +21,8 @@ pub(crate) struct SelftestArgs {
     output: OutputArgs,
 }
 
-/// Runs the command. The exit code is that of a missing device if something is missing, and that of a failed analysis if
-/// a check failed.
+/// Runs the command. The exit code is [`Exit::Failed`] if a check failed. Otherwise it is [`Exit::Device`] if a
+/// device, library or other part that a check needs is missing.
 ///
 /// # Errors
 /// For a result that cannot be written.

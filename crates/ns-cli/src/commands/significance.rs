@@ -21,8 +21,8 @@ pub(crate) struct SignificanceArgs {
 /// [`Exit::Failed`].
 ///
 /// # Errors
-/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
-/// finite, or a result that cannot be written.
+/// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite,
+/// or a result that cannot be written.
 pub(crate) fn run(args: &SignificanceArgs) -> Result<Exit, CliError> {
     let job = Job::open(&args.model, &args.run, Work::Test)?;
     let options = args.run.data.options(&job.model)?;

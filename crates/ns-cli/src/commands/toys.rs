@@ -79,7 +79,7 @@ impl Point {
 /// is written and the command ends with [`Exit::Failed`].
 ///
 /// # Errors
-/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not finite, a
+/// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite, a
 /// saved file of a different run, or a file that cannot be written.
 pub(crate) fn run(args: &ToysArgs) -> Result<Exit, CliError> {
     let place = args.save.claim(args.run.output.output.as_deref())?;

@@ -71,8 +71,8 @@ impl UpperLimitArgs {
 /// [`Exit::Failed`].
 ///
 /// # Errors
-/// For a wrong flag, an invalid workspace, a device that is not there, a likelihood that is not
-/// finite, or a result that cannot be written.
+/// For a wrong flag, an invalid workspace, a device that is not available, a likelihood that is not finite,
+/// or a result that cannot be written.
 pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let grid = grid(args)?;
     let plots = args.plot.open(args.run.output.output.as_deref())?;

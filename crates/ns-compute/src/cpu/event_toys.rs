@@ -18,10 +18,10 @@ pub(crate) struct UnitOfToys<'a> {
     pub(crate) control: Control<'a>,
 }
 
-/// Makes the fits of toys with events on a device.
+/// Draws and fits toys with events on a device.
 pub(crate) trait EventToyFits: Send + Sync + std::fmt::Debug {
-    /// Draws the toys and makes all fits of the task. Calls `finished` with numbers of finished fits. Returns `None` if the
-    /// CPU has to do it.
+    /// Draws the toys and makes all fits of the task. Calls `finished` with numbers of finished fits. Returns `None` if
+    /// the CPU has to draw and fit these toys.
     fn run(
         &self,
         unit: &UnitOfToys<'_>,
@@ -31,7 +31,8 @@ pub(crate) trait EventToyFits: Send + Sync + std::fmt::Debug {
 }
 
 impl UnitOfToys<'_> {
-    /// Draws the toys and makes all fits of the task, on a device if the session has one for this.
+    /// Draws the toys and makes all fits of the task: on a device if the session has one that can, otherwise
+    /// on the CPU.
     pub(super) fn run(&self, worker: &mut Worker, finished: &dyn Fn(usize)) -> Vec<TaskOutcome> {
         let there = self.session.event_toys.as_ref();
         there.and_then(|there| there.run(self, worker, finished)).unwrap_or_else(|| {

@@ -17,8 +17,9 @@ const FEW_EVENTS: usize = 8192;
 /// Ratio between the numbers of events of one preparatory fit and the fit before it.
 const MORE_EVENTS: usize = 16;
 
-/// Largest difference between `-ln L` of gathered events and of the events themselves, per event, at which the former show
-/// where the minimum is. Peaks narrower than the cells of gathered events make larger ones.
+/// Largest difference between `-ln L` of gathered events and `-ln L` of all events, divided by the number of events, at
+/// which the minimum of the gathered events is used. (Gathered events are weighted points, one per cell of a grid.)
+/// Peaks that are narrower than a cell make the difference larger.
 const MOST_DIFFERENCE: f64 = 1e-3;
 
 impl CpuSession {
@@ -79,8 +80,8 @@ impl CpuSession {
         })
     }
 
-    /// Returns the minimisation problem of one request on one data set. The argument `drawn` says that the
-    /// data are a toy.
+    /// Returns the minimisation problem of one request on one data set. `drawn` is true if the data are a
+    /// toy.
     pub(crate) fn problem<'a>(
         &'a self,
         domain: FitDomain,
@@ -117,7 +118,7 @@ impl CpuSession {
         if request.metric.is_none()
             && let Some((outcome, near)) = self.fit_few_events(request, &start, &problem, worker)
         {
-            // The few events decide which minimum it is; all events decide where it lies.
+            // The fit of few events chose the minimum; the fit of all events finds its exact position.
             let mut found = fit(worker, &problem, &near, &[], Search::Local, false, None, wanted)?;
             found.n_iterations += outcome.0;
             found.n_evaluations += outcome.1;
@@ -132,9 +133,9 @@ impl CpuSession {
         fit(worker, &problem, &start, &further, request.search, cold, metric, wanted)
     }
 
-    /// Prepares the fit of many events: fits a few that stand for all of them, and then more, each from the minimum of the
-    /// fit before. Returns the numbers of iterations and evaluations, and the last minimum. Returns `None` if there are few
-    /// events or a fit does not converge.
+    /// Fits a small set of events that represents all events, and then larger sets, each from the minimum of the fit
+    /// before. Returns the numbers of iterations and evaluations, and the last minimum, from which the fit of all
+    /// events starts. Returns `None` if there are few events or a fit does not converge.
     fn fit_few_events(
         &self,
         request: &FitRequest,
@@ -148,16 +149,17 @@ impl CpuSession {
         {
             return Some((counts, near));
         }
-        // An evenly chosen part of the events, and then larger parts.
+        // First a subset of the events at equal distances, then larger subsets.
         let sizes = std::iter::successors(Some(FEW_EVENTS), |size| Some(size * MORE_EVENTS));
         let parts = sizes.map_while(|size| problem.data.thinned(size));
         let (counts, near, _) = self.fit_parts(request, start, problem, worker, parts, false)?;
         Some((counts, near))
     }
 
-    /// Fits one part of the data after the other. The first fit has the search of the request. Returns the numbers of
-    /// iterations and evaluations, and the last minimum with `-ln L` there; `None` if there is no part, if a fit does not
-    /// converge or, where parts must be `faithful`, if one is not.
+    /// Fits the sets of events `parts` one after the other. The first fit makes the search of the request, the other
+    /// fits make none. Returns the numbers of iterations and evaluations, and the last minimum with `-ln L` there.
+    /// Returns `None` if `parts` is empty, if a fit does not converge or, if `faithful` is true, if `-ln L` of the next
+    /// part differs too much at the minimum of a part ([`is_faithful`]).
     fn fit_parts(
         &self,
         request: &FitRequest,
@@ -210,7 +212,8 @@ impl CpuSession {
     }
 }
 
-/// Returns whether `-ln L` at a point is, within [`MOST_DIFFERENCE`] per event, the `value` that fewer events gave.
+/// Returns whether `-ln L` at `point` differs from `value`, which was computed from fewer events, by at most
+/// [`MOST_DIFFERENCE`] per event.
 fn is_faithful(worker: &mut Worker, problem: &Problem<'_>, point: &[f64], value: f64) -> bool {
     let data = problem.data;
     let here = worker.evaluate(problem, point, 0.0).value() + data.saturated_main + data.saturated_constraint;

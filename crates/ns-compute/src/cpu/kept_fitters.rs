@@ -41,7 +41,7 @@ impl KeptFitters {
         if let Some(entry) = lock().iter().find(known) {
             return Arc::clone(&entry.fitters);
         }
-        // Other batches need not wait meanwhile.
+        // The lock is not held here, so other batches do not wait for this computation.
         let fitters = Arc::new(prepare());
         let mut entries = lock();
         entries.retain(|entry| entry.source.strong_count() > 0);

@@ -14,11 +14,11 @@ use crate::plan::Plan;
 /// Smallest number of finished outcomes per thread that may wait in memory before they are delivered to the
 /// sink, unless the memory limit allows fewer.
 const FEWEST_WAITING: usize = 512;
-/// Largest number of finished outcomes per thread that may wait. Small models need many, because their fits
-/// are very short.
+/// Largest number of finished outcomes per thread that may wait before they are delivered to the sink. Small
+/// models need many, because their fits are very short.
 const MOST_WAITING: usize = 8192;
-/// Number of parameter values in the waiting outcomes of a thread. [`FEWEST_WAITING`] and [`MOST_WAITING`]
-/// limit the number of outcomes that follows from it.
+/// Number of parameter values that the waiting outcomes of one thread may contain. The number of outcomes
+/// that follows from it is kept between [`FEWEST_WAITING`] and [`MOST_WAITING`].
 const NUMBERS_WAITING: usize = 1 << 18;
 
 /// Memory that a session always uses, in units of eight bytes. Memory that is allocated only in rare cases is
@@ -42,7 +42,7 @@ impl Held {
             25 * n + 4 * terms + 3 * cells + 4 * bins + Curvature::numbers(&plan.structure.layout) + wide;
         let dual = bins.min(MOST_DUAL_BINS);
         let eight = WIDTH * (26 * n + terms + 2 * cells + 6 * bins + dual * dual / 2 + plan.n_aux());
-        // One at the trial points and one at the accepted points.
+        // Two copies: one for the trial points and one for the accepted points.
         let eight = eight + 2 * derivatives::numbers(plan);
         let toys = TOYS_PER_UNIT as usize * (bins + plan.n_aux());
         Self {
@@ -115,8 +115,8 @@ impl CpuSession {
         let per_fit = size_of::<FitOutcome>() + 8 * n + uncertainties + covariance + inverse;
         let fits = tasks.iter().map(|task| task.fits.len()).max().unwrap_or(0);
         let outcome = (per_fit * fits).max(1) as u64;
-        // Units start while fewer outcomes wait than this, and the outcomes of the last units exceed it: half
-        // of the memory is for these outcomes.
+        // New units start while fewer outcomes wait than this number. The outcomes of units that are already
+        // running come on top of this number, so half of the memory is reserved for them.
         let fitting = usize::try_from(room / outcome / 2).unwrap_or(usize::MAX);
         if fitting == 0 {
             let needed = limit - room + 2 * outcome;
@@ -127,8 +127,8 @@ impl CpuSession {
         Ok((fitting.min(usual), (fitting as u64 / threads as u64).clamp(1, TOYS_PER_UNIT)))
     }
 
-    /// Returns the largest number of fits that a thread may have in progress at a time, if each takes `more` bytes besides
-    /// the working memory of a fit.
+    /// Returns the largest number of fits that a thread may have in progress at the same time, if each fit takes `more`
+    /// bytes besides its working memory.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(crate) fn fits_at_once(&self, more: usize) -> usize {
         let Ok(Some(room)) = self.memory_for_batches() else { return usize::MAX };
@@ -136,7 +136,7 @@ impl CpuSession {
         usize::try_from(room / 4 / self.threads.max(1) as u64 / each).unwrap_or(usize::MAX).max(1)
     }
 
-    /// Checks that the results of an evaluation fit into the memory limit.
+    /// Checks that the results of an evaluation fit within the memory limit.
     ///
     /// # Errors
     /// [`SessionError::MemoryLimit`] if they do not.

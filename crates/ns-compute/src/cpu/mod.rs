@@ -46,7 +46,7 @@ pub struct CpuSession {
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) workers: Arc<Mutex<Vec<Worker>>>,
     smooth_workers: Arc<Mutex<Vec<Worker>>>,
-    /// Prepared inputs that the fits of toys share, for the last runs.
+    /// Inputs that the fits of toys share, prepared for the last runs of toys.
     fitters: KeptFitters,
     /// Copies of this session for data that replace numbers of the model.
     shelf: ReplacedShelf,
@@ -61,8 +61,8 @@ pub struct CpuSession {
 impl CpuSession {
     /// Compiles `model` and opens a session with the best instruction set of this CPU.
     ///
-    /// # Errors
-    /// If the model is inconsistent or does not fit the memory limit, or as [`CpuSession::sharing`].
+    /// If the model is inconsistent or does not fit the memory limit, and the errors of
+    /// [`CpuSession::sharing`].
     pub fn open(model: &Model, execution: &Execution) -> Result<Self, SessionError> {
         Self::open_at(model, execution, Level::detect())
     }
@@ -70,7 +70,7 @@ impl CpuSession {
     /// Compiles `model` and opens a session with a chosen instruction set, for tests and measurements.
     ///
     /// # Errors
-    /// As [`CpuSession::open`].
+    /// The errors of [`CpuSession::open`].
     pub fn open_at(model: &Model, execution: &Execution, level: Level) -> Result<Self, SessionError> {
         let plan = Plan::compile(model, execution)?;
         let smooth = if plan.structure.has_kinks {

@@ -9,7 +9,7 @@ use super::CpuSession;
 use crate::eval::Dataset;
 use crate::plan::Plan;
 
-/// Copies of the session that no thread uses now.
+/// Copies of the session that no thread uses at the moment.
 pub(super) type ReplacedShelf = Arc<Mutex<Vec<CpuSession>>>;
 
 /// The purpose for which numbers are replaced.
@@ -42,8 +42,8 @@ impl Purpose {
 }
 
 impl CpuSession {
-    /// Calls `work` with a session that has the numbers of `data`: with this session, unless `data` replace
-    /// numbers of the model.
+    /// Calls `work` with a session that has the numbers of `data`. This is a copy of the session if `data`
+    /// replace numbers of the model, otherwise the session itself.
     ///
     /// # Errors
     /// If the numbers do not suit the inputs of the model.

@@ -28,7 +28,7 @@ pub(super) struct UnitSizes {
     /// Toys of the batch that are in no unit yet.
     left: Cell<u64>,
     threads: u64,
-    /// Largest size of a unit.
+    /// Largest number of toys in a unit.
     most: u64,
 }
 

@@ -94,8 +94,8 @@ fn prepare_body<M: MulAdd>(plan: &Plan, point: Point<'_>, scratch: &mut Scratch)
     }
 }
 
-/// One block of a component at a point: everything, except the scratch, from which the derivatives of its
-/// yields are computed.
+/// One block of a component at a point, with everything from which the derivatives of the block's yields are
+/// computed, except the scratch.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) plan: &'a Plan,

@@ -163,8 +163,8 @@ impl FactoredHessian for FactoredInverse {
     }
 }
 
-/// Solves `U' y = b` in place for the first `rows` rows of a packed factor. The rest of `x` becomes
-/// `b - U_rest' y`.
+/// Solves `U' y = b` in place for the first `rows` rows of a packed factor. The later elements of `x` become
+/// `b - U_rest' y`, where `U_rest` has the later columns of these rows.
 fn solve_lower(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
     let (n, mut at) = (x.len(), 0);
     for k in 0..rows {
@@ -177,7 +177,8 @@ fn solve_lower(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
     }
 }
 
-/// Solves `U x = y` in place for the first `rows` rows of a packed factor. The rest of `x` is already solved.
+/// Solves `U x = y` in place for the first `rows` rows of a packed factor. The later elements of `x` must be
+/// solved already.
 fn solve_upper(level: Level, upper: &[f64], rows: usize, x: &mut [f64]) {
     let (n, mut at) = (x.len(), upper.len());
     for k in (0..rows).rev() {

@@ -17,7 +17,7 @@ pub(super) fn first_order<M: MulAdd>(part: Part<'_>, scratch: &mut Scratch, out:
     let n = scratch.scale[part.index];
     out.ranked[0][..columns.len()].fill(0.0);
 
-    // D g and N g, which the derivatives by all parameters of the block use.
+    // D g and N g, which the derivatives with respect to all parameters of the block use.
     let [base, scale] = &mut scratch.cells;
     for lane in 0..block.n_lanes {
         let (cell, at) = (block.cell + lane * LANES, lane * LANES);

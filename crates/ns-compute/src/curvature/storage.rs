@@ -59,9 +59,9 @@ pub(crate) struct Curvature {
     /// Absolute diagonal element of each parameter before elimination. Rounding errors of the parameter's
     /// pivot are proportional to it.
     pub(crate) scale: Vec<f64>,
-    /// How far below zero the pivot of each parameter may be and still count as zero. A pivot within this
-    /// limit means: if the parameter changes by its own absolute value, `-ln L` changes by less than a
-    /// millionth.
+    /// Magnitude of a negative pivot of each parameter up to which the pivot counts as zero. A pivot within
+    /// this limit means that `-ln L` changes by less than a millionth if the parameter changes by its own
+    /// absolute value.
     pub(crate) slack: Vec<f64>,
     /// Scale and slack of each column that is being factored.
     pub(crate) limits: Vec<(f64, f64)>,

@@ -1,5 +1,5 @@
 //! Interface between a session and a device: memory, copies, kernel launches, and lanes. A lane is a stream
-//! of copies and launches that runs in parallel with other streams.
+//! of copies and launches. Different lanes run in parallel.
 //!
 //! The interface has two implementations: NVIDIA's driver (`cuda`), and the same kernels compiled for the CPU
 //! (`host`), so that the results of every kernel can be tested on machines without a GPU.
@@ -90,8 +90,8 @@ pub(crate) trait Backend: Send + Sync {
     /// Copies `from` to the device memory at `to`.
     fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError>;
 
-    /// Waits for the end of all work submitted so far, except that of lanes, then copies device memory from
-    /// `from` on to `to`.
+    /// Waits for the end of all work submitted so far, except the work of lanes, then copies device memory
+    /// from `from` on to `to`.
     fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError>;
 
     /// Returns how many thread blocks of the kernel one multiprocessor runs at a time, if a block has
@@ -111,11 +111,11 @@ pub(crate) trait Backend: Send + Sync {
     /// Creates a lane. Its work runs in parallel with the work of the methods above.
     fn lane(self: Arc<Self>) -> Result<Box<dyn Lane>, SessionError>;
 
-    /// Allocates page-locked memory of the host, from which copies to the device run in parallel with all other work. They
-    /// begin after the end of all work that was submitted before this call.
+    /// Allocates page-locked memory of the host. Copies from this memory to the device run in parallel with all other
+    /// work. They begin after the end of all work that was submitted before this call.
     fn pinned(self: Arc<Self>, bytes: usize) -> Result<Box<dyn Pinned>, SessionError>;
 
-    /// Copies memory of the device, which must not overlap, in order with other work.
+    /// Copies device memory from `from` to `to`, in order with other work. The two ranges must not overlap.
     fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError>;
 
     /// Returns an object that launches kernels on CUDA streams of the caller.
@@ -125,8 +125,8 @@ pub(crate) trait Backend: Send + Sync {
 /// Launches kernels on streams of the caller. The launches of one guest run one after the other, even on different
 /// streams, so that they can share working memory. Dropping a guest waits for its last launch.
 pub(crate) trait Guest: Send {
-    /// Starts a kernel on a stream, and returns before the kernel ends. `stream` is the handle of the device's
-    /// driver, 0 for its default stream.
+    /// Starts a kernel on a stream, and returns before the kernel ends. `stream` is the driver's handle of the
+    /// stream; 0 is the default stream of the device.
     ///
     /// # Safety
     /// The handle must be that of a stream of the device in this process.
@@ -138,10 +138,11 @@ pub(crate) trait Guest: Send {
         parameter: &[u8],
     ) -> Result<(), SessionError>;
 
-    /// As [`Self::launch`], after the end of all work that was submitted to the [`Backend`] before, such as copies.
+    /// Does the same as [`Self::launch`], after the end of all work that was submitted to the [`Backend`] before,
+    /// such as copies.
     ///
     /// # Safety
-    /// As [`Self::launch`].
+    /// The conditions of [`Self::launch`].
     unsafe fn launch_after(
         &mut self,
         stream: u64,
@@ -150,10 +151,12 @@ pub(crate) trait Guest: Send {
         parameter: &[u8],
     ) -> Result<(), SessionError>;
 
-    /// Copies device memory to `to` after the work of a stream so far, and waits for it.
+    /// Copies device memory to `to` after all work that was submitted to the stream before, and waits for the
+    /// end of the copy.
     ///
     /// # Safety
-    /// As [`Self::launch`]; `from` must have as many bytes as `to`.
+    /// The conditions of [`Self::launch`]; the device memory at `from` must have at least as many bytes as
+    /// `to`.
     unsafe fn read(&mut self, stream: u64, from: Memory, to: &mut [u8]) -> Result<(), SessionError>;
 
     /// Waits for the end of the last launch.
@@ -186,12 +189,14 @@ pub(crate) trait Lane: Send {
     fn fetched(&self) -> &[u8];
 }
 
-/// Memory of the host from which parts are copied to the device. Dropping it waits for the copies.
+/// Memory of the host from which parts are copied to the device. Dropping the value waits for the end of the
+/// copies.
 pub(crate) trait Pinned: Send {
     /// Returns the first `numbers` numbers, for writing. No copy may be in progress.
     fn content(&mut self, numbers: usize) -> &mut [f64];
 
-    /// Starts a copy of some numbers. The memory of the device must be that large.
+    /// Starts a copy of the numbers with these indices to the device memory at `to`, which must be large
+    /// enough.
     fn send(&mut self, numbers: Range<usize>, to: Memory) -> Result<(), SessionError>;
 
     /// Waits for the end of all copies.

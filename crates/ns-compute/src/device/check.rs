@@ -155,7 +155,7 @@ impl GpuSession {
         let size = terms.scale + here.abs();
         check.nll.add(nll - (terms.value() + here), ROUNDING * size + 1e-12);
         let slopes = worker.scratch.gradient.clone();
-        // `falling` has the gradient, except for a parameter on its kink: its slope is that on the side on
+        // `falling` contains the gradient. For a parameter on its kink it contains the slope on the side on
         // which `-ln L` falls, or 0 if `-ln L` rises on both sides.
         classify(&mut worker, &problem, theta);
         let on_kink = |p: usize| plan.structure.kinked[p] && theta[p] == 0.0;

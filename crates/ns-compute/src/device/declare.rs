@@ -9,7 +9,7 @@ pub(super) trait Field {
     const HAS_OFFSETS: bool = false;
 
     /// Adds the byte positions of all offsets in a value of the type to `places`. The value begins at byte
-    /// `at`.
+    /// `_at`.
     fn offsets(_at: usize, _places: &mut Vec<usize>) {}
 
     /// Returns the C++ declaration of a field of this type with the given name.
@@ -158,7 +158,7 @@ macro_rules! enumeration {
 
         impl $name {
             /// All variants in order.
-            // Not every enum is listed.
+            // Some enums do not use this list.
             #[allow(dead_code)]
             pub(super) const ALL: &'static [Self] = &[$(Self::$variant),*];
         }

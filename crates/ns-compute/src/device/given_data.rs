@@ -77,7 +77,8 @@ impl GpuSession {
     pub(super) fn given_at_a_time(&self, tasks: &[FitTask], wanted: OutcomeParts) -> usize {
         let (n, bins) = (self.cpu.plan.n_parameters(), self.cpu.plan.n_bins());
         let per_task = 8 * (bins + self.cpu.plan.n_aux()) + size_of::<layout::Item>();
-        // If there is a limit, the covariances of a launch count, because the host stores them.
+        // If the memory is limited, the covariances of a launch count towards the limit, because the host
+        // stores them.
         let covariance = if wanted.covariance && self.cpu.memory_limit.is_some() { 8 * n * n } else { 0 };
         let per_fit = Launcher::bytes_per_fit(&self.plan) + 8 * n + size_of::<layout::Request>() + covariance;
         let mut room = shape::at_a_time(self.backend.properties(), 1);

@@ -33,7 +33,7 @@ impl Input {
     }
 
     /// Adds an array, unless it was added before, and returns its offset. Several requests may refer to the
-    /// array. The array must outlive this input, because it is recognised by its address.
+    /// array. The array must outlive this input, because its address identifies it.
     pub(super) fn shared(&mut self, values: &[f64]) -> Offset<f64> {
         let arena = &mut self.arena;
         *self.points.entry((values.as_ptr(), values.len())).or_insert_with(|| arena.put(values))

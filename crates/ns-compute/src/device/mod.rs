@@ -1,8 +1,9 @@
 //! Compiled models on GPUs.
 //!
 //! The modules here do not depend on the vendor of a GPU: they upload inputs, form batches, collect outcomes
-//! and share work between several devices. What depends on the vendor is in a `Backend`, which has a folder
-//! of its own: `cuda` for NVIDIA's GPUs, and `host` for the kernels compiled for the CPU, which tests use.
+//! and share work between several devices. Code that depends on the vendor is behind the trait `Backend`.
+//! Each backend has its own folder: `cuda` for NVIDIA's GPUs, and `host` for the kernels compiled for the
+//! CPU, which tests use.
 
 mod arena;
 mod arrays;

@@ -25,7 +25,8 @@ use crate::task::{check_task, parts_of};
 pub(super) struct Sizes {
     /// Largest number of tasks or toys that one GPU runs alone, because more GPUs would not be faster.
     pub(super) alone: u64,
-    /// Smallest and largest number of toys in a chunk. A GPU takes fewer if it cannot take that many at once.
+    /// Smallest and largest number of toys in a chunk. A GPU that has no memory for the smallest number takes
+    /// fewer.
     pub(super) toys: (u64, u64),
     /// Largest number of tasks with given data in a chunk.
     pub(super) given: u64,
@@ -52,7 +53,7 @@ impl MultiGpuSession {
     /// part of the CPU threads.
     ///
     /// # Errors
-    /// As [`GpuSession::open`], for any of the devices.
+    /// The errors of [`GpuSession::open`], for any of the devices.
     pub(super) fn open(
         model: &Model,
         execution: &Execution,

@@ -29,7 +29,7 @@ impl TaskKind {
         match task.data.seen {
             Seen::Drawn(_) if releases || searches => Self::DrawnLeft,
             Seen::Drawn(_) => Self::Drawn,
-            // The kernels read the numbers that were compiled.
+            // The kernels read the numbers of the compiled model, so the CPU runs tasks that replace numbers.
             Seen::Observed | Seen::Given(_) if releases || task.data.yields.is_some() => Self::GivenLeft,
             Seen::Observed | Seen::Given(_) => Self::Given,
         }
@@ -41,7 +41,7 @@ impl TaskKind {
 pub(super) struct TasksDone {
     /// Number of tasks that are done, counted from the first.
     pub(super) done: usize,
-    /// Number of the following tasks that another session must run next.
+    /// Number of tasks after the done ones that the other session must run next.
     pub(super) left: usize,
 }
 

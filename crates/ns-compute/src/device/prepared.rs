@@ -73,7 +73,7 @@ fn same_means(a: &ToySource, b: &ToySource) -> bool {
     same_bits(&a.parameters, &b.parameters) && a.main == b.main && a.auxiliary == b.auxiliary
 }
 
-/// Returns whether a source has the given parameters, seed and hypothesis.
+/// Returns whether the source has the given parameters, seed and hypothesis.
 pub(super) fn is_of(source: &ToySource, parameters: &[f64], seed: u64, hypothesis: u8) -> bool {
     (source.seed, source.hypothesis) == (seed, hypothesis) && same_bits(&source.parameters, parameters)
 }

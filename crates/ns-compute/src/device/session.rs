@@ -52,15 +52,15 @@ pub struct GpuSession {
     pub(super) given_kind: Result<DeviceFitKind, LeftToCpu>,
     /// Placement of the arrays for Hessians; `None` if Hessians are left to the CPU.
     pub(super) hessians: Option<HessianPlacement>,
-    /// Lanes (streams on the device) that no launch uses now, with their memory.
+    /// Lanes (streams on the device) that no launch uses at the moment, with their memory.
     slots: Mutex<Vec<Slot>>,
     /// Cache of the inputs of batches of toys.
     pub(super) prepared: RecentCache<Prepared>,
     /// Cache of the sources of toys.
     sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
-    /// The reason why the CPU made the last of the fits that were left to it; `None` if there were no such
-    /// fits.
+    /// The reason for which the CPU made the last fits that the device left to it; `None` if there were no
+    /// such fits.
     left: Mutex<Option<LeftToCpu>>,
 }
 
@@ -332,7 +332,8 @@ impl Session for GpuSession {
         points: &[f64],
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError> {
-        // The kernels read the numbers that were compiled.
+        // The kernels read the numbers of the compiled model, so the CPU evaluates points with replaced
+        // numbers.
         if data.yields.is_some() {
             return self.cpu.evaluate(data, points, request);
         }

@@ -131,7 +131,7 @@ struct UnderWay<'a> {
     depends: bool,
     /// Number of fits that the device certified and the CPU did not change.
     own: u64,
-    /// The data, once the CPU needs them.
+    /// The data; `None` until the CPU needs them.
     data: Option<Cow<'a, Dataset>>,
 }
 
@@ -226,8 +226,9 @@ impl<'a> Settling<'a> {
         all.into_iter().map(|under_way| TaskOutcome { fits: under_way.fits }).collect()
     }
 
-    /// Returns the outcome of a fit if there is nothing to compute: it is finished on the device, is not needed, or the
-    /// caller has cancelled the work. Otherwise returns `None`, after noting in `under_way` what the CPU changes.
+    /// Returns the outcome of a fit for which the CPU has nothing to compute: the fit is finished on the device or
+    /// is not needed, or the caller has cancelled the work. Otherwise returns `None`, and records in `under_way`
+    /// whether the CPU replaces the device's result.
     fn known(
         &self,
         k: usize,
@@ -282,7 +283,7 @@ impl<'a> Settling<'a> {
         let start = || start_of(self.cpu.table(), &self.task.fits, index, fits);
         let converged = returned.filter(|a| a.outcome.status == CONVERGED);
         let Some(converged) = converged else {
-            // A toy is fitted as in a CPU session.
+            // A toy is fitted with the settings that a CPU session uses for toys.
             let toy = !self.fitters.is_empty();
             return self.cpu.run_fit(request, start(), data, wanted, self.control, worker, toy);
         };

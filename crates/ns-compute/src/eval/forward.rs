@@ -146,7 +146,7 @@ fn binwise(plan: &Plan, block: &Block, theta: &[f64], scratch: &mut Scratch) {
 }
 
 /// Computes additive part and yield of `N` vectors of `L * LANES` bins each. Returns `N * L`, the number of
-/// groups of `LANES` bins done.
+/// groups of `LANES` bins that were computed.
 ///
 /// Templates are added to `T` separate sums: a single sum would wait for each addition.
 #[inline(always)]

@@ -1,14 +1,14 @@
-//! Data with few events that stand for many.
+//! Replaces many events by fewer weighted events, for the first steps of a fit.
 
 use std::sync::Arc;
 
 use super::Dataset;
 use crate::events::{Cells, Crew, EventPlan};
 
-/// Number of cells along an observable for the first steps of a fit.
+/// Number of cells along an observable in the first fit.
 const COARSE: usize = 1024;
 
-/// Number of cells for the steps near the minimum.
+/// Number of cells in the second fit, near the minimum.
 const FINE: usize = 8192;
 
 /// Smallest number of events of a channel for which they are gathered in [`COARSE`] cells.
@@ -18,9 +18,9 @@ const FEWEST: usize = 8 * COARSE;
 const FEWEST_FINE: usize = 4 * FINE;
 
 impl Dataset {
-    /// Returns data in which cells stand for the events of channels with many of them: coarse ones, and fine ones if
-    /// there are very many events. Returns nothing if there are few events, or if a channel with many events has
-    /// several observables.
+    /// Returns data in which channels with many events have one weighted event per cell. The first data have coarse
+    /// cells. If a channel has very many events, the second data have fine cells. Returns an empty list if no
+    /// channel has many events, or if a channel with many events has several observables.
     pub(crate) fn gathered(&self, plan: &EventPlan, crew: Option<&Crew>) -> Vec<Self> {
         let most = self.events.iter().map(|table| table.len()).max().unwrap_or(0);
         if most <= FEWEST {

@@ -52,9 +52,9 @@ impl Dataset {
         }
     }
 
-    /// Returns these data with at most `most` events per table. The events are chosen evenly, and their
-    /// weights are scaled so that they also stand for the omitted events. Returns `None` if no table has more
-    /// than four times `most` events.
+    /// Returns these data with at most `most` events per table. The events are taken at equal distances in
+    /// the table, and their weights are scaled to represent the omitted events too. Returns `None` if no
+    /// table has more than four times `most` events.
     pub(crate) fn thinned(&self, most: usize) -> Option<Self> {
         if self.events.iter().all(|table| table.len() <= 4 * most) {
             return None;

@@ -1,5 +1,5 @@
-//! Asimov data of an event channel: events on a grid, weighted with what is expected there. If contents of bins are
-//! compared with integrals, the grid are the centres of the bins.
+//! Asimov data of an event channel: events on a grid, weighted with the expected number of events around each grid
+//! point. If the contents of bins are compared with integrals, the grid points are the centres of the bins.
 
 use ns_core::{BinRule, EXPECTED, EventTable, LogProbError, SessionError};
 
@@ -14,12 +14,12 @@ use crate::simd::Level;
 /// nodes.
 const PANELS: [usize; 4] = [200, 10, 2, 1];
 
-/// Returns the nodes of a quadrature rule over the fit ranges, with weights that add up to `total`. Nodes at
-/// which no event is expected are left out. Data cannot have negative weights; `negative` allows them for one of several
-/// processes, which may be negative where their sum is not.
+/// Returns the nodes of a quadrature rule over the fit ranges, with weights that add up to `total`. Nodes with weight 0
+/// are left out. Negative weights are an error unless `negative` is true. Data need non-negative weights. A single
+/// process may have negative weights where the sum of all processes is positive.
 ///
 /// # Errors
-/// If the density is negative or not finite at a node.
+/// If the density is not finite at a node, or negative although `negative` is false.
 pub(super) fn weighted_grid(
     level: Level,
     plan: &ChannelPlan,
@@ -74,7 +74,8 @@ pub(super) fn weighted_grid(
     })
 }
 
-/// Returns the columns of log-densities at the nodes, which are computed once. A column of another process is empty.
+/// Returns the columns of log-densities at the nodes. They are computed at the first call only. Columns of other
+/// processes are empty.
 fn logs_at_nodes(plan: &ChannelPlan, nodes: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, LogProbError> {
     if let Some(known) = plan.logs_at_nodes.get() {
         return Ok(known.clone());
@@ -86,12 +87,12 @@ fn logs_at_nodes(plan: &ChannelPlan, nodes: &[Vec<f64>]) -> Result<Vec<Vec<f64>>
     Ok(plan.logs_at_nodes.get_or_init(|| made).clone())
 }
 
-/// Returns the number of panels per observable of a channel with this many.
+/// Returns the number of panels per observable for a channel with this number of observables.
 pub(super) fn panels(observables: usize) -> usize {
     PANELS[observables.clamp(1, PANELS.len()) - 1]
 }
 
-/// Adds the nodes of a box, and the volume for which each of them stands.
+/// Adds the nodes of a box, and the part of the volume that belongs to each node.
 fn add_nodes(region: &[(f64, f64)], panels: usize, columns: &mut [Vec<f64>], volumes: &mut Vec<f64>) {
     let per_axis = panels * KRONROD;
     let sides: Vec<Vec<(f64, f64)>> = region.iter().map(|&side| side_nodes(side, panels)).collect();
@@ -136,7 +137,8 @@ pub(super) fn add_bins(
     }
 }
 
-/// Returns the nodes of a side of a box, ascending, and the length for which each of them stands.
+/// Returns the nodes along a side of a box in ascending order, each with the part of the length that belongs
+/// to it.
 pub(super) fn side_nodes((lo, hi): (f64, f64), panels: usize) -> Vec<(f64, f64)> {
     let half = 0.5 * (hi - lo) / panels as f64;
     let node = |index: usize| {

@@ -15,7 +15,8 @@ use crate::simd::Level;
 /// The means of a product of densities over the bins of its observables.
 #[derive(Debug, Clone)]
 pub(super) struct BinMeans {
-    /// Observables of the product, each with its bin edges; the last one varies fastest among the cells.
+    /// Observables of the product, each with its bin edges. In the order of the cells, the last observable
+    /// varies fastest.
     axes: Vec<(usize, Vec<f64>)>,
     /// The cells: one per combination of bins.
     cells: Vec<Cell>,
@@ -26,14 +27,14 @@ pub(super) struct BinMeans {
 /// One bin.
 #[derive(Debug, Clone)]
 struct Cell {
-    /// `None` for a bin outside of the fit ranges.
+    /// Integral over the bin; `None` for a bin outside the fit ranges.
     integral: Option<Integral>,
     volume: f64,
-    /// For each component of the integral, the component of the product.
+    /// For each component of the integral, the index of the same component of the product.
     places: Vec<usize>,
 }
 
-/// Working memory of the means.
+/// Working memory for the computation of means.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BinMeansMemory {
     memories: Vec<Option<IntegralMemory>>,
@@ -84,7 +85,7 @@ fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
     for index in 0..count {
         let sides = sides(&axes, index);
         let volume: f64 = sides.iter().map(|(lo, hi)| hi - lo).product();
-        // Fit ranges end at bin edges, so that the centre tells whether a bin is in one.
+        // Fit ranges end at bin edges, so a bin is in a fit range if its centre is.
         let inside = |region: &Vec<(f64, f64)>| {
             let within = |(&x, (lo, hi)): (&usize, &(f64, f64))| {
                 let centre = 0.5 * (lo + hi);
@@ -100,7 +101,7 @@ fn leaf(expansion: &mut Expansion<'_>, group: &[usize]) -> Option<Leaf> {
     }
     let factors: Vec<Density> = group.iter().map(|&leaf| expansion.leaves[leaf].density.clone()).collect();
     Leaf::of_bins(&factors, &channel.observables, &mut expansion.locals, |variables| {
-        // The leaf has the variables of all integrals.
+        // The variables of the leaf are the variables of all integrals.
         for variable in integrals.iter().filter_map(|(i, _)| i.as_ref()).flat_map(|i| &i.variables) {
             if !variables.contains(variable) {
                 variables.push(*variable);
@@ -128,7 +129,8 @@ fn sides(axes: &[(usize, Vec<f64>)], index: usize) -> Vec<(f64, f64)> {
     sides
 }
 
-/// Returns the place of each component of a function of the variables `own` among those of a function of `all`.
+/// For each component of a function of the variables `own`, returns the index of this component in a function
+/// of the variables `all`.
 fn places(own: &[usize], all: &[usize]) -> Vec<usize> {
     let d = own.len();
     let at: Vec<usize> = own.iter().map(|v| all.iter().position(|w| w == v).unwrap_or(0)).collect();

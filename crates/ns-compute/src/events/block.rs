@@ -9,7 +9,8 @@ use crate::simd::{MulAdd, Vector, isa_fn, ln};
 const ZERO: &Column = &[0.0; BLOCK];
 
 isa_fn! {
-    /// Adds the `n` events from `start` on, whose leaves and weights are in `memory`. Weights beyond them are 0.
+    /// Adds the `n` events from index `start` on. Their leaves and weights are in `memory`, where the weights
+    /// after the first `n` are 0.
     pub(super) fn add_block(plan: &ChannelPlan, amplitudes: &[f64], n: usize, start: usize, memory: &mut SumMemory) = body
 }
 
@@ -64,7 +65,7 @@ fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut Su
     }
     density[n..].fill(1.0);
     let is_good = |f: f64| f > 0.0 && f < f64::INFINITY;
-    // Counted, because a loop that ends early cannot be vectorised.
+    // All bad densities are counted, because a loop that ends at the first of them cannot be vectorised.
     let mut bad = 0.0;
     for f in &density {
         bad += if is_good(*f) { 0.0 } else { 1.0 };
@@ -82,8 +83,8 @@ fn values<M: MulAdd>(amplitudes: &[f64], n: usize, start: usize, memory: &mut Su
     sums.scale += total::<M>(&sizes);
 }
 
-/// Computes the slopes by the variables of one leaf, and adds all second derivatives that contain them except
-/// the squares.
+/// Computes the derivatives of the density with respect to the variables of one leaf. Adds the part `bends`
+/// of all second derivatives that contain these variables.
 #[inline(always)]
 fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memory: &mut SumMemory) {
     let SumMemory { leaves, others, inverse, weights, slopes, sums, .. } = memory;
@@ -102,7 +103,8 @@ fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memo
         let a = amplitudes[t];
         for &v in ones {
             let derivative = column(result, 1 + v);
-            // Without its amplitude, the slope is the mixed derivative by amplitude and variable.
+            // The slope divided by the amplitude is the mixed derivative with respect to amplitude and
+            // variable.
             sums.bends[triangle(first + v, t)] -= dot::<M>(derivative, &weighted);
             let slope = &mut slopes[first + v];
             for i in 0..BLOCK {
@@ -115,7 +117,7 @@ fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memo
             let second = column(result, pair(d, v, w));
             sums.bends[triangle(first + v, first + w)] -= a * dot::<M>(second, &weighted);
         }
-        // Mixed derivatives by the variables of two leaves of the term.
+        // Mixed derivatives with respect to variables of two leaves of the same term.
         for (k, &m) in term.leaves.iter().enumerate().skip(j + 1) {
             let partner = &plan.leaves[m];
             let beside = partner.result(&leaves[m]);
@@ -141,7 +143,7 @@ fn leaf_slopes<M: MulAdd>(plan: &ChannelPlan, amplitudes: &[f64], l: usize, memo
     }
 }
 
-/// Adds the gradient, and the weighted products of all pairs of slopes.
+/// Adds the gradient, and the weighted products of all pairs of first derivatives.
 #[inline(always)]
 fn squares<M: MulAdd>(slopes: &[Column], weights: &Column, sums: &mut Sums) {
     let mut at = 0;

@@ -1,8 +1,8 @@
-//! Events of one observable, gathered in narrow cells.
+//! Combines the events of one observable in narrow cells.
 //!
-//! Where densities hardly bend within a cell, one event at the mean place of the cell's events, with the sum of their
-//! weights, stands for all of them. So a thousand numbers have nearly the likelihood of a million events, and the same
-//! minima.
+//! Each cell is represented by one event. Its coordinate is the mean coordinate of the events in the cell, and its
+//! weight is the sum of their weights. Where densities have little curvature within a cell, a thousand such events
+//! have nearly the same likelihood as a million original events, and the same minima.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,14 +11,14 @@ use ns_core::EventTable;
 use super::crew::Crew;
 use crate::pool::Pool;
 
-/// Number of events that are gathered before their cells are added to the others. Cells are added in the order of the
-/// events, so results do not depend on the number of threads.
+/// Number of events that are sorted into cells of their own before these cells are added to the total. Cells are
+/// added in the order of the events, so results do not depend on the number of threads.
 const PIECE: usize = 1 << 18;
 
-/// Number of pieces that several threads gather at a time.
+/// Number of pieces that several threads process at the same time.
 const WAITING: usize = 16;
 
-/// Number of events, sum of their places, and sum of their weights.
+/// Number of events, sum of their coordinates, and sum of their weights.
 type Cell = [f64; 3];
 
 /// Cells of equal width along the axis of an observable.
@@ -29,7 +29,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Gathers the events of a table with one column in `count` cells between the ends of the axis.
+    /// Sorts the events of a table with one column into `count` cells between the ends of the axis.
     pub(crate) fn gather(events: &EventTable, axis: (f64, f64), count: usize, crew: Option<&Crew>) -> Self {
         let mut cells = vec![[0.0; 3]; count];
         let pieces = events.len().div_ceil(PIECE);
@@ -77,7 +77,8 @@ fn add_cell(to: &mut Cell, from: &Cell) {
     }
 }
 
-/// Adds the events of a range to their cells. Events beyond the axis count in the cells at its ends.
+/// Adds the events of a range to their cells. Events beyond an end of the axis are added to the cell at that
+/// end.
 fn add(events: &EventTable, (from, to): (usize, usize), (low, high): (f64, f64), cells: &mut [Cell]) {
     let Some(column) = events.columns.first() else { return };
     let (scale, last) = (cells.len() as f64 / (high - low), cells.len() - 1);

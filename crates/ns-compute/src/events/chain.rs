@@ -5,18 +5,18 @@ use super::sums::triangle;
 
 /// A coordinate as a function of other variables.
 pub(super) struct Inner<'a> {
-    /// Value and derivatives; `None` if the coordinate is one variable itself.
+    /// Value and derivatives of the coordinate; `None` if the coordinate is itself a variable.
     pub(super) result: Option<&'a [f64]>,
-    /// Which variables of the target its own variables are.
+    /// For each variable of the coordinate, its index among the variables of the target.
     pub(super) variables: &'a [usize],
 }
 
-/// Gradient and Hessian by some variables. The Hessian is the sum of `squares` and `bends`; all triangles are
-/// stored row by row.
+/// Gradient and Hessian with respect to some variables. The Hessian is the sum of `squares` and `bends`. Both
+/// are lower triangles, stored row by row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Derivatives {
     pub(crate) gradient: Vec<f64>,
-    /// The part of the Hessian that is never negative.
+    /// The part of the Hessian that is positive semi-definite.
     pub(crate) squares: Vec<f64>,
     pub(crate) bends: Vec<f64>,
 }
@@ -33,8 +33,9 @@ impl Derivatives {
         }
     }
 
-    /// Adds the derivatives by the variables of `inner`, given those by the coordinates. With `J` the Jacobian
-    /// of the coordinates: `J' g`, `J' H J`, and the second derivatives of coordinate `a` times `g_a`.
+    /// Adds the derivatives with respect to the variables of `inner`, given the derivatives with respect to
+    /// the coordinates. With `J` the Jacobian of the coordinates: `J' g`, `J' H J`, and the second derivatives
+    /// of coordinate `a` times `g_a`.
     pub(super) fn pull_back<'a>(
         &mut self,
         (gradient, squares, bends): (&[f64], &[f64], &[f64]),
@@ -64,7 +65,8 @@ impl Derivatives {
                     if left == 0.0 {
                         continue;
                     }
-                    // The diagonal of the coordinates has each pair of variables in both orders.
+                    // A diagonal element of the coordinates contributes each pair of variables in both
+                    // orders.
                     for (j, &other) in two.variables.iter().enumerate() {
                         if a == b && other > to {
                             continue;

@@ -20,7 +20,7 @@ const MOST_BINS: usize = 20_000;
 pub(super) struct Amplitude {
     /// The amplitude as a function of the channel's values and integrals.
     pub(super) program: Program,
-    /// Leaves whose product it multiplies.
+    /// Indices of the leaves that the amplitude multiplies.
     pub(super) leaves: Vec<usize>,
 }
 
@@ -33,18 +33,18 @@ pub(super) struct Amplitude {
 pub(crate) struct ChannelPlan {
     /// Number of observables.
     pub(super) observables: usize,
-    /// Densities that are columns of the events, behind those of the observables.
+    /// Densities that are columns of the events, after the columns of the observables.
     pub(super) logs: Vec<LogDensity>,
-    /// The columns of these densities at the nodes of Asimov data, once they are needed.
+    /// The columns of these densities at the nodes of Asimov data, computed when they are first needed.
     pub(super) logs_at_nodes: Arc<OnceLock<Vec<Vec<f64>>>>,
-    /// Densities with context, whose columns follow all others.
+    /// Densities with context. Their columns come after all other columns.
     pub(super) conditionals: Vec<Conditional>,
     /// Fit ranges.
     pub(super) boxes: Vec<Vec<(f64, f64)>>,
     pub(super) extended: bool,
-    /// Bins of the data, if they are a histogram.
+    /// Bins of the data, if the data are a histogram.
     pub(super) binning: Option<Binning>,
-    /// The values that the channel uses.
+    /// The values that the channel uses: parameters, or functions of parameters.
     pub(super) locals: Vec<Local>,
     pub(super) leaves: Vec<Leaf>,
     pub(super) integrals: Vec<Integral>,
@@ -53,7 +53,8 @@ pub(crate) struct ChannelPlan {
     pub(super) first: Vec<usize>,
     /// Number of coordinates.
     pub(super) coordinates: usize,
-    /// Rates that are added to `-ln L`: constants, and indices of values.
+    /// Constant part of the rates that are added to `-ln L`. The field below has the indices of the values
+    /// that are added.
     pub(super) constant_rate: f64,
     pub(super) rates: Vec<usize>,
     /// Parameters on which the channel depends, sorted.
@@ -61,7 +62,7 @@ pub(crate) struct ChannelPlan {
 }
 
 impl ChannelPlan {
-    /// Returns the number of columns of the channel's events, without those of densities with context.
+    /// Returns the number of columns of the channel's events, without the columns of densities with context.
     pub(super) fn columns(&self) -> usize {
         self.logs.last().map_or(self.observables, |last| last.column + 1)
     }

@@ -1,5 +1,5 @@
-//! Evaluates one channel: its integrals and amplitudes, the sums over its events, and the derivatives by its
-//! parameters.
+//! Evaluates one channel: its integrals and amplitudes, the sums over its events, and the derivatives with
+//! respect to its parameters.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::simd::Level;
 /// Working memory of one channel.
 #[derive(Debug, Clone)]
 pub(super) struct ChannelMemory {
-    /// Values of the channel.
+    /// Values of the channel: parameters, or functions of parameters.
     pub(super) locals: Vec<f64>,
     /// All integrals, one after the other.
     integrals: Vec<f64>,
@@ -27,16 +27,16 @@ pub(super) struct ChannelMemory {
     variables: Vec<f64>,
     amplitudes: Vec<Memory>,
     pub(super) amplitude_values: Vec<f64>,
-    /// All values of the channel in order: the variables of an amplitude.
+    /// Indices of all values of the channel in order. They are the variables of an amplitude.
     every_local: Vec<usize>,
     pub(super) sums: Sums,
     pieces: PieceMemory,
     /// Columns of the densities with context.
     conditionals: Vec<ConditionalMemory>,
-    /// Why a density with context cannot be evaluated or normalised at the current values.
+    /// The reason why a density with context cannot be evaluated or normalised at the current values.
     pub(super) failure: Option<LogProbError>,
     offload: OffloadMemory,
-    /// Derivatives by the values of the channel.
+    /// Derivatives with respect to the values of the channel.
     by_local: Derivatives,
 }
 
@@ -62,7 +62,7 @@ impl ChannelMemory {
 }
 
 /// Computes the values of a channel at `theta`, its integrals and its amplitudes. The functions of the model
-/// must have been evaluated.
+/// must have been evaluated before.
 pub(super) fn prepare_channel(
     level: Level,
     functions: (&Functions, &FunctionMemory),
@@ -125,7 +125,7 @@ pub(super) fn sum_channel(
         memory.sums.value = f64::INFINITY;
         return;
     }
-    // The columns of densities with context follow those of the table that the channel uses.
+    // The columns of densities with context come after the columns of the table.
     let of_table = table.columns.iter().take(plan.columns()).map(|column| &column[..]);
     let further = memory.conditionals.iter().flat_map(|own| own.columns.iter().map(Vec::as_slice));
     let columns: Vec<&[f64]> = of_table.chain(further).collect();
@@ -134,7 +134,8 @@ pub(super) fn sum_channel(
     memory.pieces.sum(level, plan, events, point, crew, &mut memory.sums);
 }
 
-/// Has the sums over all events of a channel computed elsewhere, after [`prepare_channel`]. Returns false if they were not.
+/// Has the sums over all events of a channel computed outside the threads of the CPU, after [`prepare_channel`].
+/// Returns false if they were not computed.
 pub(super) fn sum_elsewhere(
     level: Level,
     there: &dyn ChannelSums,
@@ -148,7 +149,8 @@ pub(super) fn sum_elsewhere(
     there.sum(index, table, &offload.numbers, &mut Totals::of(sums))
 }
 
-/// Turns derivatives by the coordinates of a channel into those by its parameters. Its rates count `factor` times.
+/// Converts derivatives with respect to the coordinates of a channel to derivatives with respect to its
+/// parameters. The rates of the channel are multiplied by `factor`.
 pub(super) fn differentiate(
     functions: (&Functions, &FunctionMemory),
     channel: &ChannelPlan,

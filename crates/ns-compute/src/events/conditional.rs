@@ -1,9 +1,10 @@
 //! Densities with context, such as flows whose shape depends on parameters.
 //!
-//! ONNX Runtime or another program computes log-densities `l` with their gradient `g` and Hessian `h` by the context. Behind
-//! the columns of the events, they are further columns. The density of a block of events is then the formula
-//! `exp(l + g' d + d' h d / 2)` of the distance `d` of the context from where the columns were computed. `d` is 0, so the
-//! formula has the value and both derivatives of the density, and everything after it is as for other densities.
+//! ONNX Runtime or another program computes the log-densities `l` of all events, with their gradient `g` and Hessian
+//! `h` with respect to the context. These numbers become further columns, after the columns of the events. The density
+//! of a block of events is then the formula `exp(l + g' d + d' h d / 2)`. Here `d` is the difference between the
+//! context and the context for which the columns were computed. `d` is always 0, so the formula has the value and both
+//! derivatives of the density, and the rest of the evaluation is the same as for other densities.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,15 +15,15 @@ use super::program::{Builder, Slot, Step, Unary, Values, components, pair};
 use super::table::Locals;
 use crate::pool::Pool;
 
-/// Number of events whose log-densities one thread computes in a call. A constant, so that results do not depend on the
-/// number of threads.
+/// Number of events whose log-densities one thread computes in a call. It is constant, so that results do not depend on
+/// the number of threads.
 const PIECE: usize = 4096;
 
-/// A number of a context.
+/// One number of a context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ContextNumber {
     Constant(f64),
-    /// A variable, or a value of the channel.
+    /// Index of a variable, or of a value of the channel.
     Variable(usize),
 }
 
@@ -40,14 +41,14 @@ impl ContextNumber {
 #[derive(Debug, Clone)]
 pub(super) struct Conditional {
     pub(super) density: ConditionalDensity,
-    /// Its context, made of values of the channel.
+    /// The context of the density: constants and values of the channel.
     context: Vec<ContextNumber>,
-    /// Column of its log-densities. The derivatives follow it.
+    /// Index of the column with the log-densities. The columns with the derivatives come after this column.
     first: usize,
 }
 
 impl Conditional {
-    /// Returns the densities with context of a channel, whose columns follow the first `columns` ones.
+    /// Returns the densities with context of a channel. Their columns come after the first `columns` columns.
     pub(super) fn all(found: &[&ConditionalDensity], mut columns: usize, locals: &mut Locals) -> Vec<Self> {
         let mut number = |value: &Value| match (locals.index(*value), value) {
             (Some(local), _) => ContextNumber::Variable(local),
@@ -66,12 +67,13 @@ impl Conditional {
         made.collect()
     }
 
-    /// Writes the context at the values `locals` of the channel.
+    /// Returns the context, given the values `locals` of the channel.
     pub(super) fn context(&self, locals: &[f64]) -> Vec<f64> {
         self.context.iter().map(|number| number.of(locals)).collect()
     }
 
-    /// Appends the steps of the density. The program's data are its variables: a distance is a variable minus its value.
+    /// Appends the steps of the density. The data of the program are the values of its variables, so each difference is
+    /// a variable minus its value.
     pub(super) fn value(&self, b: &mut Builder, values: Values<'_>) -> Slot {
         let c = self.context.len();
         let mut distances = Vec::with_capacity(c);
@@ -102,17 +104,17 @@ impl Conditional {
     }
 }
 
-/// Some events of one density, which one thread evaluates.
+/// Some events, for which one thread evaluates a density.
 #[derive(Debug, Default)]
 struct Piece {
     /// Features, event after event.
     rows: Vec<f64>,
-    /// Log-densities and derivatives, column after column.
+    /// Log-densities and their derivatives, column after column.
     out: Vec<f64>,
     failure: Option<LogProbError>,
 }
 
-/// The columns of one density for one set of events at one context.
+/// The columns of one density for one set of events and one context.
 #[derive(Debug, Default)]
 pub(super) struct ConditionalMemory {
     context: Vec<f64>,
@@ -130,7 +132,7 @@ impl Clone for ConditionalMemory {
 }
 
 impl ConditionalMemory {
-    /// Computes the columns for the events of a table with these columns, unless they are there.
+    /// Computes the columns for the events of a table with these columns, unless they are known already.
     ///
     /// # Errors
     /// If the density cannot be evaluated for an event.
@@ -152,7 +154,7 @@ impl ConditionalMemory {
             self.features = features.cloned().collect();
             self.split(of, columns);
         }
-        // Until all is computed, nothing is there.
+        // The memory counts as empty until everything is computed.
         self.context.clear();
         self.evaluate(of, &context, crew)?;
         self.context = context;
@@ -174,7 +176,7 @@ impl ConditionalMemory {
         Ok(memory.columns)
     }
 
-    /// Divides events into pieces.
+    /// Divides the events into pieces.
     fn split<C: AsRef<[f64]>>(&mut self, of: &Conditional, columns: &[C]) {
         let n = columns.first().map_or(0, |column| column.as_ref().len());
         let width = components(of.context.len());

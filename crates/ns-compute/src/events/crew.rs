@@ -1,7 +1,7 @@
 //! Shares the events of a channel among threads.
 //!
-//! Pieces of fixed size are summed by whichever thread is free, and their sums are added in the order of the
-//! pieces, so results do not depend on the number of threads.
+//! Each free thread sums the next piece. Pieces have a fixed size, and their sums are added in the order of
+//! the pieces. So results do not depend on the number of threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use super::sums::{Events, PIECE, SumMemory, Sums, sum_piece};
 use crate::pool::Pool;
 use crate::simd::Level;
 
-/// Number of pieces whose sums are kept until they are added.
+/// Largest number of pieces whose sums wait to be added.
 const WAITING: usize = 64;
 
 /// Threads that evaluate one fit together.
@@ -47,7 +47,7 @@ impl CompensatedSum {
     }
 }
 
-/// Working memory of the threads, and the sums of the pieces that are being added.
+/// Working memory of the threads, and the sums over pieces that are not added yet.
 #[derive(Debug, Default)]
 pub(super) struct PieceMemory {
     idle: Mutex<Vec<SumMemory>>,
@@ -62,7 +62,7 @@ impl Clone for PieceMemory {
 }
 
 impl PieceMemory {
-    /// Sums over all events. `point` has the values of the channel and those of its amplitudes.
+    /// Sums over all events. `point` contains the values of the channel and the values of its amplitudes.
     pub(super) fn sum(
         &mut self,
         level: Level,

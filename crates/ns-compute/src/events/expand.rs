@@ -1,7 +1,7 @@
 //! Turns a tree of products and mixtures into a sum of products of leaves.
 //!
-//! The density of a channel becomes `sum_t a_t prod_j p_tj(x)` with leaves `p_tj` that are not normalised. An
-//! amplitude `a_t` holds rates, coefficients and integrals.
+//! The density of a channel becomes `sum_t a_t prod_j p_tj(x)`. The leaves `p_tj` are not normalised. An
+//! amplitude `a_t` contains rates, coefficients and integrals.
 
 use ns_core::{Density, EventChannel, LogProbError, Value};
 
@@ -20,7 +20,7 @@ pub(super) enum Amount {
     Sum(Vec<Self>),
     Product(Vec<Self>),
     Ratio(Box<Self>, Box<Self>),
-    /// 1 minus the sum.
+    /// 1 minus the sum of these values.
     Rest(Vec<Value>),
 }
 
@@ -62,7 +62,7 @@ impl Amount {
     }
 }
 
-/// A product of leaves with its amplitude.
+/// A product of leaves with the amplitude that multiplies it.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
     pub(super) amount: Amount,
@@ -70,7 +70,7 @@ pub(super) struct Term {
     pub(super) leaves: Vec<usize>,
 }
 
-/// What tells an integral from others: the leaves of its integrand, and the sides of its box.
+/// Identifies an integral: the leaves of its integrand, and the sides of its box.
 type Key = (Vec<usize>, Vec<(f64, f64)>);
 
 /// Collects the leaves and integrals of a channel.
@@ -84,14 +84,15 @@ pub(super) struct Expansion<'a> {
     known: Vec<Key>,
     /// Densities with context.
     pub(super) conditionals: Vec<Conditional>,
-    /// Values at the start.
+    /// Function that returns a value at the initial parameters.
     start: &'a dyn Fn(Value) -> f64,
-    /// Why a density with context cannot be normalised at the start values.
+    /// The reason why a density with context cannot be normalised at the initial parameters.
     pub(super) failure: Option<LogProbError>,
 }
 
 impl<'a> Expansion<'a> {
-    /// `columns` is the number of columns of the channel's events, and `start` gives values at the start.
+    /// Creates an expansion. `columns` is the number of columns of the channel's events, and `start` returns
+    /// values at the initial parameters.
     pub(super) fn new(channel: &'a EventChannel, columns: usize, start: &'a dyn Fn(Value) -> f64) -> Self {
         let (mut locals, leaves, integrals, known) = Default::default();
         let conditionals = Conditional::all(&channel.conditional_densities(), columns, &mut locals);
@@ -109,8 +110,8 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Returns the terms of a density, normalised over the fit ranges; `None` if a part of it cannot be
-    /// evaluated or normalised.
+    /// Returns the terms of a density that is normalised over the fit ranges. Returns `None` if a part of the
+    /// density cannot be evaluated or normalised.
     pub(super) fn terms(&mut self, density: &Density) -> Option<Vec<Term>> {
         match density {
             Density::Mixture { summands, coefficients } => {
@@ -145,7 +146,7 @@ impl<'a> Expansion<'a> {
                 for factor in self.terms(part)? {
                     let mut leaves = term.leaves.clone();
                     for leaf in factor.leaves {
-                        // A square needs a second copy of the leaf.
+                        // A power of a density needs a separate copy of the leaf for each factor.
                         let again = leaves.contains(&leaf);
                         let density = self.leaves[leaf].density.clone();
                         leaves.push(if again { self.leaf(&density, &leaves)? } else { leaf });
@@ -178,7 +179,8 @@ impl<'a> Expansion<'a> {
         Some(terms)
     }
 
-    /// Returns the index of a leaf that is not among `taken`; it is added if it is new.
+    /// Returns the index of the leaf for a density. Adds the leaf if there is none, or if all leaves for this
+    /// density are among `taken`.
     fn leaf(&mut self, density: &Density, taken: &[usize]) -> Option<usize> {
         let known = self
             .leaves
@@ -199,7 +201,7 @@ impl<'a> Expansion<'a> {
             leaves.iter().flat_map(|&leaf| self.leaves[leaf].density.observables()).collect();
         observables.sort_unstable();
         observables.dedup();
-        // Only the sides along the product's own observables matter.
+        // Only the sides along the observables of the product matter.
         let mut boxes: Vec<Vec<(f64, f64)>> = Vec::new();
         for region in &self.boxes {
             let sides: Vec<(f64, f64)> = observables.iter().map(|&x| region[x]).collect();
@@ -249,7 +251,8 @@ impl<'a> Expansion<'a> {
         Some(self.known.len() - 1)
     }
 
-    /// Returns the integral of a group of leaves over one box; `own` are its observables, in the order of `sides`.
+    /// Returns the integral of a group of leaves over one box. `own` are the observables of the group, in the
+    /// order of `sides`.
     pub(super) fn box_integral(
         &mut self,
         group: &[usize],
@@ -278,7 +281,7 @@ impl<'a> Expansion<'a> {
                 let ordered: Vec<(f64, f64)> = log.observables.iter().filter_map(|&x| side(x)).collect();
                 Some(b.number(log.source.0.integral(&ordered, &[]).ok()?.value))
             }
-            // Its values are known at the events alone.
+            // The log-densities of this density are known only at the events.
             several
                 if several
                     .iter()
@@ -320,7 +323,8 @@ impl<'a> Expansion<'a> {
         Some(Integral { rule, variables: variables.locals, panels: integral::PANELS })
     }
 
-    /// Returns the integral of a density with context over a box. Its quadrature is chosen at the start values.
+    /// Returns the integral of a density with context over a box. The quadrature is chosen at the initial
+    /// parameters.
     fn conditional_integral(
         &mut self,
         density: &Density,
@@ -373,7 +377,7 @@ pub(super) fn connected(leaves: &[usize], observables: &dyn Fn(usize) -> Vec<usi
     groups
 }
 
-/// Returns the coefficient of summand `i` of `count`.
+/// Returns the coefficient of component `i` of a mixture of `count` components.
 fn share(coefficients: &[Value], i: usize, count: usize) -> Amount {
     match coefficients.get(i) {
         None => Amount::Rest(coefficients.to_vec()),

@@ -51,7 +51,7 @@ pub(super) fn function(b: &mut Builder, form: &FunctionForm, values: Values<'_>)
     }
 }
 
-/// Appends the steps of `-ln` of a penalty's density.
+/// Appends the steps of `-ln` of the density of a penalty.
 pub(super) fn penalty(b: &mut Builder, form: &PenaltyForm, values: Values<'_>) -> Slot {
     let measured = |b: &mut Builder, of: &Measured, values: Values<'_>| match of {
         Measured::Value(value) => values(b, *value),

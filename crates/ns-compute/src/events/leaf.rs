@@ -1,4 +1,4 @@
-//! Densities that are evaluated for every event, compiled.
+//! Compiled densities that are evaluated for every event.
 
 use ns_core::{Density, Observable, Value};
 
@@ -10,7 +10,7 @@ use super::program::{Builder, Memory, Program, Slot, Sources, Step, components};
 use super::table::Locals;
 use crate::simd::Level;
 
-/// A density that is neither product nor mixture, before its normalisation.
+/// A density that is neither a product nor a mixture, without normalisation.
 #[derive(Debug, Clone)]
 pub(super) struct Leaf {
     pub(super) density: Density,
@@ -18,7 +18,8 @@ pub(super) struct Leaf {
     pub(super) variables: Vec<usize>,
     program: Program,
     kernel: Option<Kernel>,
-    /// The means over bins that replace the density, if the data are bins whose contents are compared with them.
+    /// Means over bins that replace the density. They are used if the data are a histogram whose contents are
+    /// compared with integrals.
     means: Option<Box<BinMeans>>,
 }
 
@@ -27,12 +28,13 @@ pub(super) struct Leaf {
 pub(super) struct LeafMemory {
     memory: Memory,
     variables: Vec<f64>,
-    /// Components that a kernel writes, or that are looked up among the means over bins.
+    /// Value and derivatives of the density for each event, if a kernel computes them or if they are means
+    /// over bins.
     columns: Vec<f64>,
     means: BinMeansMemory,
 }
 
-/// Gives slots to values: constants stay constants, others become variables of a program.
+/// Gives slots of a program to values. Constants stay constants, and other values become variables.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     /// Values of the channel, in the order of the program's variables.
@@ -54,7 +56,7 @@ impl Variables {
 }
 
 impl Leaf {
-    /// Compiles a density; `None` if it has no formula of its own. `conditionals` are the densities with context of its
+    /// Compiles a density; `None` if the density has no formula. `conditionals` are the densities with context of its
     /// channel.
     pub(super) fn new(
         density: &Density,
@@ -110,7 +112,7 @@ impl Leaf {
         &self.program
     }
 
-    /// Returns the loop that takes the place of the formula, if the density has one.
+    /// Returns the kernel that replaces the formula, if the density has one.
     pub(super) fn kernel(&self) -> Option<&Kernel> {
         self.kernel.as_ref()
     }
@@ -139,7 +141,7 @@ impl Leaf {
         if let Some(means) = &self.means {
             means.prepare(level, locals, &mut memory.means);
         } else if self.kernel.is_none() {
-            // Densities with context compare variables with their values.
+            // The program of a density with context subtracts the values of the variables from the variables.
             let variables = memory.variables.as_slice();
             let sources = Sources { variables, inputs: &[], data: variables };
             self.program.prepare(level, sources, &mut memory.memory);
@@ -164,8 +166,8 @@ impl Leaf {
         }
     }
 
-    /// Returns the components of the density for the events of the last block, a column of `lanes` numbers
-    /// each.
+    /// Returns the components of the density for the events of the last block. Each component is a column of
+    /// `lanes` numbers.
     pub(super) fn result<'a>(&self, memory: &'a LeafMemory) -> &'a [f64] {
         if self.kernel.is_some() || self.means.is_some() {
             &memory.columns

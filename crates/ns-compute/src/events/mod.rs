@@ -2,9 +2,10 @@
 //! Hessian.
 //!
 //! A channel is compiled to amplitudes times products of *leaves*, densities without normalisation (`expand`).
-//! One pass over the events (`sums`) gives `-ln L` with first and second derivatives by the amplitudes and the
-//! variables of the leaves. Integrals, rates and coefficients enter once per evaluation, through the
-//! amplitudes; the chain rule (`chain`) leads to the parameters. `sample` draws the events of toys.
+//! One pass over the events (`sums`) gives `-ln L` with first and second derivatives with respect to the
+//! amplitudes and the variables of the leaves. Integrals, rates and coefficients are evaluated once per point,
+//! as parts of the amplitudes. The chain rule (`chain`) then gives the derivatives with respect to the
+//! parameters. `sample` draws the events of toys.
 
 mod asimov;
 mod bin_means;

@@ -1,5 +1,5 @@
-//! What another device needs to compute the sums over the events of a channel: the formulas of its leaves as plain lists,
-//! and the numbers that change with the parameters.
+//! The description of a channel for another device, which computes the sums over events: the formulas of the leaves as
+//! plain lists, and the numbers that depend on the parameters.
 #![cfg_attr(
     not(any(feature = "cuda", feature = "cuda-on-host")),
     allow(dead_code, reason = "only builds with devices upload channels")
@@ -16,14 +16,14 @@ use super::program::{Binary, Memory, Sources, Step, Table, Unary, components};
 use super::sums::Sums;
 use crate::simd::Level;
 
-/// Computes sums over events elsewhere than on the threads of the CPU.
+/// Computes sums over events outside the threads of the CPU.
 pub(crate) trait ChannelSums: Send + Sync + std::fmt::Debug {
-    /// Computes the sums of one channel, and returns whether it did. `numbers` are those of [`Offload::numbers`]. If it
-    /// returns false, the CPU computes the sums.
+    /// Computes the sums of one channel, and returns true if it has done so. `numbers` are those of
+    /// [`Offload::numbers`]. If the function returns false, the CPU computes the sums.
     fn sum(&self, channel: usize, table: &Arc<EventTable>, numbers: &[f64], out: &mut Totals<'_>) -> bool;
 }
 
-/// Where the sums of a channel go. Arrays have the order of [`Sums`].
+/// Destinations of the sums of a channel. The arrays have the order of [`Sums`].
 #[derive(Debug)]
 pub(crate) struct Totals<'a> {
     pub(crate) value: &'a mut f64,
@@ -45,7 +45,7 @@ impl<'a> Totals<'a> {
 /// An operand or a result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operand {
-    /// A result for each event: its index among those of the channel, counted in components.
+    /// A result for each event. The index counts components over the results of the whole channel.
     Event(usize),
     /// A result that is the same for all events: the index of its first component among [`Offload::numbers`].
     Number(usize),
@@ -55,7 +55,7 @@ pub(crate) enum Operand {
 #[derive(Debug, Clone)]
 pub(crate) struct EventStep {
     pub(crate) step: Operation,
-    /// Where the components of the result go, counted as in [`Operand::Event`].
+    /// Index of the first component of the result, counted as in [`Operand::Event`].
     pub(crate) to: usize,
     pub(crate) operands: [Operand; 3],
     /// Variables with respect to which the first derivative of the result may differ from zero.
@@ -68,7 +68,7 @@ pub(crate) struct EventStep {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Operation {
     Observable(usize),
-    /// Index of the table of the channel, and its row.
+    /// Index of the table in the channel, and index of the row in the table.
     Table(usize, usize),
     Add,
     Sub,
@@ -101,7 +101,7 @@ pub(crate) enum UnaryOperation {
     Power,
 }
 
-/// A leaf that devices compute by a function of its own, as the kernels of the CPU do.
+/// A leaf that devices compute by a function instead of steps, as the kernels of the CPU do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum OwnKernel {
     /// Gaussian of an observable, with mean and width as variables.
@@ -113,11 +113,11 @@ pub(crate) enum OwnKernel {
 /// One leaf of a channel.
 #[derive(Debug, Clone)]
 pub(crate) struct LeafSteps {
-    /// Function that takes the place of the steps, and the index of its first variable among [`Offload::numbers`].
+    /// The function that replaces the steps, and the index of its first variable among [`Offload::numbers`].
     pub(crate) own: Option<(OwnKernel, usize)>,
-    /// Number of variables.
+    /// Number of variables of the leaf.
     pub(crate) variables: usize,
-    /// Coordinate of the first variable.
+    /// Index of the coordinate that belongs to the first variable.
     pub(crate) first: usize,
     pub(crate) steps: Vec<EventStep>,
     pub(crate) result: Operand,
@@ -126,18 +126,18 @@ pub(crate) struct LeafSteps {
     pub(crate) pairs: Vec<(usize, usize)>,
 }
 
-/// A channel as another device computes it.
+/// A channel in the form in which another device computes it.
 #[derive(Debug, Clone)]
 pub(crate) struct Offload {
     /// Number of coordinates of the sums.
     pub(crate) coordinates: usize,
-    /// Leaves of each term. Its amplitude is the number with the index of the term.
+    /// Indices of the leaves of each term. The amplitude of a term is the number with the index of the term.
     pub(crate) terms: Vec<Vec<usize>>,
     pub(crate) leaves: Vec<LeafSteps>,
     pub(crate) tables: Vec<Table>,
-    /// Number of components of the results for one event.
+    /// Number of components of all results that differ from event to event.
     pub(crate) event_components: usize,
-    /// Number of numbers that change with the parameters.
+    /// How many numbers depend on the parameters.
     pub(crate) numbers: usize,
 }
 
@@ -150,8 +150,8 @@ pub(super) struct OffloadMemory {
 }
 
 impl Offload {
-    /// Returns the description of a channel; `None` if a formula has a function that other devices lack, or a density has a
-    /// context.
+    /// Returns the description of a channel. Returns `None` if a formula has a function that other devices lack, or if
+    /// a density has a context.
     pub(super) fn new(plan: &ChannelPlan) -> Option<Self> {
         if !plan.conditionals.is_empty() {
             return None;
@@ -164,7 +164,8 @@ impl Offload {
             event_components: 0,
             numbers: plan.terms.len(),
         };
-        // Means over bins are computed once per point, and looked up for each bin: no work for another device.
+        // Means over bins are computed once per point and only looked up for each bin. Another device would
+        // not make this faster.
         if plan.leaves.iter().any(Leaf::is_of_bins) {
             return None;
         }
@@ -218,7 +219,7 @@ impl Offload {
                 Step::LessEqual(a, b) => (Operation::LessEqual, [at(a)?, at(b)?, none]),
                 Step::Equal(a, b) => (Operation::Equal, [at(a)?, at(b)?, none]),
                 Step::Select(condition, a, b) => (Operation::Select, [at(condition)?, at(a)?, at(b)?]),
-                // Functions without a twin in the kernels, and steps that are the same for all events.
+                // These functions do not exist in the kernels, or these steps are the same for all events.
                 Step::Binary(Binary::NormalIntegral | Binary::Voigt, ..)
                 | Step::Number(_)
                 | Step::Variable(_)
@@ -241,8 +242,8 @@ impl Offload {
     }
 }
 
-/// Computes what changes with the parameters into `memory.numbers`: the amplitudes of the terms, then the components of
-/// the results that are the same for all events, leaf after leaf.
+/// Computes the numbers that depend on the parameters and writes them to `memory.numbers`: the amplitudes of the terms,
+/// then, leaf after leaf, the components of the results that are the same for all events.
 pub(super) fn compute_numbers(
     level: Level,
     plan: &ChannelPlan,

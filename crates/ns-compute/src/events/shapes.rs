@@ -13,13 +13,13 @@ use super::sources::{AtStart, Functions};
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
 
-/// The processes of all event channels of a model, compiled one by one. Evaluations allocate memory: they are made
-/// for results, not in fits.
+/// The processes of all event channels of a model, each compiled separately. Evaluations allocate memory, because
+/// they are made for results and not in fits.
 #[derive(Debug, Clone)]
 pub struct EventShapes {
     level: Level,
     functions: Functions,
-    /// For each channel, a channel with each of its processes alone.
+    /// For each channel and each of its processes, a channel that contains only this process.
     channels: Vec<Vec<ChannelPlan>>,
 }
 
@@ -34,7 +34,8 @@ impl EventShapes {
         let start = AtStart::new(level, &functions, model.parameters.iter().map(|p| p.init).collect());
         let alone = |channel: &EventChannel| {
             let processes = channel.processes.iter().map(|process| {
-                // Extended, so that the rate is at hand; without bins, for the density at every point.
+                // The channel is extended, so that its rate can be read. It has no bins, so that the density
+                // is defined at every point.
                 let one = EventChannel {
                     extended: true,
                     processes: vec![process.clone()],
@@ -49,7 +50,8 @@ impl EventShapes {
         Ok(Self { level, functions, channels })
     }
 
-    /// Returns the number of equal panels into which a grid divides each fit range of an observable.
+    /// Returns the number of equal panels into which a grid divides each fit range of an observable, for a
+    /// channel with this number of observables.
     #[must_use]
     pub fn panels(observables: usize) -> usize {
         panels(observables)
@@ -63,9 +65,9 @@ impl EventShapes {
         self.prepared(parameters, channel).into_iter().map(of).collect()
     }
 
-    /// Returns, for each process of a channel, its rate times its density for each event. `columns` are those of the
-    /// channel's observables and of its log-densities. The densities of a process that cannot be evaluated, such as a flow
-    /// far from where it was trained, are NaN.
+    /// Returns, for each process of a channel, its rate times its density for each event. `columns` are the columns of
+    /// the channel's observables and log-densities. If a process cannot be evaluated, for example a flow far from its
+    /// training data, its densities are NaN.
     #[must_use]
     pub fn densities(&self, parameters: &[f64], channel: usize, columns: &[&[f64]]) -> Vec<Vec<f64>> {
         let n = columns.first().map_or(0, |column| column.len());
@@ -79,7 +81,7 @@ impl EventShapes {
                 .iter()
                 .map(|of| ConditionalMemory::once(of, columns, &own.locals))
                 .collect();
-            // Columns of other processes may lie between those of this one.
+            // Columns of other processes may be between the columns of this process.
             let Ok(further) = further else { return vec![f64::NAN; n] };
             let of_table = columns.iter().take(plan.columns()).copied();
             let views: Vec<&[f64]> = of_table.chain(further.iter().flatten().map(Vec::as_slice)).collect();
@@ -108,10 +110,11 @@ impl EventShapes {
     pub fn grids(&self, parameters: &[f64], channel: usize) -> Result<Vec<EventTable>, SessionError> {
         let of = |(plan, memory): (&ChannelPlan, ChannelMemory)| {
             let total = rate(plan, &memory);
-            // A negative rate, as of a signal that is fitted below 0, has the shape of a positive one.
+            // The shape of a process with a negative rate is that of the same process with a positive rate. A
+            // signal that is fitted below 0 has a negative rate.
             let sign = if total < 0.0 { -1.0 } else { 1.0 };
             let amplitudes: Vec<f64> = memory.amplitude_values.iter().map(|a| sign * a).collect();
-            // A process without events has no amplitudes, and no shape.
+            // A process with rate 0 has amplitudes 0, so its shape cannot be computed from them.
             if total == 0.0 {
                 return Ok(EventTable {
                     columns: vec![std::sync::Arc::from([]); plan.observables],
@@ -129,8 +132,8 @@ impl EventShapes {
     }
 
     /// Returns, for each process of a channel, the expected number of events per unit of an observable at `points`,
-    /// integrated over the other observables. Outside of the fit ranges it is 0. In channels with several observables
-    /// it is interpolated linearly between the nodes of [`EventShapes::grids`].
+    /// integrated over the other observables. Outside the fit ranges the result is 0. In channels with several
+    /// observables the result is interpolated linearly between the nodes of [`EventShapes::grids`].
     ///
     /// # Errors
     /// If a density is not finite.
@@ -197,8 +200,8 @@ impl EventShapes {
     }
 }
 
-/// Returns the value at `x` on the straight line between the neighbouring points. Outside of the points it is that of
-/// the nearest point.
+/// Returns the linear interpolation between neighbouring points at `x`. Outside the points, returns the value of the
+/// nearest point.
 fn interpolated(points: &[(f64, f64)], x: f64) -> f64 {
     let above = points.partition_point(|point| point.0 < x);
     match (above.checked_sub(1).and_then(|below| points.get(below)), points.get(above)) {

@@ -1,4 +1,4 @@
-//! Where the values of a channel come from: parameters, or functions of parameters.
+//! The values that channels and penalties use: parameters, or functions of parameters.
 
 use ns_core::{Function, FunctionForm, Penalty, Value};
 
@@ -11,9 +11,9 @@ use crate::simd::Level;
 pub(super) struct Local {
     /// Index of the parameter; `None` for a function.
     pub(super) parameter: Option<usize>,
-    /// Index of the function, if the value is one.
+    /// Index of the function, if the value is a function.
     pub(super) function: usize,
-    /// Positions, among the parameters of the channel, of the parameters on which the value depends.
+    /// For each parameter on which the value depends, its position among the parameters of the channel.
     pub(super) positions: Vec<usize>,
 }
 
@@ -21,13 +21,14 @@ pub(super) struct Local {
 #[derive(Debug, Clone)]
 pub(crate) struct FormulaPlan {
     program: Program,
-    /// Parameters that are the program's variables, sorted.
+    /// Indices of the parameters that are the variables of the program, sorted.
     pub(super) parameters: Vec<usize>,
-    /// Functions that are the program's inputs, and for each the variables that its parameters are.
+    /// Functions that are inputs of the program. For each parameter of a function, the list has its index
+    /// among the variables of the program.
     inputs: Vec<(usize, Vec<usize>)>,
 }
 
-/// The functions of a model, compiled, in the order of the model.
+/// The compiled functions of a model, in the order of the model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Functions {
     pub(super) plans: Vec<FormulaPlan>,
@@ -40,7 +41,7 @@ pub(crate) struct FunctionMemory {
     variables: Vec<f64>,
 }
 
-/// The functions of a model with their values at the start.
+/// The functions of a model with their values at the initial parameters.
 #[derive(Debug)]
 pub(super) struct AtStart<'a> {
     functions: &'a Functions,
@@ -49,14 +50,14 @@ pub(super) struct AtStart<'a> {
 }
 
 impl<'a> AtStart<'a> {
-    /// Evaluates functions at the start values `theta` of the parameters.
+    /// Evaluates functions at the initial values `theta` of the parameters.
     pub(super) fn new(level: Level, functions: &'a Functions, theta: Vec<f64>) -> Self {
         let mut memory = functions.memory();
         functions.evaluate(level, &theta, &mut memory);
         Self { functions, theta, memory }
     }
 
-    /// Returns a value at the start.
+    /// Returns a value at the initial parameters.
     pub(super) fn value(&self, value: Value) -> f64 {
         match value {
             Value::Number(x) => x,
@@ -76,7 +77,7 @@ impl<'a> AtStart<'a> {
     }
 }
 
-/// Gives slots to values of formulae of parameters.
+/// Gives slots of a program to the values of a formula.
 struct Slots<'a> {
     known: &'a [FormulaPlan],
     parameters: Vec<usize>,
@@ -112,7 +113,7 @@ impl Slots<'_> {
 }
 
 impl FormulaPlan {
-    /// Compiles a formula of `values`; `build` appends its steps.
+    /// Compiles a formula of `values`. `build` appends the steps of the formula.
     fn new(known: &[Self], values: &[Value], build: &dyn Fn(&mut Builder, Values<'_>) -> Slot) -> Self {
         let mut slots = Slots { known, parameters: Vec::new(), functions: Vec::new() };
         slots.parameters = values.iter().flat_map(|&value| slots.dependencies(value)).collect();
@@ -157,7 +158,8 @@ impl FormulaPlan {
         Memory::new(&self.program, 1)
     }
 
-    /// Evaluates the formula, given the results of the functions before it, and returns value and derivatives.
+    /// Evaluates the formula and returns its value and derivatives. Needs the results of the functions before
+    /// it.
     pub(super) fn evaluate<'a>(
         &self,
         level: Level,

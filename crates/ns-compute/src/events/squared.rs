@@ -10,8 +10,9 @@ use ns_core::EventTable;
 use super::term::{EventPlan, EventScratch, evaluate_once};
 use crate::simd::Level;
 
-/// Evaluates all terms with the square of each event's weight. Contents of bins are counts, not weights, and stay as
-/// they are. The rates of an extended channel are multiplied by the ratio of the sums of squared and plain weights.
+/// Evaluates all terms with the square of each event's weight. Contents of bins are counts, not weights, so they do
+/// not change. The rates of an extended channel are multiplied by the ratio of the sum of squared weights to the sum
+/// of weights.
 pub(crate) fn squared_weights(
     level: Level,
     plan: &EventPlan,
@@ -34,8 +35,8 @@ pub(crate) fn squared_weights(
 }
 
 impl EventScratch {
-    /// Moves the part `bends` of the Hessian of each penalty to the part `squares`, so that all of it counts when the matrix is
-    /// assembled with `exactness` 0.
+    /// Moves the part `bends` of the Hessian of each penalty to the part `squares`. Then the whole Hessian of the
+    /// penalties is used when the matrix is assembled with `exactness` 0.
     pub(crate) fn penalties_are_certain(&mut self, plan: &EventPlan) {
         for term in self.terms.iter_mut().skip(plan.n_channels()) {
             for (square, bend) in term.squares.iter_mut().zip(&mut term.bends) {

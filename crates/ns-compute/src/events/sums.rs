@@ -11,22 +11,22 @@ pub(super) const BLOCK: usize = 128;
 /// One number per event of a block.
 pub(super) type Column = [f64; BLOCK];
 
-/// Number of events in a piece, the unit of work of a thread. Results do not depend on the number of threads,
-/// because pieces are added up in their order.
+/// Number of events in a piece, the unit of work of a thread. Pieces are added in their order, so results do
+/// not depend on the number of threads.
 pub(super) const PIECE: usize = 16_384;
 
-/// Sums over events: `-sum w ln f` with its derivatives by the channel's coordinates.
+/// Sums over events: `-sum w ln f` and its derivatives with respect to the channel's coordinates.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sums {
     /// `-sum w ln f`.
     pub(super) value: f64,
-    /// Sum of the absolute values of its terms.
+    /// Sum of the absolute values of the terms of `value`.
     pub(super) scale: f64,
-    /// Derivatives by the coordinates.
+    /// Derivatives with respect to the coordinates.
     pub(super) gradient: Vec<f64>,
     /// `sum w (f_a / f) (f_b / f)`, lower triangle row by row.
     pub(super) squares: Vec<f64>,
-    /// `-sum w f_ab / f`, likewise. The Hessian is the sum of both.
+    /// `-sum w f_ab / f`, lower triangle row by row. The Hessian is the sum of `squares` and `bends`.
     pub(super) bends: Vec<f64>,
     /// Index of the first event whose density is not positive or not finite.
     pub(super) bad: Option<usize>,
@@ -74,12 +74,12 @@ pub(super) struct SumMemory {
     pub(super) leaves: Vec<LeafMemory>,
     /// Product of the leaves of each term.
     pub(super) products: Vec<Column>,
-    /// For each term with several leaves and each of them, the product of the others.
+    /// For each term with several leaves and for each of these leaves, the product of the other leaves.
     pub(super) others: Vec<Vec<Column>>,
     /// Inverse of the density of each event.
     pub(super) inverse: Column,
     pub(super) weights: Column,
-    /// Derivatives of the density by the coordinates, divided by the density.
+    /// Derivatives of the density with respect to the coordinates, divided by the density.
     pub(super) slopes: Vec<Column>,
     pub(super) sums: Sums,
     /// Whether the leaves are prepared for the current point.
@@ -118,7 +118,8 @@ pub(super) struct Events<'a> {
     pub(super) count: usize,
 }
 
-/// Sums over the events `from..to` into `memory.sums`. `amplitudes` are the values of all amplitudes.
+/// Sums over the events `from..to` and writes the result to `memory.sums`. `amplitudes` are the values of all
+/// amplitudes.
 pub(super) fn sum_piece(
     level: Level,
     plan: &ChannelPlan,
@@ -138,7 +139,7 @@ pub(super) fn sum_piece(
             Some(weights) => memory.weights[..n].copy_from_slice(&weights[start..start + n]),
             None => memory.weights[..n].fill(1.0),
         }
-        // Lanes beyond the last event have weight 0.
+        // Elements after the last event have weight 0.
         memory.weights[n..].fill(0.0);
         add_block(level, plan, amplitudes, n, start, memory);
         start += n;

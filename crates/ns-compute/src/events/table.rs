@@ -2,14 +2,14 @@
 
 use ns_core::Value;
 
-/// Parameters and functions that a channel uses, each once.
+/// Parameters and functions that a channel uses. Each is listed once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Locals {
     pub(super) values: Vec<Value>,
 }
 
 impl Locals {
-    /// Returns the index of a value, which is added if it is new; `None` for a constant.
+    /// Returns the index of a value, and adds the value if it is new; `None` for a constant.
     pub(super) fn index(&mut self, value: Value) -> Option<usize> {
         if matches!(value, Value::Number(_)) {
             return None;

@@ -1,4 +1,4 @@
-//! All terms of `-ln L` besides those of bins and ordinary constraints: event channels and penalties.
+//! The terms of `-ln L` other than bins and ordinary constraints: event channels and penalties.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use super::sources::{AtStart, FormulaPlan, FunctionMemory, Functions};
 use super::sums::triangle;
 use crate::simd::Level;
 
-/// The event-level part of a compiled model.
+/// The event channels, penalties and functions of a compiled model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventPlan {
     pub(super) functions: Functions,
     pub(super) channels: Vec<ChannelPlan>,
     penalties: Vec<FormulaPlan>,
-    /// Parameters at whose value 0 the terms have a kink, ascending.
+    /// Parameters for which the terms have a kink at the value 0, ascending.
     kinks: Vec<usize>,
-    /// Auxiliary data of penalties, each with the formulae of its expectation and, if it is Gaussian, of its
-    /// width.
+    /// Auxiliary data of penalties: index, formula of the expected value and, if the penalty is Gaussian,
+    /// formula of the width.
     pub(super) expected: Vec<(usize, FormulaPlan, Option<FormulaPlan>)>,
 }
 
@@ -66,7 +66,7 @@ impl EventPlan {
         self.channels.is_empty() && self.penalties.is_empty()
     }
 
-    /// Returns the parameters at whose value 0 the terms have a kink, ascending.
+    /// Returns the parameters for which the terms have a kink at the value 0, ascending.
     pub(crate) fn kinks(&self) -> &[usize] {
         &self.kinks
     }
@@ -76,7 +76,8 @@ impl EventPlan {
         self.channels.get(channel).is_some_and(|channel| channel.binning.is_some())
     }
 
-    /// Returns the ends of the axis of a channel whose events have one column and are no histogram.
+    /// Returns the ends of the axis of a channel whose events have one column and are not a histogram; `None`
+    /// for other channels.
     pub(crate) fn line(&self, channel: usize) -> Option<(f64, f64)> {
         let channel = self.channels.get(channel).filter(|c| c.columns() == 1 && c.binning.is_none())?;
         let ends = channel.boxes.iter().flatten();
@@ -112,7 +113,7 @@ impl EventPlan {
             length("list of columns of events", table.columns.len(), channel.columns())?;
             for (place, column) in table.columns.iter().chain(&table.weights).enumerate() {
                 length("column of events", column.len(), table.len())?;
-                // A density may be 0.
+                // Log-densities may be minus infinity, because a density may be 0.
                 let is_log = (channel.observables..channel.columns()).contains(&place);
                 let is_good = |x: f64| x.is_finite() || (is_log && x == f64::NEG_INFINITY);
                 if let Some(index) = column.iter().position(|&x| !is_good(x)) {
@@ -125,7 +126,8 @@ impl EventPlan {
         Ok(())
     }
 
-    /// Returns the channels as another device computes them; `None` for those with functions that other devices lack.
+    /// Returns the channels in the form in which another device computes them; `None` for channels with functions
+    /// that other devices lack.
     pub(crate) fn offloads(&self) -> Vec<Option<Offload>> {
         self.channels.iter().map(Offload::new).collect()
     }
@@ -143,24 +145,25 @@ pub(crate) struct EventScratch {
     pub(super) functions: FunctionMemory,
     pub(super) channels: Vec<ChannelMemory>,
     penalties: Vec<Memory>,
-    /// Derivatives of each term by its parameters, in the order of [`EventPlan::parameters`].
+    /// Derivatives of each term with respect to its parameters, in the order of [`EventPlan::parameters`].
     pub(crate) terms: Vec<Derivatives>,
     /// Channel and event of the first density that is not positive or not finite.
     pub(crate) bad: Option<(usize, usize)>,
-    /// Channel of the first density with context that cannot be evaluated or normalised here, and why not.
+    /// Index of the first channel with a density with context that cannot be evaluated or normalised at this
+    /// point, and the reason.
     pub(crate) failure: Option<(usize, LogProbError)>,
-    /// Half the jump of the derivative by each parameter that is at a kink.
+    /// Parameters that are at a kink, each with half the jump of the derivative with respect to it.
     pub(crate) jumps: Vec<(usize, f64)>,
-    /// The point beside the kinks.
+    /// A point close to the last point, with the parameters at kinks moved off their kinks.
     beside: Vec<f64>,
     /// Threads that share the events; `None` for the calling thread alone.
     pub(crate) crew: Option<Crew>,
-    /// Computes sums over events elsewhere; `None` for the CPU.
+    /// Computes sums over events outside the threads of the CPU; `None` if the CPU computes them.
     pub(crate) elsewhere: Option<Arc<dyn ChannelSums>>,
     last: Last,
 }
 
-/// The point and data of the last evaluation, whose results are used again.
+/// The point and data of the last evaluation, whose results are reused.
 #[derive(Debug, Clone, Default)]
 struct Last {
     theta: Vec<f64>,
@@ -196,7 +199,7 @@ impl EventScratch {
         }
     }
 
-    /// Forgets the last evaluation, whose results are not used again.
+    /// Forgets the last evaluation, so that its results are not reused.
     pub(super) fn forget(&mut self) {
         self.last.theta.clear();
         self.last.tables.clear();
@@ -211,12 +214,13 @@ pub(crate) struct EventValues {
     pub(crate) events: f64,
     /// Penalties.
     pub(crate) penalties: f64,
-    /// Sum of the absolute values of all parts.
+    /// Sum of the absolute values of all terms.
     pub(crate) scale: f64,
 }
 
-/// Evaluates all terms with their derivatives at `theta`. `tables` has one table per event channel. Derivatives by
-/// parameters at a kink are the means of both sides; `scratch.jumps` has half their differences.
+/// Evaluates all terms with their derivatives at `theta`. `tables` has one table per event channel. The derivative
+/// with respect to a parameter at a kink is the mean of the derivatives on both sides; `scratch.jumps` has half
+/// their difference.
 pub(crate) fn evaluate(
     level: Level,
     plan: &EventPlan,
@@ -231,7 +235,8 @@ pub(crate) fn evaluate(
     scratch.jumps.clear();
     scratch.jumps.extend(plan.kinks.iter().filter(|&&p| theta[p] == 0.0).map(|&p| (p, 0.0)));
     if !scratch.jumps.is_empty() {
-        // Just above all kinks, where only the slopes by these parameters differ.
+        // A point just above all kinks. Only the derivatives with respect to the parameters at kinks differ
+        // there.
         let mut beside = std::mem::take(&mut scratch.beside);
         beside.clear();
         beside.extend_from_slice(theta);
@@ -255,7 +260,7 @@ pub(crate) fn evaluate(
     values
 }
 
-/// Adds the derivatives by the parameters at kinks, times `sign`, to their jumps.
+/// Adds the derivatives with respect to the parameters at kinks, multiplied by `sign`, to their jumps.
 fn add_slopes(plan: &EventPlan, scratch: &mut EventScratch, sign: f64) {
     let EventScratch { jumps, terms, .. } = scratch;
     for (p, jump) in jumps {
@@ -267,7 +272,8 @@ fn add_slopes(plan: &EventPlan, scratch: &mut EventScratch, sign: f64) {
     }
 }
 
-/// Evaluates all terms. `factors` multiply the rates of each channel; `None` stands for 1.
+/// Evaluates all terms. The rates of each channel are multiplied by its element of `factors`, or by 1 if
+/// `factors` is `None`.
 pub(super) fn evaluate_once(
     level: Level,
     plan: &EventPlan,
@@ -315,7 +321,8 @@ pub(super) fn evaluate_once(
         values.scale += result[0].abs();
         term.gradient.copy_from_slice(&result[1..=d]);
         term.bends.copy_from_slice(&result[1 + d..]);
-        // The diagonal of a penalty is the best non-negative guess of its curvature.
+        // If a penalty depends on one parameter and its second derivative is positive, this derivative
+        // belongs to the part of the Hessian that is never negative.
         for i in 0..d {
             let at = triangle(i, i);
             if term.bends[at] > 0.0 && d == 1 {
@@ -327,8 +334,8 @@ pub(super) fn evaluate_once(
     values
 }
 
-/// Returns what densities with context that compute with 32 bits add to the scale of rounding errors: those of single events
-/// are random.
+/// Returns the additional scale of rounding errors due to densities with context that are computed with 32-bit numbers.
+/// The errors of different events are independent and random.
 fn rounding(channel: &ChannelPlan, table: &EventTable) -> f64 {
     let most = channel.conditionals.iter().map(|own| own.density.source.0.rounding()).fold(0.0, f64::max);
     if most <= 1.0 {
@@ -367,8 +374,8 @@ pub(super) fn prepare_channels(level: Level, plan: &EventPlan, theta: &[f64], sc
     }
 }
 
-/// Returns the expected number of events of a channel that is prepared; for a channel that is not extended the
-/// sum of the weights of the events in `table`.
+/// Returns the expected number of events of a prepared channel. For a channel that is not extended, returns
+/// the sum of the weights of the events in `table`.
 pub(super) fn expected_number(channel: &ChannelPlan, memory: &ChannelMemory, table: &EventTable) -> f64 {
     if channel.extended {
         channel.rates.iter().fold(channel.constant_rate, |sum, &r| sum + memory.locals[r])
@@ -378,8 +385,8 @@ pub(super) fn expected_number(channel: &ChannelPlan, memory: &ChannelMemory, tab
 }
 
 /// Returns Asimov data of all event channels at `theta`: the nodes of a fine quadrature rule, weighted with
-/// the numbers of events that are expected around them. Channels that are not extended have as many events as
-/// in `tables`.
+/// the expected number of events around each node. Channels that are not extended have the number of events
+/// of their table in `tables`.
 ///
 /// # Errors
 /// If an expected number of events is negative or not finite.

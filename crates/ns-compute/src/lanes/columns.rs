@@ -1,8 +1,8 @@
-//! Where parameters act, one parameter after the other.
+//! The effects of each parameter, grouped by parameter.
 //!
-//! The plan lists the effects of one sample after the other. For the derivatives of the expected yields at each
-//! lane's point, all effects of one parameter in one channel come together: their sum stays in registers and is
-//! written once.
+//! The plan lists the effects of one sample after the other. To compute the derivatives of the expected yields
+//! at each lane's point, all effects of one parameter in one channel are handled together: their sum stays in
+//! registers and is written once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub(super) struct Column {
     pub(super) adds: bool,
 }
 
-/// A histosys effect: positions of its first bin among the cells, in `Numbers::hist_slope` and in
+/// A histosys effect: the position of its first bin among the cells, in `Numbers::hist_slope` and in
 /// `Numbers::hist_curve`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Template {
@@ -43,19 +43,20 @@ pub(super) struct NormTerm {
     pub(super) term: usize,
 }
 
-/// The effects of all parameters, and the elements of the derivatives that have other effects.
+/// The effects of all parameters, and the elements of the derivatives that come from factors.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) columns: Vec<Column>,
     /// Histosys effects with an asymmetric part.
     pub(super) curved: Vec<Template>,
-    /// Histosys effects without one; `curve` is not used.
+    /// Histosys effects without an asymmetric part; `curve` is not used.
     pub(super) straight: Vec<Template>,
     pub(super) norms: Vec<NormTerm>,
-    /// Elements `bin * n_parameters + parameter` of factors. Factors add to these elements, so they are set to zero
-    /// first.
+    /// Elements `bin * n_parameters + parameter` to which factors contribute. These elements are set to zero before
+    /// the contributions are added.
     pub(super) cleared: Vec<usize>,
-    /// Bin and parameter of the elements in `cleared` that no column writes.
+    /// Bin and parameter of the elements in `cleared` to which only factors contribute, and no element of
+    /// `columns`.
     pub(super) alone: Vec<(usize, usize)>,
 }
 

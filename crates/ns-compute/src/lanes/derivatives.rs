@@ -34,9 +34,9 @@ pub(super) struct Derivatives {
     /// Part of the second derivative of `-ln L` with respect to each parameter: the part due to the second
     /// derivatives of the expected yields with respect to the same parameter.
     pub(super) second: Vec<f64>,
-    /// Number of elements of one row.
+    /// Number of elements of one row of `rows`.
     length: usize,
-    /// Where parameters act. Only derivatives that evaluations write have this.
+    /// The effects of each parameter. Only derivatives that evaluations write need them.
     columns: Columns,
 }
 
@@ -147,9 +147,9 @@ pub(super) fn additive_apart<M: MulAdd, const N: usize>(
     N
 }
 
-/// Adds the derivatives with respect to the factors of one block. Also computes the expected yields of its cells (in
-/// `scratch.additive`), the products of all their factors (in `scratch.binwise`), and the sum over the bins of the yields
-/// times the slope of `-ln L` (in `scratch.norm`).
+/// Adds the derivatives with respect to the factors of one block. Also computes the expected yields of the block's
+/// cells (in `scratch.additive`), the products of all factors of each cell (in `scratch.binwise`), and the sum over the
+/// bins of the yields times the slope of `-ln L` (in `scratch.norm`).
 #[inline(always)]
 fn of_factors<M: MulAdd>(
     plan: &Plan,

@@ -26,12 +26,13 @@ use crate::stop::Stop;
 /// Replaces `FORESEEABLE` in fits that use the derivatives at each lane's point ([`Derivatives`]).
 const FORESEEABLE_WITH_DERIVATIVES: f64 = 0.1;
 
-/// Largest EDM of a point from which [`KnownMinimum::draws`] tells the end of a descent. With it, 788 fits of toys of
-/// 1Lbb (13 400 further descents) end as without it. With 1, it would misjudge one of 62 descents to a lower minimum.
+/// Largest EDM of a point at which [`KnownMinimum::draws`] predicts the end of a descent. With this value, 788 fits
+/// of toys of the model 1Lbb (13 400 further descents) have the same results as without the prediction. With the
+/// value 1, the prediction would be wrong for one of the 62 descents to a lower minimum.
 const DRAWN: f64 = 0.3;
 
-/// Largest distance of the predicted end of a descent to a known minimum, as a fraction of the distance now, for
-/// [`KnownMinimum::draws`].
+/// Largest distance between the predicted end of a descent and a known minimum, as a fraction of the present
+/// distance, for [`KnownMinimum::draws`].
 const APPROACH: f64 = 0.5;
 
 /// The working memory of one thread for fits that share one [`FitKind`].
@@ -94,10 +95,10 @@ impl KnownMinimum {
         })
     }
 
-    /// Returns whether the descent in lane `l` approaches this minimum: the next step predicts nearly its value, and
-    /// leads to half the distance or less. This is for fits whose metric has the derivatives at the lane's point, so
-    /// that a step points to the bottom of the valley. It tells the end of a descent two steps before
-    /// [`Self::awaits`].
+    /// Returns whether the descent in lane `l` approaches this minimum: the next step leads to at most half the
+    /// distance, with nearly the value of this minimum. This is for fits whose metric has the derivatives at the
+    /// lane's point, so that a step points to the bottom of the valley. It predicts the end of a descent two steps
+    /// earlier than [`Self::awaits`].
     fn draws(&self, lane: &Lane, l: usize, kind: &FitKind<'_>, group: &Group) -> bool {
         if lane.edm > DRAWN || (lane.value - lane.edm - self.value).abs() > 0.5 * lane.edm + SAME {
             return false;

@@ -198,8 +198,8 @@ pub(super) fn finish_norms<M: MulAdd>(n_blocks: usize, scratch: &mut Scratch) {
     least.store(&mut scratch.least);
 }
 
-/// Calls a function that handles `N` bins for all bins of a block: eight bins per call, then the remaining
-/// ones in one call.
+/// Calls a function that handles `N` bins for all bins of a block: eight bins per call, then one call for the
+/// remaining bins.
 macro_rules! eight_by_eight {
     ($block:ident, $b:ident => $of:ident($($arg:expr),*)) => {
         let mut $b = 0;

@@ -77,7 +77,7 @@ fn moved(kind: &FitKind<'_>, theta: &[f64], p: usize, factor: f64) -> Vec<f64> {
     point
 }
 
-/// Returns the same heights as `Flips::by_evaluation` for up to eight toys at once.
+/// Returns the same heights as `Flips::by_evaluation`, for up to eight toys at once.
 fn by_single_moves(
     kind: &FitKind<'_>,
     moves: &[SingleMoves],
@@ -85,7 +85,7 @@ fn by_single_moves(
     memory: &mut DescentMemory,
 ) -> Vec<Vec<(f64, f64)>> {
     let DescentMemory { group, scratch, shifts, .. } = memory;
-    // Lanes without a toy of their own repeat those of other lanes.
+    // Lanes without their own toy repeat the toys of other lanes.
     for (l, (job, best)) in toys.iter().cycle().take(WIDTH).enumerate() {
         load(&DescentJob { start: &best.theta, ..**job }, l, group);
     }
@@ -103,7 +103,7 @@ fn by_single_moves(
             found
         };
         let flipped = rise(-1.0);
-        // No point needs the second height if the first one rules it out already.
+        // The second height is needed only for points that the first height does not rule out.
         let low = flipped.iter().any(|rise| *rise < MOST_RISE);
         let centred = if low { rise(0.0) } else { [0.0; WIDTH] };
         for ((heights, flipped), centred) in heights.iter_mut().zip(flipped).zip(centred) {

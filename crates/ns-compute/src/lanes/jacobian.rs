@@ -30,7 +30,7 @@ impl Jacobian {
                 acts.extend((0..block.n_bins).map(|b| (p as usize + b, first + b, first + b + 1)));
             }
         }
-        // A span comes before those that it contains.
+        // A span comes before the spans that it contains.
         acts.sort_unstable_by_key(|&(p, first, end)| (p, first, std::cmp::Reverse(end)));
         let n = plan.n_parameters();
         let mut out = Self { start: Vec::with_capacity(n + 1), ..Self::default() };
@@ -106,7 +106,7 @@ fn add_block(
 ) {
     let (templates, factors) = (plan.templates(block), plan.scale_factors(block));
     let norms = || (block.norm.0..block.norm.1).map(|i| plan.norm_param(block, i));
-    // Positions in the first bin of the block; those in the other bins follow.
+    // Positions in the first bin of the block. The positions in the other bins follow them.
     places.clear();
     let params = templates.iter().map(|&p| p as usize).chain(norms());
     let params = params.chain(factors.iter().map(|&p| p as usize));
@@ -136,7 +136,8 @@ fn add_block(
     }
 }
 
-/// Change of the expected yields, in statistical errors and summed over bins, below which it is negligible.
+/// Change of the expected yields, in statistical errors and summed over bins, below which the change is
+/// negligible.
 const NEXT_TO_NONE: f64 = 1e-6;
 
 /// Returns whether a parameter that is not `fixed` changes the expected yields at `point` only to second

@@ -1,9 +1,10 @@
 //! Normsys factors of models whose metric uses the derivatives at each lane's point, for code 4.
 //!
-//! A factor of code 4 is a polynomial up to 1 and an exponential beyond, and both agree there in their value and first
-//! two derivatives. So a factor at `alpha` is the polynomial at the nearest point of `[-1, 1]`, times an exponential
-//! of the rest, and relative derivatives beyond 1 are those at the edge. In the lanes of a vector some parameters are
-//! always beyond 1: this form needs no case for them, and takes two thirds of the operations.
+//! A factor of code 4 is a polynomial for `|alpha| <= 1` and an exponential beyond, and both agree at 1 and -1 in
+//! their value and first two derivatives. So a factor at `alpha` is the polynomial at the nearest point of `[-1, 1]`,
+//! times an exponential of the distance from this point. Its relative derivatives beyond 1 are those at the nearest
+//! point. In every vector, some lanes are usually beyond 1. This form needs no separate case for them, and takes two
+//! thirds of the operations.
 
 use super::WIDTH;
 use super::evaluate::{at, finish_norms, put};
@@ -30,7 +31,7 @@ pub(super) fn norms<M: MulAdd>(plan: &Plan, theta: &[f64], scratch: &mut Scratch
         let alpha: M::V8 = at(theta, run.param);
         let near = alpha.below(minus, minus, one.below(alpha, one, alpha));
         let rest = alpha.sub(near);
-        // Distances beyond 1 on either side.
+        // Distances of `alpha` above 1 and below -1; 0 inside.
         let (above, below) = (zero.below(rest, rest, zero), rest.below(zero, zero.sub(rest), zero));
         let far = theta[run.param * WIDTH..][..WIDTH].iter().any(|alpha| alpha.abs() > 1.0);
         let n = run.end - run.start;

@@ -7,9 +7,10 @@ use super::flips::Flips;
 use super::starts::Starts;
 use crate::shared_constants::{DISTINCT, EDM_MARGIN, FLIP_ROUNDS, LONG, MOST_DIRECTIONS, SAME};
 
-/// Smallest number of descents of the first round that end in higher minima with which a strongly nonlinear model has a
-/// second round. A single one is mostly a descent that stops where its EDM is too small. Of 3 131 fits of toys of 1Lbb
-/// 1 487 have one, and 771 have two; the second round finds a lower minimum in three, which have three or more.
+/// Smallest number of descents of the first round that end in higher minima at which a strongly nonlinear model has a
+/// second round. If there is only one, it is usually a descent that stops early because its EDM is too small. Of 3 131
+/// fits of toys of the model 1Lbb, 1 487 have one such descent, and 771 have two. The second round finds a lower
+/// minimum in three fits; these have three or more.
 const LEAST_HIGHER: usize = 2;
 
 /// The further starting points of a search.

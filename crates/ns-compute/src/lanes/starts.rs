@@ -84,7 +84,7 @@ impl Starts {
             others: own().chain(scattered(0..SCATTERED.0)).collect(),
         };
         if kind.plan.policy.strongly_nonlinear {
-            // The first two are those with all asymmetric parameters moved.
+            // The first two points have all asymmetric parameters moved.
             starts.first.extend(starts.second.drain(..2));
             for start in starts.first.iter_mut().chain(&mut starts.second).chain(&mut starts.others) {
                 make_possible(kind, common.point, start, scratch);

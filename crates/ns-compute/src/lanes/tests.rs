@@ -66,7 +66,7 @@ fn values_and_gradients_are_those_of_single_points() {
     assert!(finite > 500, "only {finite} finite points");
 }
 
-/// Includes codes with kinks, which fits in SIMD lanes do not support.
+/// Compares all pairs of codes, including codes with kinks, which fits in SIMD lanes do not support.
 #[test]
 fn every_pair_of_codes_is_that_of_single_points() {
     for &normsys in NormsysCode::ALL {
@@ -204,7 +204,7 @@ fn a_descent_has_the_same_bits_after_and_beside_impossible_ones() {
                 jobs.push(if k % 3 == 2 { good } else { others[k % others.len()] });
             }
             let mut memory = DescentMemory::new(plan, &metric);
-            // The second round reuses the memory that the first one has written.
+            // The second round reuses the memory that the first round has written.
             for _ in 0..2 {
                 let ends = descend(&kind, &jobs, &mut memory);
                 assert_eq!(ends.len(), jobs.len());

@@ -129,8 +129,8 @@ fn panel_body<M: MulAdd>(
 }
 
 isa_fn! {
-    /// Solves `U^T y = b` for the first `rows` rows. `x` holds `b` before and `y` after; the rest of `x` (up
-    /// to `n`) becomes `b - U_rest^T y`.
+    /// Solves `U^T y = b` for the first `rows` rows. `x` holds `b` before and `y` after. The later elements
+    /// of `x` (up to `n`) become `b - U_rest^T y`, where `U_rest` has the later columns of these rows.
     pub(crate) fn solve_lower(u: &[f64], ld: usize, n: usize, rows: usize, x: &mut [f64]) = solve_lower_body
 }
 

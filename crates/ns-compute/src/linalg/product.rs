@@ -11,11 +11,11 @@ const TILE_COLUMNS: usize = 16;
 /// The part of `C` to compute, and the range of the summed index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    /// First row and one past the last (columns of `A`).
+    /// Index of the first row of `C` (column of `A`), and index after the last one.
     pub(crate) rows: (usize, usize),
-    /// First column and one past the last (columns of `B`).
+    /// Index of the first column of `C` (column of `B`), and index after the last one.
     pub(crate) columns: (usize, usize),
-    /// Range of the summed index (rows of `A` and `B`): first, and one past the last.
+    /// First value of the summed index (row of `A` and `B`), and the value after the last one.
     pub(crate) inner: (usize, usize),
     /// Whether to compute only tiles that touch the upper triangle (column >= row).
     pub(crate) upper: bool,
@@ -123,8 +123,8 @@ fn tile<M: MulAdd, const R: usize>(
 mod tests {
     use super::*;
 
-    /// Rows are computed in strips of whole tiles, so results must not depend on whether the work may be
-    /// stopped.
+    /// Checks that results do not depend on whether the work may be stopped. If it may be stopped, rows are
+    /// computed in strips of whole tiles.
     #[test]
     fn work_that_may_be_stopped_gives_the_same_bits() {
         let (n, ld) = (70, 80);

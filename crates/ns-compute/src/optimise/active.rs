@@ -44,7 +44,7 @@ pub(crate) fn classify(worker: &mut Worker, problem: &Problem<'_>, theta: &[f64]
         worker.slope[p] = if active { slope } else { 0.0 };
     }
     // A Poisson constraint is a logarithmic barrier at zero. A step may reduce its parameter to a tenth at
-    // most: from nearly zero it would take dozens of doublings to come back.
+    // most, because a descent would need dozens of doublings to return from a value close to zero.
     for (p, a, _) in problem.plan.poisson() {
         if theta[p] > 0.0 && problem.data.aux[a] > 0.0 {
             worker.box_lower[p] = worker.box_lower[p].max(0.1 * theta[p]);

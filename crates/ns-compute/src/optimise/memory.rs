@@ -1,5 +1,6 @@
-//! Corrects the Cholesky factor of an earlier point when it is reused. Limited-memory BFGS pairs have been
-//! collected since its computation (Nocedal and Wright, algorithm 7.4); the factor is the initial matrix.
+//! Corrects the Cholesky factor of an earlier point when it is reused. The corrections are limited-memory
+//! BFGS pairs that were collected after the factorisation (Nocedal and Wright, algorithm 7.4). The factor is
+//! the initial matrix.
 
 use super::Worker;
 use crate::curvature::solve;

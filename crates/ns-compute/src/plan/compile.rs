@@ -155,7 +155,8 @@ impl Draft {
                         parts.map(|((lo, nominal), hi)| template::parts(*lo, *nominal, *hi)).unzip();
                     let hi_input = Input::HistoHi { channel: c, sample: s, modifier: m };
                     let lo_input = Input::HistoLo { channel: c, sample: s, modifier: m };
-                    // The asymmetric part of a template that may be replaced is zero at most by chance.
+                    // If a template may be replaced, its asymmetric part can become nonzero, even if it is
+                    // zero now.
                     let is_open = places.any(&[nominal_input, hi_input, lo_input]);
                     if is_open {
                         opened.templates.push(OpenTemplate {

@@ -42,7 +42,8 @@ pub(crate) struct Component {
     /// Indices of the blocks, channel after channel. Within a channel, blocks that share a local factor come
     /// first.
     pub(crate) blocks: Vec<u32>,
-    /// Whether the block shares a local factor, for each element of `blocks`.
+    /// For each element of `blocks`, whether the block shares a local factor with other samples of its
+    /// channel.
     pub(crate) shared: Vec<Shared>,
     /// Number of bins.
     pub(crate) n_bins: usize,

@@ -36,7 +36,8 @@ impl Source {
         }
     }
 
-    /// Returns where the numbers of this input start among the numbers of all inputs; `None` if the source is the model.
+    /// Returns the position of the first number of this input in the array of the numbers of all inputs; `None` if the
+    /// source is the model.
     pub(crate) fn place(&self) -> Option<usize> {
         match self {
             Self::Input(at) => Some(*at),

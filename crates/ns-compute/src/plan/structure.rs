@@ -1,4 +1,4 @@
-//! Which parameter acts on which sample and bin: indices, blocks, and the order of elimination.
+//! Describes which parameter acts on which sample and bin: indices, blocks, and the order of elimination.
 //!
 //! A *block* is one sample in one channel. Its per-bin arrays are padded to a multiple of
 //! [`LANES`](super::LANES) with zeros, so that kernels never need a remainder loop; the padding contributes

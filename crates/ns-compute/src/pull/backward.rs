@@ -142,7 +142,8 @@ fn by_factors<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T, value
     )
 }
 
-/// Adds the derivatives with respect to the parameters that the expected yields contribute.
+/// Adds the derivatives of the expected yields, weighted with the slopes, to the derivatives with respect to
+/// the parameters.
 pub(super) fn parameters<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep<T>) {
     for (index, block) in plan.structure.blocks.iter().enumerate() {
         let (stride, scale, sum) = (block.n_lanes * LANES, sweep.scale[index], total(block, sweep));
@@ -186,7 +187,8 @@ pub(super) fn parameters<T: Number>(plan: &Plan, ray: Ray<'_>, sweep: &mut Sweep
 fn normsys<T: Number>(plan: &Plan, block: &Block, rest: T, sweep: &mut Sweep<T>) {
     let Sweep { kappa, kappa_first, products, by_parameters, .. } = sweep;
     let terms = block.norm.0..block.norm.1;
-    // Products of the factors before each; those after each are multiplied on the way back.
+    // First the products of all factors before each factor. The products of the factors after it are
+    // multiplied in on the way back.
     products.clear();
     let mut product = rest;
     for i in terms.clone() {

@@ -149,7 +149,7 @@ fn factor<T: Number>(plan: &Plan, ray: Ray<'_>, term: usize, alpha: T) -> (T, T)
             if move_by != [0.0; 2] {
                 let lo = Jet::moving(numbers.norm_lo[term], move_by[0]);
                 let hi = Jet::moving(numbers.norm_hi[term], move_by[1]);
-                // Second derivatives are asked for along parameters alone.
+                // With replaced numbers, only first derivatives along the direction are needed.
                 coefficients = (normsys.coefficients_of_jets)(lo, hi).map(|c| T::moving(c.value, c.first));
             }
         }

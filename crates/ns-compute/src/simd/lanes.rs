@@ -1,7 +1,7 @@
 //! Vectors of one, four and eight f64 with the same operations on every instruction set.
 //!
-//! With plain arrays the compiler chooses the order of the loops, sometimes a bad one (gathers inside a
-//! matrix product).
+//! With plain arrays the compiler would choose the order of the loops, and would sometimes choose badly
+//! (gathers inside a matrix product).
 
 /// Operations on a SIMD vector of `N` numbers.
 pub(crate) trait Vector: Copy {

@@ -3,8 +3,8 @@
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitStatus, ParameterTable, Reason, Start};
 
-/// Returns whether a fit is needed. It is not if the earlier fit named in its condition converged with the
-/// condition's parameter outside the condition's range.
+/// Returns whether a fit is needed. A fit with a condition is not needed if the earlier fit that the
+/// condition names converged and the condition's parameter ended outside the condition's range.
 pub(crate) fn needed(request: &FitRequest, earlier: &[Result<FitOutcome, FitFailure>]) -> bool {
     let Some(condition) = &request.only_if else { return true };
     match earlier.get(condition.fit) {

@@ -1,11 +1,11 @@
-//! Adds the event-level parts of models and data to their digests.
+//! Adds event channels, functions, penalties and events to the digests of models and data.
 
 use super::Digest;
 use crate::{Density, EventChannel, EventTable, FunctionForm, Measured, Model, Op, PenaltyForm, Tape, Value};
 
 impl Digest {
-    /// Adds functions, event channels and penalties; nothing for a model without any, so that digests of
-    /// binned models stay as they are.
+    /// Adds functions, event channels and penalties. Adds nothing for a model without these parts, so that
+    /// the digests of binned models do not change.
     pub(super) fn event_model(&mut self, model: &Model) {
         if model.functions.is_empty() && model.event_channels.is_empty() && model.penalties.is_empty() {
             return;

@@ -192,9 +192,9 @@ pub enum Density {
     },
     /// An expression of observables and parameters, normalised numerically.
     Generic(Tape),
-    /// A density that is no formula, such as a normalising flow: `exp` of a column of the events.
+    /// A density that is not a formula, such as a normalising flow: `exp` of a column of the events.
     Log(LogDensity),
-    /// A density that is no formula, and depends on a context of parameters.
+    /// A density that is not a formula and depends on a context of parameters.
     Conditional(ConditionalDensity),
     /// Product of the densities, normalised as a whole.
     Product(Vec<Density>),
@@ -287,7 +287,7 @@ impl Density {
         }
     }
 
-    /// Returns the observables of the density, sorted, each once.
+    /// Returns the observables of the density, sorted and without duplicates.
     #[must_use]
     pub fn observables(&self) -> Vec<usize> {
         let mut all = match self {

@@ -1,4 +1,4 @@
-//! Densities that are no formulae: columns of the events, or functions of a context of parameters.
+//! Densities that are not formulae: columns of the events, or functions of a context of parameters.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,9 +10,10 @@ use crate::{Density, EventChannel, EventTable, LogProbError, SharedLogProb, Valu
 pub struct LogDensity {
     /// Observables of the channel that are the features of the density, in the order of its features.
     pub observables: Vec<usize>,
-    /// Index of its column. The columns of log-densities follow those of the observables, without gaps.
+    /// Index of the density's column. The columns of log-densities come after the columns of the observables,
+    /// without gaps.
     pub column: usize,
-    /// What computes the column.
+    /// The object that computes the column.
     pub source: SharedLogProb,
 }
 
@@ -36,9 +37,9 @@ impl LogDensity {
 pub struct ConditionalDensity {
     /// Observables of the channel that are the features of the density, in the order of its features.
     pub observables: Vec<usize>,
-    /// The numbers of its context, in their order.
+    /// The numbers of the context, in the order of the context.
     pub context: Vec<Value>,
-    /// What computes log-densities.
+    /// The object that computes log-densities.
     pub source: SharedLogProb,
 }
 
@@ -62,7 +63,7 @@ fn push_rows<C: AsRef<[f64]>>(
 }
 
 impl Density {
-    /// Adds the log-densities that this density is made of to `found`, each column once.
+    /// Adds the log-densities within this density to `found`. Each column is added once.
     fn collect_logs<'a>(&'a self, found: &mut Vec<&'a LogDensity>) {
         if let Self::Log(own) = self
             && !found.iter().any(|known| known.column == own.column)
@@ -72,7 +73,7 @@ impl Density {
         self.parts().iter().for_each(|part| part.collect_logs(found));
     }
 
-    /// Adds the densities with context that this density is made of to `found`, each once.
+    /// Adds the densities with context within this density to `found`. Each of them is added once.
     fn collect_conditionals<'a>(&'a self, found: &mut Vec<&'a ConditionalDensity>) {
         if let Self::Conditional(own) = self
             && !found.contains(&own)
@@ -101,7 +102,8 @@ impl EventChannel {
         found
     }
 
-    /// Adds the columns of log-densities to a table of the observables. They are computed here, once per data set.
+    /// Adds the columns of log-densities to a table with the columns of the observables. This computes the
+    /// columns, once per data set.
     ///
     /// # Errors
     /// If a density cannot be evaluated for an event.

@@ -11,8 +11,8 @@ pub enum Measured {
     Datum(usize),
 }
 
-/// A constraint term that is no [`crate::Constraint`] of a parameter, for example on a function of
-/// parameters. `-ln` of its normalised density is added to `-ln L`.
+/// A constraint term that is not a [`crate::Constraint`] of a single parameter, for example a constraint on a
+/// function of parameters. `-ln` of its normalised density is added to `-ln L`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Penalty {
     /// Name of the term in the file.

@@ -1,9 +1,9 @@
-//! [`RowGroups`]: a file of events that is decoded piece by piece.
+//! [`RowGroups`]: a file of events that is decoded one group of rows at a time.
 
-/// A table of events in a file that is decoded group of rows by group of rows, by several threads. What copies events
-/// elsewhere, such as to a GPU, uses it, so that the whole table is never in memory.
+/// A table of events in a file, whose groups of rows several threads decode one by one. Code that copies events to
+/// another place, such as a GPU, uses this trait, so that the whole table is never in memory.
 pub trait RowGroups: Sync {
-    /// Why a column cannot be decoded.
+    /// Reason why a column cannot be decoded.
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// Returns the names of the columns that are read.

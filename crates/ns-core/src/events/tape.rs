@@ -104,7 +104,7 @@ impl Op {
     }
 }
 
-/// Why a list of operations is no expression.
+/// Reasons why a list of operations is not an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TapeError {
     /// There is no operation.
@@ -152,7 +152,8 @@ impl Tape {
         &self.ops
     }
 
-    /// Iterates over the parameters and functions that the expression uses; each may come several times.
+    /// Iterates over the parameters and functions that the expression uses. One that is used several times
+    /// occurs several times.
     pub fn values(&self) -> impl Iterator<Item = Value> {
         self.ops.iter().filter_map(|op| match op {
             Op::Value(value) => Some(*value),

@@ -1,6 +1,6 @@
 //! A number in an event-level model: constant, parameter or function of parameters.
 
-/// What a rate, a coefficient or a parameter of a density is.
+/// The value of a rate, a coefficient or a parameter of a density.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
     /// A constant.

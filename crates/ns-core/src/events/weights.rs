@@ -3,7 +3,7 @@
 use super::{Density, Value};
 use crate::HistosysCode;
 
-/// How the weights of the simulated events of a template depend on one nuisance parameter `alpha`.
+/// Dependence of the weights of a template's simulated events on one nuisance parameter `alpha`.
 ///
 /// An event with the weight `w` has the weights `lo` at `alpha = -1` and `hi` at `alpha = +1`; in between and beyond
 /// its weight is `w + alpha (hi - lo)/2 + f(alpha) ((hi + lo)/2 - w)`, as a yield under histosys

@@ -98,7 +98,7 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
-/// Returns by what factor the fit of a toy takes longer in this model than in a model of the same size without
+/// Returns the ratio of the time of a toy's fit in this model to the time in a model of the same size without
 /// further minima.
 fn search_factor(costs: &Costs, size: &ModelSize) -> f64 {
     if size.strongly_nonlinear { costs.several_minima } else { 1.0 }

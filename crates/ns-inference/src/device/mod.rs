@@ -48,7 +48,7 @@ pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Sess
 /// first. A GPU that cannot be used is then no error: the CPU does the work, and the reason says why.
 ///
 /// # Errors
-/// As [`open_session`].
+/// The errors of [`open_session`].
 pub fn open_session_for(model: &Model, execution: &Execution, work: Work) -> Result<Opened, SessionError> {
     if execution.device != Device::Auto {
         return Ok(Opened { session: open_session(model, execution)?, reason: None });
@@ -102,7 +102,7 @@ pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) ->
 /// call compiles the model and stores it in `compiled`.
 ///
 /// # Errors
-/// As [`open_session`].
+/// The errors of [`open_session`].
 pub fn open_session_sharing(
     model: &Model,
     execution: &Execution,
@@ -117,7 +117,7 @@ pub fn open_session_sharing(
 /// Returns the model compiled for the CPU; only the first call compiles it.
 ///
 /// # Errors
-/// As [`CpuSession::open`].
+/// The errors of [`CpuSession::open`].
 pub fn compiled_session<'a>(
     model: &Model,
     compiled: &'a OnceLock<CpuSession>,

@@ -40,7 +40,7 @@ pub enum Work {
 /// How many fits of each kind some work needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
-    /// Number of fits of the same kind as `first` that the CPU makes before a GPU makes the other fits.
+    /// Number of fits of the kind `first` that the CPU makes before a GPU makes the other fits.
     pub(super) before: f64,
     /// Number of fits from the model's start values, with uncertainties.
     pub(super) first: f64,

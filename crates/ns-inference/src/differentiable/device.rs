@@ -23,7 +23,7 @@ impl DifferentiableSession {
     /// process.
     ///
     /// # Errors
-    /// As [`Self::on_cuda`].
+    /// The errors of [`Self::on_cuda`].
     #[cfg(feature = "cuda-on-host")]
     pub fn on_host(&self) -> Result<DeviceNll, InferenceError> {
         Ok(self.accelerator.on_host(&self.held_data()?)?)

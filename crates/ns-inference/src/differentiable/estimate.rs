@@ -56,7 +56,7 @@ impl ProfiledDifferentiableSession {
     /// `dH`, the variance changes by `-u' dH u`. `dH` includes the effect of the change of the best fit.
     ///
     /// # Errors
-    /// As [`Self::best_fit`].
+    /// The errors of [`Self::best_fit`].
     pub fn uncertainty(&self, yields: &[f64]) -> Result<Differentiated, InferenceError> {
         let poi = self.poi()?;
         let BestFit { minimum, one_sided, .. } = self.best_fit(yields)?;

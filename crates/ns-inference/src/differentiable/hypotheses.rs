@@ -129,7 +129,7 @@ impl ProfiledDifferentiableSession {
     /// Returns the observed and expected CLs of the value `mu`, with derivatives with respect to the inputs.
     ///
     /// # Errors
-    /// As [`crate::hypotest()`]; [`InferenceError::WrongStatistic`] for q0, which has no CLs.
+    /// The errors of [`crate::hypotest()`]; [`InferenceError::WrongStatistic`] for q0, which has no CLs.
     pub fn cls(&self, statistic: TestStatistic, mu: f64, yields: &[f64]) -> Result<Band, InferenceError> {
         if statistic == TestStatistic::Q0 {
             return Err(InferenceError::WrongStatistic { analysis: "CLs", statistic: "q0" });
@@ -158,7 +158,7 @@ impl ProfiledDifferentiableSession {
     /// with respect to the inputs.
     ///
     /// # Errors
-    /// As [`crate::significance()`].
+    /// The errors of [`crate::significance()`].
     pub fn significance(&self, yields: &[f64]) -> Result<Band, InferenceError> {
         let data = self.inner.data(yields)?;
         let (tester, tested) = begin(self.analysis(&data)?, TestStatistic::Q0, 0.0, "a significance")?;
@@ -183,7 +183,7 @@ impl ProfiledDifferentiableSession {
     /// (dCLs/dmu)`.
     ///
     /// # Errors
-    /// As [`crate::upper_limit()`].
+    /// The errors of [`crate::upper_limit()`].
     pub fn upper_limit(
         &self,
         statistic: TestStatistic,

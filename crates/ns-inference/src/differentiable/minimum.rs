@@ -35,8 +35,8 @@ impl DifferentiableSession {
         self.minimum_near(data, fit, held, None)
     }
 
-    /// As [`Self::minimum`]. If `metric`, the inverse Hessian of a similar fit, has the same parameters, the Newton step
-    /// uses it instead of the exact Hessian.
+    /// Does the same as [`Self::minimum`]. If `metric`, the inverse Hessian of a similar fit, has the same free
+    /// parameters, the Newton step uses `metric` instead of the exact Hessian.
     pub(super) fn minimum_near(
         &self,
         data: &Data,
@@ -137,8 +137,9 @@ impl DifferentiableSession {
     }
 }
 
-/// Returns the product of an inverse Hessian, conditional on at most one of its parameters in `held`, and a gradient.
-/// Returns `None` if its parameters are not those that are `free`, and the one in `held`.
+/// Returns the product of an inverse Hessian and a gradient. If one parameter of the inverse Hessian is in `held`,
+/// the inverse Hessian is made conditional on it. Returns `None` if the parameters of the inverse Hessian are not the
+/// `free` ones and at most one parameter of `held`.
 fn conditional_product(
     inverse: &InverseHessian,
     gradient: &[f64],

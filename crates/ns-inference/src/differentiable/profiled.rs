@@ -35,7 +35,8 @@ pub struct ProfiledOptions {
 /// Largest memory in bytes of the inverse Hessians that are kept for warm starts.
 const MOST_METRICS: usize = 256 << 20;
 
-/// Number of calls for which inverse Hessians are kept. In a training the yields of many steps differ too much for them.
+/// Number of calls that use the same inverse Hessians. In a training the yields change from step to step, so inverse
+/// Hessians that are kept longer do not fit any more.
 const CALLS_PER_METRIC: usize = 16;
 
 /// Inverse Hessians at the minima of an earlier free fit and an earlier conditional fit.
@@ -45,13 +46,13 @@ struct Metrics {
     conditional: InverseHessian,
 }
 
-/// What the next fits for one tested value begin with.
+/// Starting points and inverse Hessians of the next fits for one tested value.
 #[derive(Clone)]
 struct Warm {
-    /// Minima of the last fits.
+    /// Parameters at the minima of the last free fit and the last conditional fit.
     free: Arc<[f64]>,
     conditional: Arc<[f64]>,
-    /// `None` if the next fits have to compute them.
+    /// Inverse Hessians of these fits; `None` if the next fits have to compute them.
     metrics: Option<Metrics>,
     /// Number of calls that have begun with these inverse Hessians.
     calls: usize,
@@ -78,7 +79,7 @@ impl ProfiledDifferentiableSession {
     /// Compiles a model with its open inputs.
     ///
     /// # Errors
-    /// As [`DifferentiableSession::open`]; if the model has no parameter of interest or fixes it.
+    /// The errors of [`DifferentiableSession::open`]; if the model has no parameter of interest or fixes it.
     pub fn open(
         model: &Model,
         options: &ProfiledOptions,
@@ -257,7 +258,7 @@ impl ProfiledDifferentiableSession {
             let (free, conditional) =
                 (Arc::from(&free.parameters[..]), Arc::from(&conditional.parameters[..]));
             let mut kept = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
-            // Without this limit, a loop over many tested values would keep more and more points.
+            // Without this limit, a loop over many tested values would use more and more memory.
             if kept.len() >= MOST_WARM {
                 kept.clear();
             }

@@ -160,8 +160,8 @@ impl DifferentiableSession {
     /// product is the directional derivative of the gradient that [`Self::nll`] returns.
     ///
     /// # Errors
-    /// As [`Self::nll`]; also if data or widths follow the inputs. Second derivatives of these are not
-    /// supported.
+    /// The errors of [`Self::nll`]; also if data or widths follow the inputs. Second derivatives of these are
+    /// not supported.
     pub fn nll_along(
         &self,
         yields: &[f64],

@@ -72,8 +72,8 @@ pub fn fit_batch(
 /// at the initial parameters, moved inside its bounds.
 ///
 /// # Errors
-/// As [`fit_batch`]; also for a wrong number of lists or pairs, a lower bound above the upper one, or a
-/// starting point outside the bounds.
+/// The errors of [`fit_batch`]; also for a wrong number of lists or pairs, a lower bound above the upper one,
+/// or a starting point outside the bounds.
 pub fn fit_batch_within(
     model: &Model,
     session: &dyn Session,

@@ -34,7 +34,8 @@ pub struct FitResult {
     /// How uncertainties and covariance were computed, if events have weights; left out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_uncertainties: Option<WeightedUncertainties>,
-    /// How derivatives by the context of flows were computed, if flows have contexts; left out otherwise.
+    /// How derivatives with respect to the context of flows were computed, if flows have contexts; left out
+    /// otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context_gradients: Vec<ContextGradient>,
     /// `-ln L` at the minimum, including all constants.

@@ -109,7 +109,7 @@ pub struct EventGoodness {
     pub warnings: Vec<String>,
 }
 
-/// How the statistic is computed.
+/// The method with which the statistic is computed.
 enum Judge {
     Chi2(Histograms),
     Ks(Distances),

@@ -15,7 +15,8 @@ use crate::diagnosis;
 use crate::present::significant;
 use crate::{InferenceError, lowest};
 
-/// Up to this number of further fits, computing a covariance for the Asimov set takes longer than it saves.
+/// Largest number of further fits for which no covariance is computed for the Asimov set, because computing
+/// it would take longer than it saves.
 const FEW: usize = 2;
 
 /// Uncertainties of all parameters, and their covariance matrix or the factors of the Hessian.
@@ -109,7 +110,7 @@ impl Tester<'_> {
 ///
 /// # Errors
 /// [`InferenceError::FitFailed`] if the set cannot be generated or the free fit has no finite likelihood;
-/// otherwise as [`Analysis::fit`].
+/// the errors of [`Analysis::fit`].
 fn make(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -200,7 +201,7 @@ fn without_uncertainties(fit: &FitOutcome) -> Curvature {
 /// start at the start point of the analysis, at the free fit and at the model's start values.
 ///
 /// # Errors
-/// As [`Analysis::run`].
+/// The errors of [`Analysis::run`].
 fn other_minima(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -225,7 +226,7 @@ fn other_minima(
 /// if the conditional fit determines the Asimov set.
 ///
 /// # Errors
-/// As [`Analysis::run`].
+/// The errors of [`Analysis::run`].
 pub(super) fn undetermined(
     analysis: &mut Analysis<'_>,
     observed: &Profile,

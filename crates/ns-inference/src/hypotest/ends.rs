@@ -48,7 +48,7 @@ impl Profile {
     /// bound. Adds the fits to the profile.
     ///
     /// # Errors
-    /// As [`Analysis::run`].
+    /// The errors of [`Analysis::run`].
     pub(super) fn search_other_ends(
         &mut self,
         analysis: &mut Analysis<'_>,

@@ -208,7 +208,7 @@ pub fn hypotest(
 /// Makes the fits of a test of `mu` (of 0 for q0). `what` names the analysis in error messages.
 ///
 /// # Errors
-/// As [`hypotest`].
+/// The errors of [`hypotest`].
 pub(crate) fn begin<'a>(
     analysis: Analysis<'a>,
     statistic: TestStatistic,

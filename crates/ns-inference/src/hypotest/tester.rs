@@ -181,7 +181,7 @@ impl<'a> Tester<'a> {
     /// compared with neighbouring fits.
     ///
     /// # Errors
-    /// As [`Self::test`]; [`InferenceError::FitFailed`] if a fit has no finite likelihood.
+    /// The errors of [`Self::test`]; [`InferenceError::FitFailed`] if a fit has no finite likelihood.
     pub(crate) fn report(&mut self, value: f64) -> Result<Tested, InferenceError> {
         let mut tested = self.test(&[value], true, Effort::Report)?.pop();
         if self.analysis.is_small() {

@@ -70,7 +70,7 @@ pub fn upper_limit(
 /// tester, which holds the fits.
 ///
 /// # Errors
-/// As [`upper_limit`].
+/// The errors of [`upper_limit`].
 pub(crate) fn upper_limit_at<'a>(
     analysis: Analysis<'a>,
     options: &LimitOptions,

@@ -1,11 +1,11 @@
-//! How the uncertainties of fits of weighted events are computed.
+//! Methods for the uncertainties of fits of weighted events.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How the uncertainties of a fit of weighted events are computed.
+/// The method with which the uncertainties of a fit of weighted events are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WeightedUncertainties {

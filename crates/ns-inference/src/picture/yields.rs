@@ -64,7 +64,7 @@ impl BlindRange {
     }
 }
 
-/// Why a range cannot be blinded.
+/// Reasons why a range cannot be blinded.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BlindError {
@@ -76,7 +76,7 @@ pub enum BlindError {
         /// The observables of the picture.
         known: Vec<String>,
     },
-    /// The range lies outside of the axis of the observable.
+    /// The range is outside the axis of the observable.
     #[error("the range from {from} to {to} lies outside of the axis of '{name}', from {low} to {high}")]
     Outside {
         /// The observable.
@@ -118,7 +118,7 @@ pub fn yields(result: &YieldsResult) -> Yields {
         x_title: channel.observable.clone().unwrap_or_default(),
         bin_edges: channel.bin_edges.clone(),
         samples: channel.samples.iter().map(sample).collect(),
-        // Nothing is expected between fit ranges, where events are not used.
+        // No events are expected between fit ranges, and events there are not used.
         data: channel
             .data
             .iter()
@@ -168,7 +168,7 @@ fn sample(sample: &crate::yields::SampleYields) -> SampleYields {
 /// # Errors
 /// If no channel has the observable, or the range is empty.
 pub fn blind(picture: &mut Yields, range: &BlindRange) -> Result<(), BlindError> {
-    // Only channels of events have a title of their own, and pulls.
+    // Only event channels have pulls and the title of their x axis.
     let of_events = |channel: &&ChannelYields| channel.pulls && !channel.x_title.is_empty();
     range.check_among(picture.channels.iter().filter(of_events).map(|c| c.x_title.clone()).collect())?;
     for index in 0..picture.channels.len() {

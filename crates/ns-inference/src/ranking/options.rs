@@ -124,8 +124,8 @@ options::setters! { RankingOptions {
 } }
 
 impl RankingOptions {
-    /// Returns the work of the ranking, on which the choice of the device depends. Impacts from the covariance
-    /// need no further fits.
+    /// Returns the description of the fits of the ranking, on which the choice of the device depends. Impacts
+    /// from the covariance need no further fits.
     #[must_use]
     pub fn work(&self) -> Work {
         let refitted = self.impacts.iter().filter(|impact| **impact != Impact::Covariance).count() as u64;

@@ -1,9 +1,9 @@
-//! What evaluated the flows of a model, as it appears in results.
+//! The program and precision that evaluated the flows of a model, for results.
 
 use ns_core::Model;
 use serde::{Deserialize, Serialize};
 
-/// What evaluated the log-densities of a flow, for data and for toys.
+/// The provider that evaluated the log-densities of a flow, for data and for toys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowRun {
     /// Name of the flow.
@@ -12,13 +12,14 @@ pub struct FlowRun {
     pub provider: String,
     /// Precision: `f64`, `f32`, `tf32` or `fp16`.
     pub flow_precision: String,
-    /// Largest difference of log-densities to the CPU for 1 024 events, relative to the larger of 1 and their size;
-    /// `None` on the CPU.
+    /// Largest difference between log-densities of this provider and of the CPU for 1 024 events, divided by the
+    /// larger of 1 and their absolute value; `None` on the CPU.
     pub largest_difference: Option<f64>,
 }
 
 impl FlowRun {
-    /// Returns what evaluated each flow of a model, in the order of its channels; `None` for a model without flows.
+    /// Returns the provider of each flow of a model, in the order of its channels; `None` for a model without
+    /// flows.
     #[must_use]
     pub fn all(model: &Model) -> Option<Vec<Self>> {
         let mut runs = Vec::new();
@@ -37,7 +38,7 @@ impl FlowRun {
         (!runs.is_empty()).then_some(runs)
     }
 
-    /// Returns a line of a report; `None` for a flow on the CPU, which is the usual place.
+    /// Returns a line of a report; `None` for a flow on the CPU, which needs no mention.
     pub(super) fn line(&self) -> Option<String> {
         self.largest_difference.map(|difference| {
             format!(

@@ -93,7 +93,7 @@ pub struct RunInfo {
     pub device_reason: Option<String>,
     /// Comparison of fits made on a GPU with evaluations on the CPU; `None` if the fits were made on the CPU.
     pub gpu_check: Option<GpuCheck>,
-    /// What evaluated each flow of the model; left out for models without flows.
+    /// Provider and precision of each flow of the model; left out for models without flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<FlowRun>>,
     /// Interpolation codes of the model, in words.
@@ -126,8 +126,8 @@ impl RunInfo {
         }
     }
 
-    /// Adds the interpolation codes of the model, what evaluated its flows, and the fingerprint of its likelihood,
-    /// `digest`.
+    /// Adds the interpolation codes of the model, the providers of its flows, and the fingerprint of its
+    /// likelihood, `digest`.
     #[must_use]
     pub fn about(self, model: &Model, digest: String) -> Self {
         let interpolation = Some(model.interpolation.to_string());

@@ -94,7 +94,7 @@ impl ScanOptions {
     pub fn new(axis: ScanAxis) -> Self {
         Self { first: axis, ..Self::default() }
     }
-    /// Returns the work of the scan, on which the choice of the device depends.
+    /// Returns the description of the fits of the scan, on which the choice of the device depends.
     #[must_use]
     pub fn work(&self) -> Work {
         let points = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len) as u64;

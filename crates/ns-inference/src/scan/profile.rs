@@ -93,7 +93,8 @@ impl Fits<'_> {
     }
 
     /// Returns the nodes of an interpolation in ascending order, each with its grid index. The nodes are the
-    /// `points` whose fits converged. In one parameter the best fit is also a node, without a grid index.
+    /// `points` whose fits converged. In a scan in one parameter the best fit is also a node, without a grid
+    /// index.
     fn nodes(&self, points: impl Iterator<Item = usize>, along: Along) -> Vec<(Option<usize>, Node<'_>)> {
         let node = |k: usize| {
             let point = &self.good(k)?.parameters;

@@ -352,7 +352,7 @@ mod tests {
             (r.status, r.statistic) == (ToyStatus::NotConverged, Some(0.0))
                 && r.reason.contains("lower by 2.000e0")
         }));
-        // Without a minimum to search for, nothing is repeated.
+        // A likelihood that falls without bound has no minimum, so nothing is repeated.
         let endless = row(0, stopped(0.3, 5.0, Reason::Unbounded), good(1.0, 6.0));
         assert!(
             endless.is_some_and(|r| r.status == ToyStatus::NotConverged && r.reason.contains("without end"))

@@ -49,7 +49,7 @@ impl Toys {
     }
 }
 
-/// What a reader returns for the fits of a toy.
+/// Result of a reader for the fits of a toy: a row, or a request to repeat fits.
 pub(super) enum Reading<Row> {
     /// A finished row.
     Row(Row),

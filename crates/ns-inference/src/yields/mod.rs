@@ -28,9 +28,9 @@ pub const MOST_WITH_COVARIANCE: usize = 500;
 /// Parameter values at which yields are predicted, and the source of the parameters' uncertainties.
 #[derive(Debug, Clone, Copy)]
 pub enum YieldsAt<'a> {
-    /// At the initial parameters, as [`prefit_yields`].
+    /// At the initial parameters, as in [`prefit_yields`].
     Prefit,
-    /// At a best fit with its covariance, as [`postfit_yields`].
+    /// At a best fit with its covariance, as in [`postfit_yields`].
     Postfit(&'a FitResult),
     /// At given parameters in the model's order, with their covariance matrix. Without a matrix, the
     /// uncertainties are the widths of the constraints, as before a fit.
@@ -59,7 +59,7 @@ pub fn expected_yields(
 /// whether the caller interrupted the fit.
 ///
 /// # Errors
-/// As [`fit`](fn@crate::fit) and [`expected_yields`].
+/// The errors of [`fit`](fn@crate::fit) and [`expected_yields`].
 pub fn fitted_yields(
     model: &Model,
     session: &dyn Session,

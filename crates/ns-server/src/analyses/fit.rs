@@ -39,7 +39,8 @@ pub(crate) enum FitPicture {
 }
 
 impl FitBody {
-    /// Returns whether the time of this fit tells that of others: its options change the amount of work little.
+    /// Returns whether the time of this fit is typical of the model. This is so if its options hardly change
+    /// the amount of work.
     fn is_plain(&self) -> bool {
         let options = &self.options;
         options.search != Search::Thorough && options.minos.is_empty() && options.data == FitData::Observed

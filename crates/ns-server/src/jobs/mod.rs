@@ -85,7 +85,8 @@ impl Jobs {
         self.lock().active.values().sum()
     }
 
-    /// Begins an analysis; a brief one has ended when this returns. `quota` replaces the default limit on simultaneous requests of one client.
+    /// Begins an analysis. A brief analysis has ended when the function returns. `quota` replaces the default limit on
+    /// simultaneous requests of one client.
     ///
     /// # Errors
     /// [`ServerError::Quota`] or [`ServerError::Busy`] if too many requests are in progress.

@@ -19,8 +19,8 @@ use crate::problem::ServerError;
 /// and the compiled plan. Estimated from the published workspaces.
 const BYTES_PER_BYTE: u64 = 6;
 
-/// Thread time of a fit below which the thread that receives a request makes it. That delays the other requests of the
-/// thread by less than handing over the fit and its result takes.
+/// Thread time of a fit below which the thread that receives a request makes the fit itself. For so short a fit, the
+/// other requests of the thread wait less than it would take to pass the fit to another thread and its result back.
 const BRIEF: Duration = Duration::from_micros(500);
 
 /// A compiled model, with everything that its requests share.
@@ -101,7 +101,8 @@ impl Compiled {
         })
     }
 
-    /// Records the thread time of a fit. Slower fits count at once, faster ones gradually.
+    /// Records the thread time of a fit. The recorded time rises at once after a slower fit, and falls
+    /// gradually after faster fits.
     pub(crate) fn record_fit(&self, time: Duration) {
         let now = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let before = self.fit_ns.load(Ordering::Relaxed);
@@ -113,7 +114,8 @@ impl Compiled {
         let fit = Duration::from_nanos(self.fit_ns.load(Ordering::Relaxed));
         let on_cpu = match device.unwrap_or(self.devices.execution().device) {
             Device::Cpu => true,
-            // A single fit of a model that never went to a GPU.
+            // `auto` chooses the CPU for a single fit. The model has no session on a GPU, which another
+            // request might have opened.
             Device::Auto => self.gpus.lock().unwrap_or_else(PoisonError::into_inner).is_empty(),
             _ => false,
         };

@@ -110,7 +110,7 @@ impl Pool {
         self.shared.lock().len()
     }
 
-    /// Records that a request used the time of a thread that is not of the pool.
+    /// Adds time of a thread outside the pool to the account of a request.
     fn charge(&self, account: &Arc<RequestAccount>, time: Duration) {
         self.shared.lock().done(std::slice::from_ref(account), time, false);
     }

@@ -76,7 +76,7 @@ pub(super) struct Reply {
     pub(super) outcomes: Result<Vec<TaskOutcome>, Failure>,
 }
 
-/// Why a piece has no outcomes.
+/// Reason why a piece has no outcomes.
 pub(super) enum Failure {
     /// The session refused the tasks, or its device failed.
     Session(SessionError),

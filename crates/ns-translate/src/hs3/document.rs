@@ -227,7 +227,7 @@ pub(crate) struct Template {
     pub(crate) responses: Vec<Response>,
 }
 
-/// How a density is made of simulated events.
+/// Method by which a density is made of simulated events.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Estimator {
     /// Bins with these edges of each observable.
@@ -291,7 +291,7 @@ pub(crate) struct Modifier {
     pub(crate) interpolation: Option<Placed<Interpolation>>,
 }
 
-/// What a modifier does.
+/// Effect of a modifier on the yields of its sample.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
     NormFactor,
@@ -390,7 +390,7 @@ pub(crate) enum Data {
     Unsupported { kind: String, axes: Vec<String> },
 }
 
-/// Where the events of a data set come from.
+/// Origin of the events of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The events are written in the model file.

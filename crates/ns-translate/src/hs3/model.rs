@@ -64,7 +64,7 @@ impl Hs3 {
     /// Reads JSON text. Events that are not in the text come from `sources`.
     ///
     /// # Errors
-    /// As [`Self::from_slice`], and if events cannot be read.
+    /// The errors of [`Self::from_slice`], and if events cannot be read.
     pub fn with_events(text: &[u8], sources: &EventSources) -> Result<Self, WorkspaceError> {
         let tree: Value = serde_json::from_slice(text).map_err(|error| explain_syntax(text, &error))?;
         let mut notes = Report::default();

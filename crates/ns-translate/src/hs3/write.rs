@@ -7,7 +7,7 @@ use ns_core::{Constraint, Effect, HistosysCode, Model, Modifier, NormsysCode, Pa
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-/// Why a model cannot be written.
+/// Reasons why a model cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -21,7 +21,7 @@ pub enum WriteError {
     },
 }
 
-/// Names in use. Names of distributions, functions and parameters have to differ.
+/// The names that are in use. Names of distributions, functions and parameters must all be different.
 struct Names(HashSet<String>);
 
 impl Names {

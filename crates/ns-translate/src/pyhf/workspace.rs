@@ -28,8 +28,8 @@ pub struct ModelOptions {
     pub interpolation: Interpolation,
     /// Name of the parameter of interest; the parameter of interest of the measurement if `None`.
     pub poi: Option<String>,
-    /// Device on which the log-densities of flows are evaluated, if this build has a provider for it; otherwise, and by
-    /// `auto`, the CPU. Workspaces have no flows.
+    /// Device on which the log-densities of flows are evaluated. The CPU is used for `auto`, and if this build has no
+    /// provider for the device. Workspaces have no flows.
     pub flows: Device,
 }
 
@@ -87,7 +87,7 @@ impl Workspace {
     /// Reads everything that `reader` has, for example standard input.
     ///
     /// # Errors
-    /// As [`Workspace::from_path`].
+    /// The errors of [`Workspace::from_path`].
     pub fn from_reader(reader: impl Read) -> Result<Self, WorkspaceError> {
         Self::from_slice(&read_from(reader, "the input")?)
     }
@@ -95,7 +95,7 @@ impl Workspace {
     /// Reads JSON text in UTF-8.
     ///
     /// # Errors
-    /// As [`Workspace::from_path`], apart from errors of reading the file.
+    /// The errors of [`Workspace::from_path`], apart from errors of reading the file.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
         if let Some(workspace) = Self::quick(text) {
             return Ok(workspace);
@@ -129,7 +129,7 @@ impl Workspace {
     /// The digests of a patchset are compared with those of the text before any patch is applied.
     ///
     /// # Errors
-    /// As [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`] if a digest differs;
+    /// The errors of [`Workspace::from_slice`]; [`WorkspaceError::DigestMismatch`] if a digest differs;
     /// [`WorkspaceError::Patch`] if an operation does not fit the workspace; [`WorkspaceError::AfterPatch`]
     /// if the result is not a workspace.
     pub fn from_slice_patched(
@@ -158,7 +158,7 @@ impl Workspace {
     /// Reads a file and applies patches to it.
     ///
     /// # Errors
-    /// As [`Workspace::from_path`] and [`Workspace::from_slice_patched`].
+    /// The errors of [`Workspace::from_path`] and [`Workspace::from_slice_patched`].
     pub fn from_path_patched(
         path: impl AsRef<Path>,
         patches: &[Patch],

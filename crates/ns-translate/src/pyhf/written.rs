@@ -25,7 +25,7 @@ impl WrittenWorkspace {
     /// Reads JSON text and applies patches to it, in their order.
     ///
     /// # Errors
-    /// As [`Workspace::from_slice_patched`].
+    /// The errors of [`Workspace::from_slice_patched`].
     pub fn from_slice_patched(
         text: &[u8],
         patches: &[Patch],

@@ -1,25 +1,28 @@
-//! Log-densities with first and second derivatives by the context.
+//! Log-densities with first and second derivatives with respect to the context.
 
 use ns_core::LogProbError;
 
 use super::pdf::FlowPdf;
 
-/// Steps of second derivatives where a graph gives the first ones and the manifest has no steps, for graphs with 64 and with
-/// 32 bits. They balance the third derivative of a function whose scale is 1 with rounding errors.
+/// Steps of the differences that give second derivatives, for graphs with 64-bit and with 32-bit numbers. They are used
+/// if a graph gives the first derivatives and the manifest has no steps. Their sizes balance the third derivative of a
+/// function of scale 1 with rounding errors.
 const DEFAULT_STEPS: [f64; 2] = [1e-4, 1e-2];
 
-/// Returns the number of columns: the log-density and its derivatives by `c` numbers.
+/// Returns the number of columns: the log-density, and its first and second derivatives with respect to `c`
+/// numbers.
 pub(super) fn width(c: usize) -> usize {
     1 + c + c * (c + 1) / 2
 }
 
-/// Returns the column of the second derivative by the numbers `i` and `j` of `c`.
+/// Returns the index of the column with the second derivative with respect to the numbers `i` and `j` of `c`
+/// numbers.
 pub(super) fn second(c: usize, i: usize, j: usize) -> usize {
     let (i, j) = if i < j { (j, i) } else { (i, j) };
     1 + c + i * (i + 1) / 2 + j
 }
 
-/// The columns of one call.
+/// The columns that one call fills.
 struct Columns<'a> {
     n: usize,
     out: &'a mut [f64],
@@ -32,13 +35,14 @@ impl Columns<'_> {
 }
 
 impl FlowPdf {
-    /// Returns the step of differences by each number of the context, in the order of the manifest.
+    /// Returns the step of differences for each number of the context, in the order of the manifest.
     pub(super) fn second_steps(&self) -> Vec<f64> {
         let default = DEFAULT_STEPS[usize::from(self.is_single())];
         (0..self.order().len()).map(|k| self.steps().get(k).copied().unwrap_or(default)).collect()
     }
 
-    /// Writes the columns for one context in the order of the manifest. Columns have the order of the caller.
+    /// Writes the columns for one context, which is in the order of the manifest. The columns are in the
+    /// order of the caller.
     pub(super) fn derivatives(
         &self,
         events: &[f64],
@@ -58,7 +62,7 @@ impl FlowPdf {
         self.check_derivatives(events, c, &mut columns)
     }
 
-    /// The context with some numbers moved.
+    /// Returns the context with some numbers changed.
     fn moved(context: &[f64], moves: &[(usize, f64)]) -> Vec<f64> {
         let mut moved = context.to_vec();
         for &(k, by) in moves {
@@ -67,8 +71,8 @@ impl FlowPdf {
         moved
     }
 
-    /// First derivatives by the graph, second derivatives as their central differences. Mixed ones are the mean of both
-    /// orders.
+    /// Takes the first derivatives from the graph, and computes second derivatives as central differences of the first
+    /// derivatives. A mixed second derivative is the mean of the differences in both orders.
     fn differentiate_gradients(
         &self,
         events: &[f64],
@@ -96,8 +100,8 @@ impl FlowPdf {
         Ok(())
     }
 
-    /// Both derivatives as differences of log-densities on a grid: a step to either side, and for mixed derivatives the
-    /// four corners.
+    /// Computes first and second derivatives as differences of log-densities on a grid. The grid has points one step to
+    /// either side and, for mixed derivatives, four corners.
     fn differentiate_logs(
         &self,
         events: &[f64],
@@ -137,7 +141,8 @@ impl FlowPdf {
         Ok(())
     }
 
-    /// Sets the derivatives of a density of 0 to 0, and finds those that are not finite.
+    /// Sets all derivatives to 0 where the density is 0. Returns an error for derivatives that are not
+    /// finite.
     fn check_derivatives(
         &self,
         events: &[f64],

@@ -1,11 +1,11 @@
-//! Errors of flows: each names the place and what to do.
+//! Errors of flows. Each error names the place and the remedy.
 
 use std::path::PathBuf;
 
 use ns_core::LogProbError;
 use thiserror::Error;
 
-/// Why a flow cannot be loaded.
+/// Reasons why a flow cannot be loaded.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FlowError {
@@ -17,14 +17,14 @@ pub enum FlowError {
         /// The manifest.
         manifest: PathBuf,
     },
-    /// The library of ONNX Runtime is not there, or too old.
+    /// The library of ONNX Runtime does not exist, or is too old.
     #[error(
         "the library of ONNX Runtime cannot be loaded from '{library}': {cause}. Install it (`pip install onnxruntime`), and let ORT_DYLIB_PATH name the library file, such as .../onnxruntime/capi/libonnxruntime.so.1.31.1"
     )]
     Library {
         /// The file or name that was tried.
         library: String,
-        /// What the loader said.
+        /// Message of the loader.
         cause: String,
     },
     /// A file cannot be read.
@@ -32,10 +32,10 @@ pub enum FlowError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         cause: std::io::Error,
     },
-    /// The manifest is no JSON, or its structure is wrong.
+    /// The manifest is not valid JSON, or its structure is wrong.
     #[error(
         "manifest '{manifest}', at {place}: {cause}. The keys of a manifest are in docs/flow-manifest.schema.json"
     )]
@@ -56,29 +56,29 @@ pub enum FlowError {
         place: String,
         /// What is wrong.
         problem: String,
-        /// What to do.
+        /// What the user can do.
         remedy: String,
     },
-    /// A graph lies outside of the manifest's folder.
+    /// The path of a graph leads out of the manifest's folder.
     #[error(
         "manifest '{manifest}', at {place}: the file '{file}' does not stay in the folder of the manifest. Put the graph beside the manifest, and write its path relative to that folder"
     )]
     Outside {
         /// The manifest.
         manifest: PathBuf,
-        /// Path of the file's name within the JSON.
+        /// Path of the file name within the JSON.
         place: String,
         /// The file.
         file: String,
     },
-    /// A graph is not the one that the manifest names.
+    /// The content of a graph file differs from the content that the manifest describes.
     #[error(
         "manifest '{manifest}', at {place}: the SHA-256 hash of '{file}' is {actual}, not {expected}. Restore the file, or export the flow again"
     )]
     Digest {
         /// The manifest.
         manifest: PathBuf,
-        /// Path of the digest within the JSON.
+        /// Path of the hash within the JSON.
         place: String,
         /// The file.
         file: String,
@@ -94,7 +94,7 @@ pub enum FlowError {
     Graph {
         /// The file.
         file: PathBuf,
-        /// What ONNX Runtime said.
+        /// Message of ONNX Runtime.
         cause: String,
     },
     /// A graph lacks an input or an output.
@@ -106,9 +106,9 @@ pub enum FlowError {
         file: PathBuf,
         /// `input` or `output`.
         kind: &'static str,
-        /// The name that is needed.
+        /// The name that is required.
         name: &'static str,
-        /// The names that there are.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// An input or output has a wrong element type.
@@ -118,9 +118,9 @@ pub enum FlowError {
     ElementType {
         /// The file.
         file: PathBuf,
-        /// The input or output.
+        /// Name of the input or output.
         name: String,
-        /// Its type.
+        /// Element type in the graph.
         actual: String,
     },
     /// An output has a wrong shape.
@@ -130,31 +130,31 @@ pub enum FlowError {
     Shape {
         /// The file.
         file: PathBuf,
-        /// The output.
+        /// Name of the output.
         name: &'static str,
         /// Number of events that were evaluated.
         events: usize,
-        /// Its shape.
+        /// Actual shape.
         actual: Vec<i64>,
-        /// The shape that is needed.
+        /// Required shape.
         expected: Vec<i64>,
     },
-    /// The caller's context is not that of the manifest.
+    /// The names of the caller's context differ from the names in the manifest.
     #[error("the flow has the context {expected:?}, and {actual:?} was given. Name each of them once")]
     Context {
         /// Names in the manifest.
         expected: Vec<String>,
-        /// Names given.
+        /// Names that the caller gave.
         actual: Vec<String>,
     },
-    /// The sizes of batches for a GPU are out of order.
+    /// The sizes of batches for a GPU are not in ascending order, or not allowed.
     #[error(
         "the sizes of batches on a GPU are {least}, {best} and {most}; write 1 <= profile_min_batch <= profile_opt_batch <= profile_max_batch < 2^31"
     )]
     Batches {
         /// The smallest size.
         least: usize,
-        /// The size that is best.
+        /// The size for which the kernels are chosen.
         best: usize,
         /// The largest size.
         most: usize,

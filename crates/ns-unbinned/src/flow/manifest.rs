@@ -1,4 +1,5 @@
-//! Manifests of flows: which graphs there are, and what they mean. The JSON schema is `docs/flow-manifest.schema.json`.
+//! Manifests of flows, which name the graphs and describe their inputs. The JSON schema is
+//! `docs/flow-manifest.schema.json`.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,10 +8,10 @@ use sha2::{Digest, Sha256};
 
 use super::FlowError;
 
-/// The format of manifests that is read.
+/// The format of manifests that this version reads.
 const FORMAT: &str = "nextstat-flow/1";
 
-/// Random numbers that a sampler takes.
+/// Distribution of the random numbers that a sampler takes.
 #[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum BaseName {
@@ -18,7 +19,7 @@ pub(super) enum BaseName {
     Uniform,
 }
 
-/// A graph: its file and the digest of that file.
+/// A graph: the name of its file and the hash of the file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GraphFile {
@@ -36,7 +37,7 @@ pub(super) struct SamplerFile {
     pub(super) numbers: usize,
 }
 
-/// A manifest as it is written.
+/// A manifest as it is written in the file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -55,14 +56,14 @@ pub(super) struct Manifest {
     pub(super) finite_differences: Vec<f64>,
 }
 
-/// A manifest whose values are in order, with its place.
+/// A manifest with valid values, and the path of its file.
 #[derive(Debug, Clone)]
 pub(super) struct Checked {
     pub(super) manifest: Manifest,
     pub(super) path: PathBuf,
     /// Lower and upper end of each feature.
     pub(super) support: Vec<(f64, f64)>,
-    /// SHA-256 hash of the manifest, which holds those of the graphs.
+    /// SHA-256 hash of the manifest, which contains the hashes of the graphs.
     pub(super) digest: String,
 }
 
@@ -160,7 +161,7 @@ impl Checked {
         Ok(())
     }
 
-    /// Returns path and content of a graph of the manifest, whose digest is checked.
+    /// Returns the path and the content of a graph of the manifest, after checking its hash.
     pub(super) fn graph(
         &self,
         place: &str,

@@ -1,8 +1,9 @@
 //! Normalising flows: densities learned by a network, as ONNX graphs with a manifest.
 //!
-//! A manifest names a graph of the log-density, and optionally a sampler and the derivatives by the context, with the
-//! digests of their files; see `docs/flows.md`. ONNX Runtime evaluates them. Its library is looked for when the first
-//! flow is loaded. Without the feature `neural` there are no flows, and [`load`] says so.
+//! A manifest names a graph of the log-density and, optionally, a graph of a sampler and a graph of the derivatives
+//! with respect to the context, with the hashes of their files; see `docs/flows.md`. ONNX Runtime evaluates the
+//! graphs. Its library is loaded together with the first flow. Without the feature `neural` there are no flows, and
+//! [`load`] returns an error.
 
 #[cfg(feature = "neural")]
 mod derivatives;
@@ -28,15 +29,16 @@ pub use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError, Netw
 #[cfg(feature = "neural")]
 pub use pdf::FlowPdf;
 
-/// A flow, and warnings with what to do: why it is not evaluated on the GPU that was asked for, or not in the precision.
+/// A flow, and warnings with their remedies: why the flow is not evaluated on the requested GPU, or not in the best
+/// precision.
 pub type Loaded = (Arc<dyn LogProb>, Vec<(String, String)>);
 
-/// Loads the flow that a manifest describes. Its context has the order of the manifest. With the index of an NVIDIA GPU,
-/// log-densities of a flow without context are evaluated there, if the build has a provider for it; GPU and CPU are
-/// compared within `sides`, a side per feature.
+/// Loads the flow that a manifest describes. Its context has the order of the manifest. `gpu` is the index of an NVIDIA
+/// GPU. If it is given and the build has a provider for GPUs, log-densities of a flow without context are evaluated
+/// there. GPU and CPU are compared for events within `sides`, which has one pair of ends per feature.
 ///
 /// # Errors
-/// [`FlowError::NotBuilt`] in a build without flows; else as `FlowPdf::load`.
+/// [`FlowError::NotBuilt`] in a build without flows; otherwise the errors of `FlowPdf::load`.
 pub fn load(manifest: &Path, gpu: Option<usize>, sides: &[(f64, f64)]) -> Result<Loaded, FlowError> {
     #[cfg(feature = "neural")]
     {

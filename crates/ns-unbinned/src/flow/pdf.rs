@@ -1,4 +1,4 @@
-//! [`FlowPdf`]: a flow that was loaded.
+//! [`FlowPdf`]: a flow that has been loaded.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -10,10 +10,10 @@ use super::manifest::{BaseName, Checked};
 use super::runtime::{Graph, Rows, Width};
 use super::{FlowError, quadrature};
 
-/// A box and a context with the integral.
+/// A box, a context, and the integral over the box for this context.
 type KnownIntegral = (Vec<(f64, f64)>, Vec<f64>, BoxIntegral);
 
-/// Number of integrals that are kept.
+/// Number of integrals that are kept for reuse.
 const KNOWN: usize = 64;
 
 /// A normalising flow.
@@ -24,16 +24,16 @@ pub struct FlowPdf {
     context: Vec<String>,
     /// The names of the context in the caller's order.
     given: Vec<String>,
-    /// For each number of the graph's context, its position in the caller's.
+    /// For each number of the graph's context, its position in the caller's context.
     order: Vec<usize>,
     support: Vec<(f64, f64)>,
     digest: String,
     log_prob: Graph,
     sampler: Option<(Graph, Base, usize)>,
     gradient: Option<Graph>,
-    /// Steps of central differences, in the order of the manifest.
+    /// Steps of central differences for each number of the context, in the order of the manifest.
     steps: Vec<f64>,
-    /// Integrals that are known.
+    /// Integrals that have been computed.
     integrals: Mutex<Vec<KnownIntegral>>,
     /// The graph of the log-density on a GPU. All other graphs are evaluated on the CPU.
     placed: Option<Placed>,
@@ -41,14 +41,14 @@ pub struct FlowPdf {
 }
 
 impl FlowPdf {
-    /// Loads the flow of a manifest. `context` names the numbers that calls give as context, in the caller's order:
-    /// those of the manifest, each once. It is empty for a flow without context.
+    /// Loads the flow of a manifest. `context` lists the names of the context in the order in which calls give the
+    /// numbers. It must contain each name of the manifest once, and is empty for a flow without context.
     ///
-    /// The graphs are tried with two events, so that a wrong shape is found here.
+    /// Each graph is evaluated for two events, so that wrong shapes are found when the flow is loaded.
     ///
     /// # Errors
-    /// If the manifest is wrong, a graph is missing, was changed or lies outside of the manifest's folder, a graph does
-    /// not have the inputs, outputs and shapes that it needs, or ONNX Runtime is not there.
+    /// If the manifest is wrong; if a graph is missing, has another hash or is outside the manifest's folder; if a
+    /// graph does not have the required inputs, outputs and shapes; or if ONNX Runtime does not exist.
     pub fn from_manifest(path: impl AsRef<Path>, context: &[&str]) -> Result<Self, FlowError> {
         Self::open(&Checked::read(path.as_ref())?, context)
     }
@@ -56,7 +56,7 @@ impl FlowPdf {
     /// Loads the flow of a manifest, with the context in the order of the manifest.
     ///
     /// # Errors
-    /// As [`Self::from_manifest`].
+    /// The errors of [`Self::from_manifest`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, FlowError> {
         let checked = Checked::read(path.as_ref())?;
         let names: Vec<&str> = checked.manifest.context.iter().map(String::as_str).collect();
@@ -113,7 +113,7 @@ impl FlowPdf {
         Ok(flow)
     }
 
-    /// Evaluates every graph for two events, for its shapes.
+    /// Evaluates every graph for two events to check its shapes.
     fn try_graphs(&self) -> Result<(), FlowError> {
         let middle = |(lo, hi): &(f64, f64)| match (lo.is_finite(), hi.is_finite()) {
             (true, true) => 0.5 * (lo + hi),
@@ -146,15 +146,17 @@ impl FlowPdf {
         &self.context
     }
 
-    /// Has log-densities evaluated on the NVIDIA GPU with this index: by `first`, or else by CUDA. If neither can, the CPU
-    /// evaluates them. [`Self::warnings`] say why, [`Self::gpu_ep_kind`] which one it is.
+    /// Makes the NVIDIA GPU with this index evaluate log-densities, with the provider `first` or otherwise with CUDA.
+    /// If neither can be used, the CPU evaluates them. [`Self::gpu_ep_kind`] returns the provider that is used, and
+    /// [`Self::warnings`] the reasons.
     ///
-    /// The results of the GPU are compared with those of the CPU for 1 024 events that are spread over `sides` (a side
-    /// per feature) within the support, with this context. Integrals, samples and derivatives by the context stay on the CPU.
+    /// The results of the GPU are compared with those of the CPU for 1 024 events and the given context. The events
+    /// are distributed evenly over the part of `sides` (one pair of ends per feature) within the support. Integrals,
+    /// samples and derivatives with respect to the context stay on the CPU.
     ///
     /// # Errors
-    /// [`FlowError::Batches`] if sizes of batches are out of order; [`FlowError::LogProb`] for a wrong number of sides or
-    /// of context numbers, or if the CPU cannot evaluate the events.
+    /// [`FlowError::Batches`] if the sizes of batches are not in ascending order; [`FlowError::LogProb`] for a wrong
+    /// number of sides or of context numbers, or if the CPU cannot evaluate the events.
     pub fn on_gpu(
         mut self,
         device: usize,
@@ -176,8 +178,7 @@ impl FlowPdf {
         Ok(self)
     }
 
-    /// Returns the provider that evaluates log-densities on a GPU; `None` if the CPU does. The profile of a first
-    /// evaluation named it.
+    /// Returns the provider that evaluates log-densities on a GPU; `None` if the CPU evaluates them.
     #[must_use]
     pub fn gpu_ep_kind(&self) -> Option<FlowGpuEpKind> {
         self.placed.as_ref().map(|placed| placed.kind)
@@ -190,14 +191,15 @@ impl FlowPdf {
         self.placed.as_ref().map_or(own, |placed| placed.precision)
     }
 
-    /// Returns the largest difference of log-densities between GPU and CPU for 1 024 events, relative to the larger of 1
-    /// and their size; `None` if the CPU evaluates them.
+    /// Returns the largest difference of log-densities between GPU and CPU for 1 024 events, divided by the larger of 1
+    /// and the absolute value; `None` if the CPU evaluates them.
     #[must_use]
     pub fn largest_difference(&self) -> Option<f64> {
         self.placed.as_ref().map(|placed| placed.difference)
     }
 
-    /// Returns why log-densities are not evaluated by the provider, or in the precision, that was tried first.
+    /// Returns the reasons why log-densities are not evaluated by the provider, or in the precision, that was
+    /// tried first.
     #[must_use]
     pub fn warnings(&self) -> &[FlowWarning] {
         &self.warnings
@@ -219,12 +221,12 @@ impl FlowPdf {
         self.gradient.is_some()
     }
 
-    /// Returns whether a graph of log-densities or derivatives computes with 32 bits.
+    /// Returns whether the graph of log-densities or of derivatives has 32-bit numbers.
     pub(super) fn is_single(&self) -> bool {
         self.log_prob.is_single() || self.gradient.as_ref().is_some_and(Graph::is_single)
     }
 
-    /// Evaluates a graph. `context` has a row per event, in the order of the manifest.
+    /// Evaluates a graph. `context` has one row per event, in the order of the manifest.
     fn run(
         &self,
         graph: &Graph,
@@ -267,7 +269,8 @@ impl FlowPdf {
         event.iter().zip(&self.support).all(|(x, (lo, hi))| lo <= x && x <= hi)
     }
 
-    /// Computes log-densities on the GPU, if there is one, for as many of the events as it takes. Returns how many.
+    /// Computes log-densities on the GPU, if there is one, for the first events. Returns the number of these
+    /// events; the CPU must compute the others.
     fn on_device(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<usize, LogProbError> {
         let Some(placed) = &self.placed else { return Ok(0) };
         let (d, n) = (self.features.len(), out.len());
@@ -285,7 +288,8 @@ impl FlowPdf {
         Ok(taken)
     }
 
-    /// Computes log-densities for one context in the order of the manifest, on the CPU or where the flow was placed.
+    /// Computes log-densities for one context, which is in the order of the manifest. Uses the GPU if the flow was
+    /// placed there, otherwise the CPU.
     pub(super) fn evaluate(
         &self,
         events: &[f64],
@@ -316,7 +320,8 @@ impl FlowPdf {
 }
 
 impl FlowPdf {
-    /// Computes derivatives by the graph for one context, a row per event, both in the order of the manifest.
+    /// Computes derivatives with the graph of derivatives for one context, one row per event. Context and
+    /// derivatives are in the order of the manifest.
     pub(super) fn gradients(
         &self,
         events: &[f64],
@@ -412,7 +417,7 @@ impl LogProb for FlowPdf {
         self.length("the events", events.len(), n * d)?;
         self.length("the gradient", out.len(), n * c)?;
         let method = self.gradient_method().unwrap_or(GradientMethod::Graph);
-        // Columns in the order of the manifest, then in that of the caller.
+        // Derivatives in the order of the manifest, then in the order of the caller.
         let mut own = vec![0.0; n * c];
         if self.has_gradient() {
             self.gradients(events, &ordered, &mut own)?;
@@ -428,7 +433,7 @@ impl LogProb for FlowPdf {
                 self.evaluate(events, &moved(-step), &mut down, false)?;
                 for (row, (up, down)) in own.chunks_exact_mut(c).zip(up.iter().zip(&down)) {
                     if let Some(to) = row.get_mut(k) {
-                        // Outside of the support both are minus infinity.
+                        // Outside the support both log-densities are minus infinity.
                         *to = if up == down { 0.0 } else { (up - down) / (2.0 * step) };
                     }
                 }

@@ -1,23 +1,24 @@
-//! Integrals of flows over boxes, by Gauss-Legendre quadrature with panels that are halved until the integral is stable.
+//! Integrates flows over boxes by Gauss-Legendre quadrature. Panels are halved until the integral is stable.
 
 use ns_core::{BoxIntegral, LogProb, LogProbError};
 
 use super::derivatives::{second, width};
 
-/// Number of panels per feature at the beginning, and at the end for one and for two features.
+/// Number of panels per feature at the beginning. The constant below has the largest numbers, for one and for
+/// two features.
 const FIRST: usize = 16;
 const LAST: [usize; 2] = [8192, 256];
 
-/// Change in the last refinement at which the panels are fine enough.
+/// Change of the integral in the last refinement at which the refinement ends.
 const FINE: f64 = 1e-7;
 
-/// Largest change that is accepted.
+/// Largest accepted change of the integral in the last refinement.
 const COARSE: f64 = 1e-4;
 
-/// Largest difference from 1 of the integral over the support.
+/// Largest accepted difference between 1 and the integral over the support.
 const NORMALISED: f64 = 1e-3;
 
-/// Smallest integral over a fit range.
+/// Smallest accepted integral over a fit range.
 const LEAST: f64 = 1e-9;
 
 /// Returns nodes and weights of the Gauss-Legendre rule with five nodes on [-1, 1].
@@ -28,13 +29,13 @@ fn rule() -> [(f64, f64); 5] {
     [(-far.0, far.1), (-near.0, near.1), (0.0, 128.0 / 225.0), near, far]
 }
 
-/// Evaluates the log-densities of events at a context.
+/// Function that writes the log-densities of events for a context.
 type Evaluate<'a> = &'a dyn Fn(&[f64], &[f64], &mut [f64]) -> Result<(), LogProbError>;
 
 /// The part of a box within the support of a density.
 struct Clipped {
     sides: Vec<(f64, f64)>,
-    /// Whether this is the whole support.
+    /// Whether this part is the whole support.
     whole: bool,
 }
 
@@ -58,7 +59,8 @@ impl Clipped {
         Ok(Self { sides: clipped, whole })
     }
 
-    /// Checks an integral and the change in its last refinement.
+    /// Returns an error if an integral is not accurate or not possible. `error` is its change in the last
+    /// refinement.
     fn check(&self, density: &dyn LogProb, value: f64, error: f64) -> Result<(), LogProbError> {
         if !(error <= COARSE) {
             return Err(refused(
@@ -94,10 +96,10 @@ fn refused(density: &dyn LogProb, cause: String) -> LogProbError {
     LogProbError::NotNormalised { density: density.name().to_owned(), cause }
 }
 
-/// Integrates a density over a box. `log_prob` evaluates it.
+/// Integrates a density over a box. `log_prob` evaluates the density.
 ///
-/// The integral is that of the part of the box within the support. If the box holds the support of a density of three or
-/// more features, it is 1; a smaller box is refused.
+/// The integral is taken over the part of the box within the support. For a density of three or more features, the
+/// integral is 1 if the box contains the support, and a smaller box is an error.
 pub(super) fn integrate(
     density: &dyn LogProb,
     log_prob: Evaluate<'_>,
@@ -133,8 +135,9 @@ pub(super) fn integrate(
     Ok(found)
 }
 
-/// Writes the integral over a box with its derivatives by the context, with this number of panels. The integral with half as
-/// many tells whether they are narrow enough.
+/// Writes the integral over a box with its derivatives with respect to the context, computed with `panels` panels.
+/// The integral with half as many panels shows whether the panels are narrow enough. If `panels` is 0, the integral
+/// is 1 and its derivatives are 0.
 pub(super) fn differentiate(
     density: &dyn LogProb,
     (sides, panels): (&[(f64, f64)], usize),
@@ -194,10 +197,11 @@ fn sum(
     Ok(total)
 }
 
-/// What is done with some nodes, which are rows of features, and their weights.
+/// Function that receives nodes (rows of features) and their weights.
 type Batch<'a> = &'a mut dyn FnMut(&[f64], &[f64]) -> Result<(), LogProbError>;
 
-/// Calls `add` with the nodes and weights of the rule with `panels` equal panels per feature, some at a time.
+/// Calls `add` with the nodes and weights of the rule with `panels` equal panels per feature. Each call gets
+/// some of the nodes.
 fn each_batch(sides: &[(f64, f64)], panels: usize, add: Batch<'_>) -> Result<(), LogProbError> {
     let axis = |(lo, hi): (f64, f64)| {
         let half = 0.5 * (hi - lo) / panels as f64;
@@ -215,7 +219,7 @@ fn each_batch(sides: &[(f64, f64)], panels: usize, add: Batch<'_>) -> Result<(),
             rows.extend(first.iter().map(|(x, _)| *x));
             weights.extend(first.iter().map(|(_, w)| *w));
         }
-        // A row of panels at a time.
+        // Each call gets the nodes of one row of panels.
         Some(second) => {
             for (x, weight) in first {
                 for (y, other) in second {

@@ -1,4 +1,4 @@
-//! ONNX Runtime: its library, which is found when the first flow is loaded, and graphs.
+//! ONNX Runtime: its library, which is loaded together with the first flow, and its graphs.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -10,10 +10,10 @@ use ort::value::{TensorElementType, TensorRef};
 
 use super::FlowError;
 
-/// The variable that names the library file.
+/// The environment variable that names the library file.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// The name that the system's loader looks for if the variable is not set.
+/// The name with which the system's loader searches for the library if the variable is not set.
 const LIBRARY: &str = if cfg!(target_os = "windows") {
     "onnxruntime.dll"
 } else if cfg!(target_os = "macos") {
@@ -22,18 +22,19 @@ const LIBRARY: &str = if cfg!(target_os = "windows") {
     "libonnxruntime.so"
 };
 
-/// Number of rows that are evaluated in one call. A constant, so that results do not depend on the number of threads.
+/// Number of rows that are evaluated in one call. It is constant, so that results do not depend on the number of
+/// threads.
 const ROWS: usize = 4096;
 
-/// Returns the file of ONNX Runtime, or the name that the system's loader looks for.
+/// Returns the path of ONNX Runtime's library, or the name for which the system's loader searches.
 pub(super) fn library() -> PathBuf {
     std::env::var_os(VARIABLE)
         .filter(|path| !path.is_empty())
         .map_or_else(|| PathBuf::from(LIBRARY), PathBuf::from)
 }
 
-/// Returns the environment of ONNX Runtime, which lives as long as the process. A failure is tried again by the next
-/// call.
+/// Returns the environment of ONNX Runtime, which exists until the process ends. After a failure the next call tries
+/// again.
 pub(super) fn environment() -> Result<&'static Environment, FlowError> {
     static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
     static LOADING: Mutex<()> = Mutex::new(());
@@ -63,7 +64,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What one row of an output is.
+/// Shape of the output for one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     /// A single number: the shape is `[n]`, or `[n, 1]`.
@@ -78,13 +79,14 @@ pub(super) struct Graph {
     bytes: Vec<u8>,
     /// Names of the inputs, and whether their numbers have 32 bits.
     inputs: Vec<(&'static str, bool)>,
-    /// Whether a number of an input or the output has 32 bits.
+    /// Whether the numbers of an input or of the output have 32 bits.
     single: bool,
     output: &'static str,
     width: Width,
-    /// Sessions that no thread uses. A call of ONNX Runtime needs a session of its own.
+    /// Sessions that no thread uses at the moment. Each call of ONNX Runtime in progress needs its own
+    /// session.
     idle: Mutex<Vec<Session>>,
-    /// Whether there is one session only, for which calls wait: that of a GPU.
+    /// Whether there is only one session, for which calls wait. A graph on a GPU has one session.
     alone: bool,
     /// Number of rows that are evaluated in one call.
     rows: usize,
@@ -136,7 +138,7 @@ impl Graph {
         Ok(Self { path, bytes, inputs: typed, output, single, width, idle, alone: false, rows: ROWS })
     }
 
-    /// Evaluates the graph for `n` rows. `given` has the inputs in the order in which they were named.
+    /// Evaluates the graph for `n` rows. `given` has the inputs in the order of their names in [`Self::new`].
     pub(super) fn run(&self, n: usize, given: &[Rows<'_>], out: &mut [f64]) -> Result<(), FlowError> {
         let mut idle = self.idle();
         let taken = idle.pop();
@@ -165,7 +167,7 @@ impl Graph {
         self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Returns whether its output has 32-bit numbers.
+    /// Returns whether an input or the output has 32-bit numbers.
     pub(super) fn is_single(&self) -> bool {
         self.single
     }
@@ -188,7 +190,7 @@ impl Graph {
             cause: error.message().to_owned(),
         };
         let (from, to) = (first, first + n);
-        // Both kinds are kept until the call is over.
+        // Both the 32-bit and the 64-bit inputs must live until the call ends.
         let singles: Vec<Vec<f32>> =
             self.inputs
                 .iter()
@@ -247,7 +249,8 @@ impl Graph {
 
 #[cfg(feature = "neural-cuda")]
 impl Graph {
-    /// Returns the same graph with a session that evaluates it elsewhere, `rows` rows in one call.
+    /// Returns the same graph with a session that evaluates it on another device, with `rows` rows in one
+    /// call.
     pub(super) fn with_session(&self, session: Session, rows: usize) -> Self {
         Self {
             path: self.path.clone(),
@@ -272,10 +275,10 @@ impl Graph {
         self.inputs.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the profile of a session that was opened with one, and ends it.
+    /// Ends the profile of a session that was opened with profiling, and returns the profile.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no profile.
     pub(super) fn end_profiling(&self) -> Result<Vec<u8>, String> {
         let mut idle = self.idle();
         let session = idle.first_mut().ok_or_else(|| "there is no session".to_owned())?;
@@ -284,7 +287,8 @@ impl Graph {
     }
 }
 
-/// Begins a session on one thread: the engine's own threads share the work, and sums have one order.
+/// Begins to build a session with one thread. The threads of NextStat share the work, and each sum then has
+/// one order.
 pub(super) fn builder(environment: &Environment) -> Result<SessionBuilder, ort::Error> {
     Ok(Session::builder(environment)?.with_intra_threads(1)?.with_inter_threads(1)?)
 }

@@ -74,8 +74,9 @@ impl Stack {
     }
 }
 
-/// Returns the title of the vertical axis: "Events", with the width of the bins if they have edges of their own. Bins
-/// in which nothing is expected, such as those between two fit ranges, do not count.
+/// Returns the title of the vertical axis: "Events / W" if all bins have the width W, otherwise "Events / bin". If
+/// the edges are the bin numbers 0, 1, 2, ..., the title is "Events". Bins with an expected yield of 0, such as bins
+/// between two fit ranges, do not count.
 pub(super) fn y_title(edges: &[f64], total: &[f64]) -> String {
     if edges.iter().enumerate().all(|(index, edge)| *edge == index as f64) {
         return "Events".to_owned();

@@ -1,5 +1,5 @@
-//! Curves of the expected events: filled and on top of each other, or a line per sample with a line of the sum; and the
-//! ranges whose data are hidden.
+//! Draws the curves of the expected events: filled and stacked, or one line per sample and a line for the sum. Also
+//! shades the ranges whose data are hidden.
 
 use super::{Layer, Stack};
 use crate::axis::Axis;
@@ -58,7 +58,8 @@ impl Stack {
         }
     }
 
-    /// Draws the uncertainty along the curve: in each bin the same fraction of the curve as of the bin.
+    /// Draws the uncertainty of the sum along its curve. The relative uncertainty at a point of the curve is
+    /// that of the bin that contains the point.
     fn paint_curve_band(&self, page: &mut Drawing, x: &Axis, y: &Axis, total: &[f64]) {
         let mut lines = Vec::new();
         for (ends, heights) in self.positions.windows(2).zip(total.windows(2)) {

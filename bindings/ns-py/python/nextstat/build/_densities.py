@@ -126,9 +126,10 @@ class Densities:
 
         `x` is an observable, or a list of them with a list of edges each. `sample` has a number per event (or a row
         of numbers), or is an `EventFile`. `responses` is a dictionary of nuisance parameters with pairs of weights
-        (up, down): a weight per event, or names of columns of the file. They act on the shape and on the expected
-        number of events of the process, or on what `acts_on` says. `interpolation` is code0 (linear on either side),
-        code2 (a parabola) or code4p (a polynomial between -1 and 1, linear outside).
+        (up, down): a weight per event, or names of columns of the file. The weights act on the shape and on the
+        expected number of events of the process; `acts_on=["shape"]` or `acts_on=["yield"]` selects one of the two
+        effects. `interpolation` is code0 (linear on either side), code2 (a parabola) or code4p (a polynomial between
+        -1 and 1, linear outside).
         """
         inner = {"code0": "poly1", "code2": "poly2", "code4p": "poly6"}
         if interpolation not in inner:

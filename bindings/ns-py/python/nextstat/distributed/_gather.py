@@ -41,8 +41,8 @@ def check(client: Any) -> None:
         raise TypeError(f"the first argument is a dask.distributed.Client, not {type(client).__name__}")
     if client.asynchronous:
         raise TypeError("the client is asynchronous: use a Client that was made without asynchronous=True")
-    # The question is a function of the standard library, so that workers without the package can run it. Tasks check
-    # later workers.
+    # The version is found by a function of the standard library, so that workers without the package can run it.
+    # Workers that join later are checked by their first task.
     question = (pydoc.locate, "nextstat.__version__")
     answers = client.run(*question, on_error="return")
     # The scheduler also reads tasks, so it needs the package.
@@ -51,7 +51,7 @@ def check(client: Any) -> None:
     found = {
         address: "no nextstat" if answer is None else f"nextstat {answer}" if isinstance(answer, str) else str(answer)
         for address, answer in answers.items()
-        # An OSError comes from a worker that is just dying. Its version is not wrong.
+        # An OSError comes from a worker that is just dying, and says nothing about its version.
         if answer != here and not isinstance(answer, OSError)
     }
     if found:
@@ -72,7 +72,7 @@ def gather(
 ) -> None:
     """Runs tasks and calls `take(number of the task, result or WorkerError)` for each result as it arrives.
 
-    If anything ends this early (Ctrl-C, an error of a task, of `take` or of the progress function), all remaining
+    If something stops the run early (Ctrl-C, an error of a task, of `take` or of the progress function), all remaining
     tasks are released: waiting tasks are dropped, and running tasks end on their own without keeping a result.
     """
     tell = _teller(progress, unit)

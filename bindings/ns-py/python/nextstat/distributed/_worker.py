@@ -97,7 +97,7 @@ def _patched(shipment: Shipment, patch: Any) -> Model:
     # Each patched model is used once, so it is not kept in the cache.
     workspace = _workspaces.get(shipment.model_key, shipment.unpack)
     options = dict(shipment.options)
-    # The worker would take a text in place of operations for a path.
+    # `load_workspace` would read a text in place of operations as a path.
     if not all(isinstance(one, list) and all(isinstance(step, dict) for step in one) for one in patch):
         raise workspace_error("the patch is no list of operations; see RFC 6902")
     return _native.load_workspace(workspace, patch=[*options.pop("patch", []), *patch], **options)

@@ -130,7 +130,7 @@ class Graphs:
         return self.torch.randn(rows, columns, generator=self.generator, dtype=self.spread[0].dtype)
 
     def inputs(self, rows, base):
-        """Random numbers of the base of a sampler. Without a base, events around the region of training."""
+        """Random numbers from the base of a sampler. Without a base, events around the region of training."""
         first = self.random(rows, len(self.support))
         if base == "uniform":
             first = self.torch.special.ndtr(first)

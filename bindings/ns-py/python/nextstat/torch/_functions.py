@@ -103,13 +103,13 @@ class _OfRows(torch.autograd.Function):
 
 
 class _OfPlainRows(torch.autograd.Function):
-    """As ``_OfRows``, with fewer operations: rows or a single row, without transforms such as vmap."""
+    """Like ``_OfRows``, with fewer operations. Accepts rows or a single row, but no transforms such as vmap."""
 
     @staticmethod
     def forward(ctx: t.Any, yields: t.Any, compute: Compute, session: t.Any, name: str, size: tuple[int, ...]) -> t.Any:
         value, jacobian, one_sided = compute(numbers(yields.view(-1, yields.shape[-1])))
         warn_once(session, one_sided)
-        # One copy to the device for both.
+        # Values and derivatives are copied to the device together.
         made = tensor(np.concatenate([value.reshape(-1), jacobian.reshape(-1)]), yields)
         ctx.name, ctx.n_values = name, value.size
         ctx.save_for_backward(yields, made)

@@ -146,7 +146,7 @@ impl CudaDriver {
     }
 
     /// Runs `call` with the device's context as the current context of the thread, and restores the previous
-    /// context.
+    /// context. Returns errors of the driver unchanged.
     pub(super) fn current<T>(&self, call: impl FnOnce() -> Result<T, DriverError>) -> Result<T, DriverError> {
         // SAFETY: the context is retained as long as `self` lives.
         unsafe { sys::cuCtxPushCurrent_v2(self.context.0) }.result()?;

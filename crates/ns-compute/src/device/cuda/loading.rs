@@ -91,7 +91,7 @@ pub(super) fn describe(driver: Driver, index: usize) -> Result<CudaDevice, Sessi
     );
     let multiprocessors =
         attribute(index, device, Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
-    // SAFETY: the device is one that the driver gave.
+    // SAFETY: the handle of the device comes from the driver.
     let memory = unsafe { result::device::total_mem(device) }
         .map_err(|error| explain(Device::Cuda(index), DriverCall::Asking, error.0))? as u64;
     Ok(CudaDevice { index, name, capability, memory, multiprocessors, driver: driver.version })

@@ -24,7 +24,7 @@ impl Locked {
         self.reserve_exactly(bytes.saturating_add(bytes / 4))
     }
 
-    /// As [`Self::reserve`], without room for larger requests later.
+    /// Does the same as [`Self::reserve`], but allocates no more than `bytes` bytes.
     pub(super) fn reserve_exactly(&mut self, bytes: usize) -> Result<(), DriverError> {
         if bytes <= self.bytes {
             return Ok(());
@@ -43,7 +43,7 @@ impl Locked {
     /// Frees the memory. No copy from or to it may be in progress.
     pub(super) fn free(&mut self) {
         if self.bytes > 0 {
-            // SAFETY: the driver allocated it, and it is not used any more. An error is ignored.
+            // SAFETY: the driver allocated the memory, which is not used any more. An error is ignored.
             let _ = unsafe { result::free_host(self.memory.cast()) };
         }
         *self = Self::NONE;
@@ -55,8 +55,8 @@ impl Locked {
         if bytes == 0 {
             return &[];
         }
-        // SAFETY: there are at least this many bytes, all initialised; no copy to them is in progress while
-        // they are borrowed.
+        // SAFETY: the memory has at least this many bytes, all initialised. No copy to the memory is in
+        // progress while the bytes are borrowed.
         unsafe { std::slice::from_raw_parts(self.memory, bytes) }
     }
 

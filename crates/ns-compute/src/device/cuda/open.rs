@@ -16,7 +16,7 @@ use super::loading::{CudaDevice, found};
 /// Opens the device with this index.
 ///
 /// # Errors
-/// As [`driver::open`].
+/// The errors of [`driver::open`].
 pub(crate) fn backend(index: usize) -> Result<Arc<dyn Backend>, SessionError> {
     Ok(driver::open(index)?)
 }
@@ -65,8 +65,8 @@ pub fn open(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, Se
     Ok(Box::new(GpuSession::open(model, execution, Device::Cuda(index), backend(index)?)?))
 }
 
-/// Prepares the reduction of log-densities of `n_processes` processes on the CUDA device with this index. `weights` are
-/// those of the events of calls with one set of data.
+/// Prepares the CUDA device with this index to reduce log-densities of `n_processes` processes to `-ln L`. `weights`
+/// are the weights of the events, for calls with one set of data.
 ///
 /// # Errors
 /// If there is no driver, no such device, or not enough device memory; if there are too many processes or a weight is not

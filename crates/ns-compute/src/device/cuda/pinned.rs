@@ -1,4 +1,4 @@
-//! Page-locked memory from which a stream of its own copies to the device.
+//! Page-locked memory with its own stream, on which its content is copied to the device.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +32,8 @@ impl CudaPinned {
             let done = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
             let mut memory = Locked::NONE;
             memory.reserve_exactly(bytes)?;
-            // Memory of the device may still be in use by earlier work on its own stream.
+            // Earlier work on the device's own stream may still use the memory of the device, so the copies
+            // come after that work.
             // SAFETY: stream and event are of this device.
             unsafe { driver.precede(stream, done) }?;
             Ok((stream, done, memory))
@@ -80,7 +81,7 @@ impl Drop for CudaPinned {
         let (memory, done, stream) = (&mut self.memory, self.done, self.stream);
         let _ = self.driver.inside(DriverCall::Allocating, || {
             memory.free();
-            // SAFETY: no work is in progress, and nothing uses them after this.
+            // SAFETY: no work is in progress, and nothing uses the event and the stream after this.
             unsafe {
                 result::event::destroy(done)?;
                 result::stream::destroy(stream)

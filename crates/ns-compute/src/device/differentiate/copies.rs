@@ -1,5 +1,4 @@
-//! Lists where the numbers of the inputs go on a device, and makes copies of the model arrays that contain
-//! them.
+//! Lists the positions of the inputs in the model arrays on a device, and makes copies of these arrays.
 
 use super::super::arena::Arena;
 use super::super::upload::Places;
@@ -7,8 +6,8 @@ use super::layout::{DifferentiateLaunch, InputCell, InputNorm, InputTemplate, In
 use crate::plan::{OpenBlock, OpenNorm, OpenWidth, Plan, Source};
 use crate::shared_constants::{GAUSSIAN, POISSON};
 
-/// One set of copies of the model arrays that inputs change: the model's own numbers, one array after the
-/// other.
+/// One set of copies of the model arrays that inputs change. It contains the model's own numbers, one array
+/// after the other.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     pub(super) numbers: Vec<f64>,
@@ -52,7 +51,7 @@ pub(super) fn place(
     if !(plan.open.gaussian.is_empty() && plan.open.poisson.is_empty()) {
         widths(plan, arena, launch, &mut copies);
     }
-    // Sets are in one buffer, one after the other.
+    // The sets are in one buffer, one after the other, so the length of a set is even.
     copies.numbers.resize(copies.numbers.len().next_multiple_of(2), 0.0);
     launch.copies_stride = copies.numbers.len() as u64;
     copies

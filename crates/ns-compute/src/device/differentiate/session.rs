@@ -84,7 +84,8 @@ impl RowStatus {
 /// calls of one object run one after the other.
 pub struct DeviceNll {
     device: Device,
-    /// Launches kernels. Dropped first, so that all work ends before the memory in the fields below is freed.
+    /// Launches kernels. This field is dropped first, so that all work ends before the memory in the fields
+    /// below is freed.
     work: Mutex<Work>,
     backend: Arc<dyn Backend>,
     _lists: Buffer,

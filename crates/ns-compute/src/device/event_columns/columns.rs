@@ -7,7 +7,7 @@ use ns_core::{Device, SessionError};
 use super::super::backend::{Backend, Buffer};
 use super::super::offset::Offset;
 
-/// Where events are copied to.
+/// A device to which events are copied.
 #[derive(Clone)]
 pub struct EventTarget {
     pub(super) backend: Arc<dyn Backend>,
@@ -26,19 +26,21 @@ impl EventTarget {
     }
 }
 
-/// Rows that bounds left out.
+/// Numbers of rows that were left out because of bounds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutsideBounds {
-    /// Rows of the file.
+    /// Number of all rows of the file.
     pub rows: u64,
-    /// Rows with a number outside of the bounds of its column, which are not on the device. NaN is outside.
+    /// Number of rows with a value outside the bounds of its column. These rows are not on the device. NaN is
+    /// outside.
     pub outside: u64,
-    /// For each column, the rows outside of its bounds. A row may be outside of several.
+    /// For each column, the number of rows whose value is outside the bounds of the column. A row may be
+    /// outside the bounds of several columns.
     pub by_column: Vec<u64>,
 }
 
-/// Columns of events in memory of a device: 64-bit floating-point numbers, column after column without gaps. The memory is
-/// freed when this is dropped; work of other libraries with it must have ended then.
+/// Columns of events in the memory of a device: 64-bit floating-point numbers, column after column without gaps.
+/// Dropping the value frees the memory. All work of other libraries that uses the memory must have ended before.
 pub struct DeviceEvents {
     pub(super) device: Device,
     pub(super) names: Vec<String>,
@@ -76,14 +78,14 @@ impl DeviceEvents {
         self.rows
     }
 
-    /// Returns how many rows of the file are outside of the bounds.
+    /// Returns how many rows of the file are outside the bounds.
     #[must_use]
     pub fn outside(&self) -> &OutsideBounds {
         &self.outside
     }
 
-    /// Returns the address of a column on the device; `None` if there is no such column. The next column follows
-    /// [`Self::rows`] numbers later. The numbers are complete when the upload returns.
+    /// Returns the device address of a column; `None` if there is no such column. The next column begins
+    /// [`Self::rows`] numbers later. The copy to the device is complete when the upload returns.
     #[must_use]
     pub fn address(&self, column: usize) -> Option<u64> {
         let start = || self.buffer.start().cast::<f64, false>().plus(column * self.rows);
@@ -104,7 +106,7 @@ impl DeviceEvents {
         Ok(to)
     }
 
-    /// Moves columns of `capacity` numbers each, of which the first `rows` are there, together.
+    /// Copies the first `rows` numbers of each column of `capacity` numbers to a new buffer without gaps.
     pub(super) fn packed(
         target: &EventTarget,
         wide: Buffer,
@@ -120,7 +122,7 @@ impl DeviceEvents {
             let to: Offset<f64, true> = packed.at().plus(column * rows);
             target.backend.duplicate(from.cast(), to.cast(), 8 * rows)?;
         }
-        // The wide memory is given back only when nothing reads it.
+        // The old buffer is freed only after the copies have ended.
         let mut last = [0_u8; 8];
         if rows > 0 {
             target.backend.read(packed.start(), &mut last)?;

@@ -3,7 +3,7 @@
 use ns_core::SessionError;
 use thiserror::Error;
 
-/// Why events do not reach the device. `E` is the error of the file.
+/// Reasons why events cannot be copied to a device. `E` is the error type of the file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UploadError<E: std::error::Error + 'static> {
@@ -13,17 +13,17 @@ pub enum UploadError<E: std::error::Error + 'static> {
     /// The device fails, or has too little memory.
     #[error(transparent)]
     Device(#[from] SessionError),
-    /// Bounds are not a pair per column.
+    /// The number of pairs of bounds is not the number of columns.
     #[error(
         "{actual} bounds are given for {expected} columns; give a pair per column, with infinities where there is none"
     )]
     Bounds {
-        /// Number of pairs.
+        /// Number of pairs that were given.
         actual: usize,
         /// Number of columns.
         expected: usize,
     },
-    /// A lower bound is not below the upper one.
+    /// A lower bound is above its upper bound, or a bound is NaN.
     #[error("the bounds of column '{column}' are {lower} and {upper}; give the lower one first")]
     EmptyBounds {
         /// Name of the column.
@@ -33,17 +33,17 @@ pub enum UploadError<E: std::error::Error + 'static> {
         /// Upper bound.
         upper: f64,
     },
-    /// A single group of rows does not fit into the memory of the host that may be used.
+    /// The largest group of rows needs more host memory than is allowed.
     #[error(
         "a row group of {rows} rows needs {needed} bytes of memory of the host, and {limit} may be used; raise the limit, or \
          write the file with smaller row groups"
     )]
     HostMemory {
-        /// Rows of the largest group.
+        /// Number of rows of the largest group.
         rows: usize,
-        /// Bytes that it needs.
+        /// Number of bytes that this group needs.
         needed: usize,
-        /// Bytes that may be used.
+        /// Number of bytes that may be used.
         limit: usize,
     },
 }

@@ -1,8 +1,9 @@
-//! Columns of events in memory of a device, decoded from a file by several threads and copied meanwhile.
+//! Columns of events in the memory of a device. Several threads decode them from a file while decoded columns
+//! are copied.
 //!
-//! A thread decodes a group of rows into page-locked memory and applies the bounds there. The calling thread copies groups in
-//! their order, as soon as it is known how many rows came before. There are only so many pieces of page-locked memory, so the
-//! memory of the host is bounded.
+//! A thread decodes a group of rows into a piece of page-locked memory and applies the bounds there. The calling thread
+//! copies the groups in order. It copies a group as soon as the number of selected rows of all earlier groups is known.
+//! The number of pieces of page-locked memory is limited, which limits the use of host memory.
 
 mod columns;
 mod error;

@@ -1,4 +1,4 @@
-//! Decodes a file on several threads, and copies what is decoded.
+//! Decodes a file on several threads, and copies the decoded columns to a device.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,20 +11,22 @@ use super::super::offset::OffsetMut;
 use super::columns::{DeviceEvents, EventTarget, OutsideBounds};
 use super::error::UploadError;
 
-/// Largest table in bytes that is copied without page-locked memory and threads, which cost more than the copy.
+/// Largest table in bytes that is copied without page-locked memory and threads. For such tables these would
+/// take longer than the copy.
 const SMALL: usize = 64 << 10;
 
-/// How events are copied to a device.
+/// Options of a copy of events to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UploadOptions {
-    /// Number of threads that decode; 0 for all of the machine.
+    /// Number of threads that decode; 0 means all threads of the machine.
     pub threads: usize,
-    /// Largest number of bytes of memory of the host: page-locked memory, and compressed bytes that are being decoded.
+    /// Largest number of bytes of host memory that may be used: page-locked memory, and compressed bytes that are
+    /// being decoded.
     pub host_memory: usize,
 }
 
 impl Default for UploadOptions {
-    /// All threads, and half a gigabyte.
+    /// All threads of the machine, and 512 MiB of host memory.
     fn default() -> Self {
         Self { threads: 0, host_memory: 512 << 20 }
     }
@@ -33,8 +35,8 @@ impl Default for UploadOptions {
 /// Copies all rows of a file to a device.
 ///
 /// # Errors
-/// If the file cannot be decoded, the device fails or has too little memory, or a row group is too large for the memory of
-/// the host that may be used.
+/// If the file cannot be decoded, the device fails or has too little memory, or a group of rows is too large for the
+/// host memory that may be used.
 pub fn upload_events_to_cuda<R: RowGroups>(
     file: &R,
     target: &EventTarget,
@@ -43,11 +45,12 @@ pub fn upload_events_to_cuda<R: RowGroups>(
     upload(file, None, target, options)
 }
 
-/// Copies the rows of a file whose numbers are within bounds to a device. `bounds` has a pair for each column; both ends are
-/// allowed. What is outside is counted in [`DeviceEvents::outside`].
+/// Copies the rows of a file whose numbers are within `bounds` to a device. `bounds` has one pair (lower, upper) for
+/// each column; both ends are included. [`DeviceEvents::outside`] counts the rows that are left out.
 ///
 /// # Errors
-/// As [`upload_events_to_cuda`]; also if bounds are missing or empty.
+/// The errors of [`upload_events_to_cuda`]; also if the number of pairs is wrong, or a lower bound is above
+/// its upper bound.
 pub fn upload_events_with_bounds_to_cuda<R: RowGroups>(
     file: &R,
     bounds: &[(f64, f64)],
@@ -66,7 +69,8 @@ pub fn upload_events_with_bounds_to_cuda<R: RowGroups>(
     upload(file, Some(bounds), target, options)
 }
 
-/// Rows of a group that stay, and for each column the rows outside of its bounds.
+/// Result of the bounds for one group: the number of rows within all bounds, and for each column the number
+/// of rows outside its bounds.
 struct Selected {
     kept: usize,
     outside: Vec<u64>,
@@ -108,7 +112,8 @@ fn decode<R: RowGroups>(
     Ok(selected)
 }
 
-/// Where the rows of a group go, and what was left out so far.
+/// Number of rows that each column can hold, number of rows that previous groups have filled, and the counts
+/// of rows that were left out.
 struct Progress {
     capacity: usize,
     rows: usize,
@@ -116,7 +121,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Returns the first row of the next group on the device.
+    /// Adds a group, and returns the index of its first row in the columns on the device.
     fn next(&mut self, rows: usize, selected: &Selected) -> usize {
         let first = self.rows;
         self.rows += selected.kept;
@@ -150,7 +155,7 @@ fn upload<R: RowGroups>(
     Ok(DeviceEvents { device: target.device, names: names.to_vec(), buffer, rows, outside })
 }
 
-/// Copies a few events.
+/// Copies a small table without threads.
 fn small<R: RowGroups>(
     file: &R,
     bounds: Option<&[(f64, f64)]>,
@@ -173,7 +178,8 @@ fn small<R: RowGroups>(
     Ok(())
 }
 
-/// A group that was decoded.
+/// The index of a group and the result of its decoding: the memory that contains the group, with the numbers
+/// of selected rows.
 type Decoded<E> = (usize, Result<(Box<dyn Pinned>, Selected), UploadError<E>>);
 
 fn in_pieces<R: RowGroups>(
@@ -186,13 +192,13 @@ fn in_pieces<R: RowGroups>(
 ) -> Result<(), UploadError<R::Error>> {
     let (columns, groups) = (file.names().len(), file.groups());
     let largest = groups.iter().copied().max().unwrap_or(0);
-    // The compressed bytes of a column are hardly more than its numbers.
+    // The compressed bytes of one column are hardly more than the decoded numbers of a column.
     let needed = 8 * largest * (columns + 1);
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
-    // Two more than threads, so that no thread waits while two groups are being copied.
+    // Two pieces of memory more than threads, so that no thread waits while two groups are being copied.
     let count = (threads + 2).min(groups.len()).min(options.host_memory / needed.max(1));
     if count == 0 {
         let limit = options.host_memory;
@@ -203,7 +209,7 @@ fn in_pieces<R: RowGroups>(
     let (free, next) = (Mutex::new(free), AtomicUsize::new(0));
     let work = |post: mpsc::Sender<Decoded<R::Error>>| {
         loop {
-            // A thread first gets memory and then a group, so that the next group in order always has memory.
+            // A thread first takes memory and then a group. So the next group in order always has memory.
             let got = free.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(mut memory) = got else { return };
             let group = next.fetch_add(1, Ordering::Relaxed);
@@ -224,7 +230,7 @@ fn in_pieces<R: RowGroups>(
             scope.spawn(move || work(post));
         }
         drop(post);
-        // The first groups are decoded while further memory is being locked.
+        // The first groups are decoded while further memory is being page-locked.
         let mut locked = Ok(());
         for _ in 0..count {
             match Arc::clone(&target.backend).pinned(8 * largest * columns) {
@@ -236,7 +242,7 @@ fn in_pieces<R: RowGroups>(
             }
         }
         let result = locked.and_then(|()| copy(&decoded, &give, (groups, columns), wide, progress));
-        // Threads that wait for memory end.
+        // This ends the threads that wait for memory.
         next.store(groups.len(), Ordering::Relaxed);
         drop(give);
         drop(decoded);
@@ -245,13 +251,14 @@ fn in_pieces<R: RowGroups>(
     for mut memory in finished {
         memory.wait()?;
     }
-    // Memory that was returned to threads has been waited for where it was freed. An error of a copy is reported here.
+    // Each thread has waited for the copies from its memory before it freed the memory. This read reports errors of
+    // those copies.
     let mut first = [0_u8; 8];
     target.backend.read(wide.start(), &mut first)?;
     Ok(())
 }
 
-/// Copies groups in their order, and returns memory whose copies may be in progress.
+/// Copies groups in their order. Returns the memory whose copies may still be in progress.
 fn copy<E: std::error::Error>(
     decoded: &mpsc::Receiver<Decoded<E>>,
     give: &mpsc::Sender<Box<dyn Pinned>>,
@@ -265,7 +272,8 @@ fn copy<E: std::error::Error>(
             if let Some(ready) = waiting.remove(&group) {
                 break ready;
             }
-            // All threads have ended only after an error, which is in the channel.
+            // The channel closes without the group only if a thread ended with an error, and that error was
+            // received first.
             let Ok((other, result)) = decoded.recv() else { return Ok(finished) };
             waiting.insert(other, result?);
         };
@@ -274,7 +282,7 @@ fn copy<E: std::error::Error>(
             let to: OffsetMut<f64> = wide.at().plus(column * progress.capacity + first);
             memory.send(column * rows..column * rows + selected.kept, to.cast())?;
         }
-        // Memory that no further group needs is kept until its copies have ended.
+        // After the last group, the memory is kept until its copies have ended.
         if group + 1 < groups.len() {
             if let Err(back) = give.send(memory) {
                 finished.push(back.0);

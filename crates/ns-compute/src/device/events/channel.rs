@@ -1,4 +1,4 @@
-//! A channel in the memory of a device.
+//! An event channel in the memory of a device.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::events::Offload;
 /// Number of sums that do not depend on the coordinates, as in `kernels/events.cuh`.
 const PLAIN_SUMS: usize = 3;
 
-/// A channel on the device.
+/// An event channel on the device.
 pub(super) struct ChannelOnDevice {
     pub(super) channel: EventChannel,
     _lists: Buffer,
-    /// Number of numbers that change with the parameters.
+    /// Number of values per evaluation that depend on the parameters.
     pub(super) numbers: usize,
-    /// Number of sums.
+    /// Number of sums over the events that one evaluation needs.
     pub(super) sums: usize,
-    /// Doubles of working memory per thread.
+    /// Working memory per thread, in doubles.
     pub(super) per_thread: usize,
-    /// The sums over the events of a toy.
+    /// The sums over the events of a toy, and where they belong.
     pub(super) rows: Rows,
 }
 

@@ -1,4 +1,5 @@
-//! Checks fits of toys on a device: the CPU draws a toy of each group again, and evaluates it where its fits ended.
+//! Checks fits of toys on a device: of each group of toys, the CPU draws one toy again and evaluates `-ln L` at the
+//! end points of its fits.
 
 use ns_core::{Device, DeviceCheck, EventColumns, SessionError, TaskOutcome};
 
@@ -6,11 +7,12 @@ use crate::cpu::UnitOfToys;
 use crate::eval::Dataset;
 use crate::optimise::{Problem, Worker};
 
-/// Difference that docs/gpu-contract.md allows for sums over events, as a fraction of the sum of the absolute values of
-/// their terms.
+/// Rounding error that docs/gpu-contract.md allows for a sum over events, as a fraction of the sum of the absolute
+/// values of its terms.
 const ROUNDING: f64 = 1e-12;
 
-/// Compares `-ln L` at the ends of the fits of toy `index` with that of the same toy on the CPU.
+/// Compares `-ln L` at the end points of the fits of toy `index` with the value that the CPU computes for the
+/// same toy.
 ///
 /// # Errors
 /// [`SessionError::DeviceDisagrees`] if a difference exceeds its tolerance in docs/gpu-contract.md.

@@ -1,5 +1,6 @@
-//! Draws toys with events. The device draws the events of channels with one observable below their hats, and the CPU all
-//! others and the few for which the bounds of the density do not decide. The bits are those of the CPU's toys.
+//! Draws toys with events. In channels with one observable, the device draws the events below a hat (a function above
+//! the density). The CPU draws the events of all other channels, and those few events that the bounds of the density
+//! neither accept nor reject. The bits are the same as in toys of the CPU.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,35 +16,38 @@ use crate::eval::Dataset;
 use crate::events::DeviceHat;
 use crate::shared_constants::EVENT_THREADS;
 
-/// Number of events that a thread block draws.
+/// Number of events that one thread block draws.
 const EVENTS_PER_DRAW: usize = 4096;
-/// One in so many events may be left to the CPU, besides a few.
+/// The device may leave at most `FEW_OPEN` plus one in `ONE_OPEN_IN` events to the CPU.
 const ONE_OPEN_IN: usize = 16;
 const FEW_OPEN: usize = 256;
-/// Largest number of events of a channel of a toy. The fit of a larger toy begins with some of its events, which the CPU has.
+/// Largest number of events in a channel of a toy that the device fits. The fit of a larger toy begins with a subset of
+/// its events, for which the CPU needs the events.
 const MOST_EVENTS: usize = 32_768;
 
-/// Where the events of one channel of a toy are.
+/// Position and number of the events of one channel of a toy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    /// Index of the first observable of the first event in the columns. The columns follow each other.
+    /// Index in the columns on the device of the first observable of the first event. The other observables
+    /// follow, column after column.
     pub(super) start: u64,
     pub(super) count: usize,
-    /// Slot of the first event, if the device draws the events.
+    /// Slot of the random numbers of the first event, if the device draws the events.
     slot: Option<u32>,
 }
 
-/// A toy whose events are on the device.
+/// A toy whose events are on the device, or will be drawn there.
 pub(super) struct Toy {
     pub(super) index: u64,
-    /// Tables of events that the device drew are empty.
+    /// Counts, auxiliary data, and tables of events. The table of a channel is empty if the device draws its
+    /// events.
     pub(super) data: Dataset,
     pub(super) places: Vec<Place>,
     pub(super) failure: Option<FitFailure>,
 }
 
 impl Toy {
-    /// Returns whether the CPU has to fit the toy, because it has many events.
+    /// Returns whether a channel has more than [`MOST_EVENTS`] events, so that the CPU has to fit the toy.
     pub(super) fn is_long(&self) -> bool {
         self.places.iter().any(|place| place.count > MOST_EVENTS)
     }
@@ -53,7 +57,7 @@ impl Toy {
     }
 }
 
-/// A hat on the device.
+/// A hat on the device (a function above a density, from which events are drawn).
 pub(super) struct HatOnDevice {
     cells: Buffer,
     guide: Buffer,
@@ -73,8 +77,8 @@ impl HatOnDevice {
     }
 }
 
-/// Draws counts, auxiliary data and numbers of events of a toy, and the events that the CPU draws, which are appended to
-/// `columns`.
+/// Draws the counts, the auxiliary data and the numbers of events of a toy. In channels without a hat it also draws the
+/// events, and appends them to `columns`.
 fn begin(
     unit: &UnitOfToys<'_>,
     index: u64,
@@ -114,8 +118,8 @@ fn begin(
     toy
 }
 
-/// Draws toys into the columns of `slot`. `hats` has the hats of the channels from which the device draws. Returns `None` if
-/// too many events are left to the CPU.
+/// Draws toys into the columns of `slot`. `hats` has, for each channel, the hat from which the device draws, or `None`
+/// if the CPU draws the events. Returns `None` if the device leaves too many events to the CPU.
 ///
 /// # Errors
 /// If the device fails or has too little memory.
@@ -151,7 +155,8 @@ pub(super) fn draw(
     Ok(Some(toys))
 }
 
-/// Draws the events of one channel of all toys on the device. Returns false if too many events are left to the CPU.
+/// Draws the events of one channel of all toys on the device. Returns false if the device leaves too many events to
+/// the CPU.
 fn draw_channel(
     source: &ToySource,
     (channel, hat, on_device): (usize, &DeviceHat<'_>, &HatOnDevice),

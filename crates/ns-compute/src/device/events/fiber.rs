@@ -1,5 +1,5 @@
-//! Fits as coroutines: the optimiser of the CPU runs unchanged, and is suspended where it needs sums over events. So one
-//! thread advances the fits of many toys, and a device makes the sums of all of them in one launch.
+//! Runs fits as coroutines. The optimiser of the CPU runs unchanged, and a fit is suspended when it needs sums over
+//! events. So one thread advances the fits of many toys, and a device computes the sums for all of them in one launch.
 
 use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -12,24 +12,25 @@ use ns_core::EventTable;
 use super::channel::ChannelOnDevice;
 use crate::events::{ChannelSums, Totals};
 
-/// Size of the stack of a fit in bytes. The system provides the parts of it that are used.
+/// Size of the stack of a fit in bytes. The operating system provides memory only for the used parts of the
+/// stack.
 pub(super) const STACK: usize = 1 << 20;
 
-/// Sums that a fit waits for.
+/// A request of a fit for sums over the events of one channel.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     pub(super) channel: usize,
-    /// What changes with the parameters.
+    /// The numbers of the channel that depend on the parameters.
     pub(super) numbers: Vec<f64>,
-    /// The sums of the pieces of the toy, once the device has made them; empty if it failed.
+    /// The sums over the pieces of the toy, after the device has computed them; empty if the device failed.
     pub(super) sums: Vec<f64>,
 }
 
-/// Where a fit leaves its orders, and finds the sums.
+/// Exchanges requests and sums between a fit and the thread that runs it.
 pub(super) struct Mailbox {
     channels: Arc<[Option<ChannelOnDevice>]>,
     order: Mutex<Order>,
-    /// Number of sums of pieces that each channel of the toy has.
+    /// For each channel of the toy, the number of pieces into which its events are divided.
     pieces: Vec<usize>,
     /// Suspends the fit; null before it starts.
     yielder: AtomicPtr<Yielder<(), ()>>,
@@ -94,7 +95,7 @@ impl ChannelSums for Mailbox {
         let rows = self.channels.get(channel).and_then(Option::as_ref).map(|channel| &channel.rows);
         match rows.filter(|rows| count == 0 || order.sums.len() == count * rows.per_piece()) {
             Some(rows) => rows.add(if count == 0 { &[] } else { &order.sums }, out),
-            // The device failed. Nothing uses the result of the fit, which ends where no value is finite.
+            // The device failed. The result of this fit is not used; the fit ends because no value is finite.
             None => *out.value = f64::NAN,
         }
         true
@@ -108,17 +109,19 @@ pub(super) struct Fiber<R> {
 }
 
 impl<R> Fiber<R> {
-    /// Makes a fit of `work`, whose sums go through `mailbox`. It does not start yet. `work` and its result must be small.
+    /// Creates the fit `work`, which gets its sums through `mailbox`. The fit does not start yet. `work` and its result
+    /// must be small.
     ///
     /// # Safety
-    /// All that `work` borrows must live until the fiber is dropped, and the fiber must not be forgotten.
+    /// Everything that `work` borrows must live until the fiber is dropped, and `std::mem::forget` must not
+    /// be called with the fiber.
     pub(super) unsafe fn new(stack: DefaultStack, mailbox: &Arc<Mailbox>, work: impl FnOnce() -> R) -> Self {
         let own = Arc::clone(mailbox);
         let body = move |yielder: &Yielder<(), ()>, ()| {
             own.yielder.store(std::ptr::from_ref(yielder).cast_mut(), Ordering::Relaxed);
             work()
         };
-        // SAFETY: the caller's promise is that of the function.
+        // SAFETY: the caller guarantees the lifetimes that this function needs.
         let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, body) };
         Self { coroutine, mailbox: Arc::clone(mailbox) }
     }
@@ -140,7 +143,7 @@ impl<R> Fiber<R> {
 /// Returns a stack from `shelf`, or a new one.
 ///
 /// # Errors
-/// If the system has no memory for it.
+/// If the system has no memory for a new stack.
 pub(super) fn stack(shelf: &mut Vec<DefaultStack>) -> io::Result<DefaultStack> {
     shelf.pop().map_or_else(|| DefaultStack::new(STACK), Ok)
 }

@@ -1,8 +1,9 @@
-//! Which sums over the events of a toy a device makes, and where they belong in the sums of the channel.
+//! Lists the sums over the events of a toy that a device computes, and adds them to the sums of the channel.
 
 use crate::events::{Offload, Totals};
 
-/// Number of sums that do not depend on the coordinates: value, and magnitude of its terms.
+/// Number of rows that do not depend on the number of coordinates: the value of each event, and the absolute
+/// sum of its terms.
 const PLAIN: usize = 2;
 
 /// The sums over the events of a toy. A *row* has one number per event: components of the leaves, slopes, value, magnitude,
@@ -13,9 +14,11 @@ pub(super) struct Rows {
     pub(super) count: usize,
     /// Number of second derivatives of the density that can differ from zero.
     pub(super) n_bends: usize,
-    /// For each pair of coordinates, in the order of a lower triangle, the index of its second derivative, or -1.
+    /// For each pair of coordinates, in the order of a lower triangle, the index of its second derivative; -1 if
+    /// the second derivative is always zero.
     pub(super) bends: Vec<i32>,
-    /// For each sum one row, or the two rows whose product is added; -1 for no second row.
+    /// For each sum, the row that is added, or the two rows whose product is added. A second index of -1
+    /// means that there is no second row.
     pub(super) outputs: Vec<[i32; 2]>,
 }
 
@@ -63,12 +66,12 @@ impl Rows {
         Self { count: offload.event_components + n + PLAIN + n_bends, n_bends, bends, outputs }
     }
 
-    /// Returns the number of numbers that the device writes for a piece.
+    /// Returns how many numbers the device writes for one piece of a toy.
     pub(super) fn per_piece(&self) -> usize {
         self.outputs.len() + 1
     }
 
-    /// Adds the sums of the pieces of a toy, in their order, into `out`.
+    /// Adds the sums over the pieces of a toy, in their order, and writes the totals to `out`.
     pub(super) fn add(&self, pieces: &[f64], out: &mut Totals<'_>) {
         let (n, pairs) = (out.gradient.len(), out.squares.len());
         let mut bad = f64::INFINITY;

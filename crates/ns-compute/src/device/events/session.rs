@@ -22,9 +22,9 @@ pub struct EventGpuSession {
     sums: Arc<EventSums>,
     toys: Arc<EventToys>,
     device: Device,
-    /// Whether a channel has a density that the kernels cannot compute.
+    /// Whether there is a channel with a density that the kernels cannot compute.
     lacks: bool,
-    /// Number of sums and fits of toys that the device had computed before the last batch.
+    /// Value of `done` before the last batch.
     before: AtomicU64,
 }
 
@@ -53,7 +53,7 @@ impl EventGpuSession {
         Ok(Self { cpu, sums, toys, device, lacks, before: AtomicU64::new(0) })
     }
 
-    /// Returns the number of sums and fits of toys that the device has computed.
+    /// Returns the number of sums plus the number of fits of toys that the device has computed.
     fn done(&self) -> u64 {
         self.sums.done() + self.toys.done()
     }

@@ -1,4 +1,4 @@
-//! The stream and the memory with which one thread fits toys at a time.
+//! The stream and the device memory with which a thread fits toys.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ns_core::SessionError;
 use super::super::backend::{Backend, Buffer, Lane};
 use super::super::offset::Memory;
 
-/// Device memory that grows when more is needed.
+/// Device memory that is allocated anew when more is needed.
 #[derive(Default)]
 pub(super) struct Grown(Option<Buffer>);
 
@@ -35,13 +35,13 @@ pub(super) struct Slot {
     pub(super) lane: Box<dyn Lane>,
     /// Events of the toys.
     pub(super) columns: Grown,
-    /// What each launch reads.
+    /// Input of the launches.
     pub(super) input: Grown,
     pub(super) room: Grown,
     pub(super) partials: Grown,
-    /// The bytes of `input` before their copy.
+    /// Content of `input` on the host, before it is copied to the device.
     pub(super) bytes: Vec<u8>,
-    /// Stacks that no fit uses now.
+    /// Stacks that no fit uses at the moment.
     pub(super) stacks: Vec<DefaultStack>,
 }
 
@@ -58,14 +58,14 @@ impl Slot {
         })
     }
 
-    /// Copies `self.bytes` to the input, and returns where it begins.
+    /// Copies `self.bytes` to `input` on the device, and returns the start of `input`.
     pub(super) fn send(&mut self, backend: &Arc<dyn Backend>) -> Result<Memory, SessionError> {
         let start = self.input.at_least(backend, self.bytes.len())?.start();
         self.lane.write(start, &self.bytes)?;
         Ok(start)
     }
 
-    /// Adds numbers to `self.bytes`, and returns the position of the first in bytes.
+    /// Appends numbers to `self.bytes`, and returns the position of the first number in bytes.
     pub(super) fn put<T: bytemuck::NoUninit>(&mut self, values: &[T]) -> usize {
         let at = self.bytes.len().next_multiple_of(16);
         self.bytes.resize(at, 0);

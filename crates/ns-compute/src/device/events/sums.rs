@@ -1,5 +1,5 @@
-//! Sums over the events of channels on a device. The events stay in the memory of the device. Each evaluation sends the
-//! numbers that depend on the parameters, and receives the sums.
+//! Computes sums over the events of channels on a device. The events stay in the memory of the device. Each evaluation
+//! sends the numbers that depend on the parameters, and receives the sums.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,11 +15,11 @@ use crate::shared_constants::EVENT_THREADS;
 /// Smallest number of events for which a device computes the sums. For fewer events the CPU is faster than the
 /// transfer of the numbers.
 pub(crate) const FEWEST_EVENTS: usize = 32_768;
-/// Smallest number of events per thread, and largest number of thread blocks. Both determine the order of sums.
-/// Therefore they are the same for all devices.
+/// Smallest number of events per thread. It determines, with [`MOST_BLOCKS`], the order of sums. Therefore it
+/// is the same for all devices.
 const EVENTS_PER_THREAD: usize = 8;
 const MOST_BLOCKS: usize = 528;
-/// Largest working memory of all thread blocks of one launch, in doubles.
+/// Largest working memory of all thread blocks of one launch together, in doubles.
 const MOST_ROOM: usize = 32 << 20;
 /// Number of tables of events that stay on the device, for each channel.
 const TABLES_PER_CHANNEL: usize = 2;
@@ -32,7 +32,7 @@ pub(super) struct EventSums {
     channels: Arc<[Option<ChannelOnDevice>]>,
     /// Tables of events on the device, ordered by their last use.
     tables: Mutex<Vec<Arc<TableOnDevice>>>,
-    /// Resources of evaluations that no thread uses now.
+    /// Streams and memory for evaluations that no thread uses at the moment.
     slots: Mutex<Vec<Slot>>,
     /// Error of the device, until `take_failure` returns it. While it is set, the CPU computes all sums.
     failure: Mutex<Option<SessionError>>,
@@ -54,7 +54,7 @@ struct TableOnDevice {
     weights: Option<Buffer>,
 }
 
-/// Stream and memory for one evaluation at a time.
+/// Stream and memory that one evaluation at a time uses.
 struct Slot {
     /// The lane is dropped first, because dropping it waits for the work that uses the memory.
     lane: Box<dyn Lane>,
@@ -109,7 +109,7 @@ impl EventSums {
         (&self.backend, &self.channels)
     }
 
-    /// Returns the error of the device since the last call, and removes it.
+    /// Returns the first error of the device since the last call, and removes it.
     pub(super) fn take_failure(&self) -> Option<SessionError> {
         lock(&self.failure).take()
     }
@@ -142,7 +142,7 @@ impl EventSums {
         Ok(made)
     }
 
-    /// Returns resources that suffice for every channel.
+    /// Returns a stream and memory that suffice for every channel.
     fn slot(&self) -> Result<Slot, SessionError> {
         if let Some(slot) = lock(&self.slots).pop() {
             return Ok(slot);

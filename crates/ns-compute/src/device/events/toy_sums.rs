@@ -1,4 +1,4 @@
-//! Launches that make the sums over the events of many toys.
+//! Launches kernels that compute the sums over the events of many toys.
 
 use ns_core::SessionError;
 
@@ -11,15 +11,18 @@ use super::slot::Slot;
 use super::toys::{Ended, EventToys};
 use crate::shared_constants::EVENT_THREADS;
 
-/// Number of events that a thread block adds. It determines the order of sums, so that it is the same for all devices.
+/// Number of events over which one thread block sums. It determines the order of sums, so it is the same for all
+/// devices.
 const EVENTS_PER_PIECE: usize = 2048;
-/// Largest shared memory of a thread block in bytes. With more, too few blocks run at a time.
+/// Largest shared memory of a thread block in bytes. With more shared memory, too few blocks would run at the
+/// same time.
 const MOST_SHARED: usize = 48 << 10;
 /// Largest working memory of all thread blocks of one launch, in doubles, if it is not in shared memory.
 const MOST_ROOM: usize = 4 << 20;
 
 impl EventToys {
-    /// Allocates the memory of the largest launch for these toys, so that no later launch is refused.
+    /// Allocates the memory that the largest launch for these toys needs, so that no later launch fails for
+    /// lack of memory.
     pub(super) fn reserve(&self, toys: &[Toy], slot: &mut Slot) -> Result<(), SessionError> {
         let (mut partials, mut input) = (0, 0);
         for place in toys.iter().filter(|toy| !toy.is_long()).flat_map(|toy| toy.places.iter().enumerate()) {
@@ -42,8 +45,8 @@ impl EventToys {
         self.channels.get(index).and_then(Option::as_ref)
     }
 
-    /// Returns the largest number of thread blocks with working memory of their own outside shared memory. Together it is at
-    /// most an eighth of the memory of the device.
+    /// Returns the largest number of thread blocks of a launch whose working memory is outside shared memory. The
+    /// working memory of these blocks together is at most an eighth of the memory of the device.
     fn blocks(&self, channel: &ChannelOnDevice) -> usize {
         let memory = usize::try_from(self.backend.properties().memory / 64).unwrap_or(usize::MAX);
         (MOST_ROOM.min(memory) / room(channel).max(1)).max(1)
@@ -53,7 +56,7 @@ impl EventToys {
         MOST_SHARED.min(self.backend.properties().shared_per_block)
     }
 
-    /// Makes the sums that fits wait for, and leaves them in their mailboxes.
+    /// Computes the sums for which the fits wait, and writes them to the mailboxes of the fits.
     pub(super) fn sum(
         &self,
         toys: &[Toy],
@@ -61,7 +64,8 @@ impl EventToys {
         slot: &mut Slot,
     ) -> Result<(), SessionError> {
         slot.bytes.clear();
-        // For each channel: its index, the fibers that wait for it, its pieces, and where pieces, numbers and sums begin.
+        // For each channel: the channel, the fibers that wait for its sums, the number of pieces, and the positions at
+        // which pieces, numbers and sums begin.
         let (mut launches, mut total) = (Vec::new(), 0);
         for (c, channel) in self.channels.iter().enumerate() {
             let Some(channel) = channel else { continue };
@@ -134,7 +138,7 @@ impl EventToys {
     }
 }
 
-/// Returns the number of pieces of a channel with this number of events.
+/// Returns the number of pieces into which this number of events of a channel is divided.
 pub(super) fn pieces(events: usize) -> usize {
     events.div_ceil(EVENTS_PER_PIECE)
 }

@@ -1,5 +1,5 @@
-//! Fits of toys with events. A thread has the fits of many toys in progress ([`super::fiber`]). It advances each of them until
-//! it needs sums over events, and the device makes these sums for all of them in one launch.
+//! Fits toys with events. A thread has the fits of many toys in progress ([`super::fiber`]). It advances each fit until
+//! the fit needs sums over events. The device then computes the sums for all these fits in one launch.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use crate::cpu::{EventToyFits, UnitOfToys, put, take};
 use crate::events::DeviceHat;
 use crate::optimise::Worker;
 
-/// Largest number of fits that a thread has in progress.
+/// Largest number of fits that a thread has in progress at the same time.
 const MOST_AT_ONCE: u64 = 128;
 /// Number of hats that stay on the device.
 const MOST_HATS: usize = 16;
@@ -28,12 +28,13 @@ pub(super) struct EventToys {
     pub(super) backend: Arc<dyn Backend>,
     device: Device,
     pub(super) channels: Arc<[Option<ChannelOnDevice>]>,
-    /// Streams and memory that no thread uses now.
+    /// Streams and memory that no thread uses at the moment.
     slots: Mutex<Vec<Slot>>,
     /// Hats on the device, with the distributions to which they belong.
     hats: Mutex<Vec<(EventSource, Arc<HatOnDevice>)>>,
     failure: Mutex<Option<SessionError>>,
-    /// The comparisons with the CPU. It counts the fits whose sums the device made.
+    /// The result of all comparisons with the CPU, and the number of fits for which the device computed the
+    /// sums.
     check: Mutex<DeviceCheck>,
 }
 
@@ -47,7 +48,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The hat of a channel, here and on the device.
+/// The hat of a channel on the host and on the device.
 type Hats<'a> = (DeviceHat<'a>, Arc<HatOnDevice>);
 
 /// A fit that ended: the outcome of its toy, and the worker that it used.
@@ -67,17 +68,17 @@ impl EventToys {
         }
     }
 
-    /// Returns the error of the device since the last call, and removes it.
+    /// Returns the first error of the device since the last call, and removes it.
     pub(super) fn take_failure(&self) -> Option<SessionError> {
         lock(&self.failure).take()
     }
 
-    /// Returns the number of fits whose sums the device made.
+    /// Returns the number of fits for which the device computed the sums.
     pub(super) fn done(&self) -> u64 {
         lock(&self.check).n_fits
     }
 
-    /// Returns the comparisons with the CPU.
+    /// Returns the result of all comparisons with the CPU.
     pub(super) fn check(&self) -> DeviceCheck {
         *lock(&self.check)
     }
@@ -97,7 +98,8 @@ impl EventToys {
         Ok(Some((hat, made)))
     }
 
-    /// Draws and fits toys. If they do not fit the memory of the device, it makes half of them at a time.
+    /// Draws and fits the toys of a range. If the toys do not fit in the memory of the device, it divides the
+    /// range into two halves.
     fn toys(
         &self,
         unit: &UnitOfToys<'_>,
@@ -134,7 +136,8 @@ impl EventToys {
         slot: &mut Slot,
     ) -> Result<Vec<Toy>, SessionError> {
         let none = || -> Vec<Option<Hats<'_>>> { unit.source.events.iter().map(|_| None).collect() };
-        // A twin of the model needs the events on the CPU.
+        // If the model has a smooth twin, the CPU needs the events for the fit of the twin, so the CPU draws
+        // them.
         let hats: Vec<Option<Hats<'_>>> = if unit.session.has_twin() {
             none()
         } else {
@@ -146,7 +149,7 @@ impl EventToys {
         Ok(draw(unit, range, &none(), (&self.backend, slot))?.unwrap_or_default())
     }
 
-    /// Makes the fits of toys that are on the device.
+    /// Fits toys whose events are on the device.
     fn fit(
         &self,
         unit: &UnitOfToys<'_>,
@@ -171,7 +174,7 @@ impl EventToys {
             let counts = toy.places.iter().map(|place| pieces(place.count)).collect();
             let mailbox = Arc::new(Mailbox::new(Arc::clone(&self.channels), counts));
             let stack = stack(&mut slot.stacks).map_err(|error| no_stack(self.device, &error))?;
-            // In a box, because a coroutine takes only small values with it.
+            // The worker is in a box, because a coroutine can take only small values.
             let mut own = Box::new(take(&session.workers, &session.plan));
             own.scratch.events.crew = None;
             own.scratch.events.elsewhere = Some(Arc::clone(&mailbox) as _);
@@ -181,7 +184,8 @@ impl EventToys {
                 own.scratch.events.elsewhere = None;
                 (outcome, own)
             };
-            // SAFETY: unit and toys live longer than the fibers, which are dropped at the end of this function.
+            // SAFETY: `unit` and `toys` live longer than the fibers, which are dropped at the end of this
+            // function.
             fibers.push((i, unsafe { Fiber::new(stack, &mailbox, work) }));
         }
         let n_fits = (fibers.len() * unit.task.fits.len()) as u64;
@@ -205,7 +209,7 @@ impl EventToys {
                 }
             }
             fibers = waiting;
-            // After a failure all fits end without sums.
+            // After a failure of the device, no sums are computed, and all fits end.
             if failure.is_none() {
                 failure = self.sum(&toys, &fibers, slot).err();
             }
@@ -216,7 +220,7 @@ impl EventToys {
         }
         let mut outcomes: Vec<TaskOutcome> =
             outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(cancelled)).collect();
-        // The CPU repeats what the device does not confirm.
+        // The CPU repeats the fits of toys that did not converge on the device.
         let doubtful = |outcome: &TaskOutcome| outcome.fits.iter().flatten().any(|fit| !fit.converged());
         for (toy, outcome) in toys.iter().zip(&mut outcomes).filter(|(_, outcome)| doubtful(outcome)) {
             *outcome = unit.run_one(toy.index, worker, &|_| ());

@@ -107,7 +107,8 @@ fn leaf(of: &LeafSteps, lists: &mut Lists) -> EventLeaf {
     }
 }
 
-/// Returns the code of an operation, its source, the row of a table, and the constant exponent.
+/// Returns the code of an operation, the index of its source, the index of its row in a table, and its
+/// constant exponent.
 fn code(operation: Operation) -> (EventCode, usize, usize, f64) {
     let plain = |code| (code, 0, 0, 0.0);
     match operation {

@@ -1,4 +1,4 @@
-//! `-ln L` of given log-densities on a device: what neural densities leave to be done for each event.
+//! Computes `-ln L` on a device from log-densities that a neural network has computed for each event.
 
 mod layout;
 mod session;

@@ -1,4 +1,5 @@
-//! Reduces log-densities of events to `-ln L` with derivatives by the rates of the processes.
+//! Reduces the log-densities of events to `-ln L` and its derivatives with respect to the rates of the
+//! processes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,40 +10,41 @@ use super::super::offset::{Offset, OffsetMut};
 use super::layout::FlowLaunch;
 use crate::shared_constants::EVENT_THREADS;
 
-/// Number of events per thread, and largest number of thread blocks. Both determine the order of sums, so they are the same
-/// for all devices.
+/// Number of events per thread. It determines, with the largest number of thread blocks, the order of sums. Therefore
+/// both are the same for all devices.
 const EVENTS_PER_THREAD: usize = 8;
 const MOST_BLOCKS: usize = 264;
 /// Number of sums that do not depend on the processes, as in `kernels/flow.cuh`.
 const PLAIN_SUMS: usize = 2;
-/// Largest number of processes, whose sums a thread keeps.
+/// Largest number of processes. A thread keeps sums for each process.
 const MOST_PROCESSES: usize = 64;
 
-/// Where log-densities are: one row per process, with a number for each event.
+/// Log-densities on the host or on the device: one row per process, with one number per event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FlowData<'a> {
-    /// In memory of the host.
+    /// An array in the memory of the host.
     Host(&'a [f64]),
-    /// In memory of the device, in double precision: the address of the driver.
+    /// The driver's address of an array in the memory of the device, in double precision.
     Device(u64),
-    /// In memory of the device, in single precision.
+    /// The driver's address of an array in the memory of the device, in single precision.
     DeviceF32(u64),
 }
 
-/// `-sum_i w_i ln sum_k nu_k p_k(x_i)` with its derivatives by the rates `nu_k`.
+/// `-sum_i w_i ln sum_k nu_k p_k(x_i)` with its derivatives with respect to the rates `nu_k`. The sums are
+/// over the events `i` and the processes `k`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowSums {
-    /// The value; infinite if an event has no density.
+    /// The value. It is infinite if the density of an event is zero.
     pub value: f64,
-    /// Derivatives by the rates.
+    /// First derivatives with respect to the rates.
     pub gradient: Vec<f64>,
-    /// Lower triangle of the second derivatives by the rates, row by row.
+    /// Second derivatives with respect to the rates: the lower triangle, row by row.
     pub curvature: Vec<f64>,
     /// Index of the first event whose density is not positive or not finite.
     pub bad: Option<usize>,
 }
 
-/// Reduces log-densities on one device. Calls of one object are done one after the other.
+/// Reduces log-densities on one device. Simultaneous calls run one after the other.
 pub struct DeviceFlow {
     device: Device,
     work: Mutex<Work>,
@@ -52,19 +54,19 @@ pub struct DeviceFlow {
     n_weights: usize,
 }
 
-/// Working memory, which grows with the calls.
+/// Working memory. It grows when a call needs more.
 struct Work {
-    /// Stops all work before the memory is freed: it is dropped first.
+    /// Launches kernels. This field is dropped first, so that all work ends before the memory is freed.
     guest: Box<dyn Guest>,
     log_probs: Option<Buffer>,
-    /// First events of the sets, then rates.
+    /// Indices of the first event of each set of data, then the rates.
     input: Option<Buffer>,
     room: Option<Buffer>,
     partials: Option<Buffer>,
     totals: Option<Buffer>,
 }
 
-/// Returns a buffer of at least `bytes` bytes: the old one, if it is large enough.
+/// Returns a buffer of at least `bytes` bytes: the old one if it is large enough, else a new one.
 fn at_least<'a>(
     backend: &Arc<dyn Backend>,
     buffer: &'a mut Option<Buffer>,
@@ -80,7 +82,8 @@ fn at_least<'a>(
 }
 
 impl DeviceFlow {
-    /// Prepares a device for `n_processes` processes. `weights` are those of the events of calls with one set of data.
+    /// Prepares a device for `n_processes` processes. `weights` are the weights of the events, for calls with one set
+    /// of data.
     ///
     /// # Errors
     /// If there are no or too many processes, a weight is not finite, or the device has too little memory.
@@ -122,15 +125,15 @@ impl DeviceFlow {
         self.device
     }
 
-    /// Returns the sums over `n_events` events, with one rate per process. Log-densities on the device are read in place,
-    /// by a kernel on the caller's stream `stream` (the handle of the driver, 0 for its default stream).
+    /// Returns the sums over `n_events` events, with one rate per process. A kernel on the caller's stream `stream`
+    /// (the driver's handle, 0 for the default stream) reads log-densities on the device without copying them.
     ///
     /// # Errors
     /// If a length does not fit, an address is not on the device, or the device fails.
     ///
     /// # Safety
-    /// An address must be that of an array on the device with a number for each process and event; `stream` must be a
-    /// stream of the device in this process.
+    /// An address must be that of an array on the device with one number for each process and event. `stream` must be
+    /// a stream of the device in this process.
     pub unsafe fn nll(
         &self,
         data: FlowData<'_>,
@@ -142,19 +145,19 @@ impl DeviceFlow {
             let (what, actual, expected) = ("the weights of the events", self.n_weights, n_events);
             return Err(SessionError::WrongLength { what, actual, expected });
         }
-        // SAFETY: the caller guarantees both.
+        // SAFETY: the caller guarantees address and stream.
         let mut all = unsafe { self.run(data, &[0, n_events as u64], rates, stream, self.weights.as_ref()) }?;
         all.pop().ok_or(SessionError::WrongLength { what: "the sums", actual: 0, expected: 1 })
     }
 
-    /// Returns the sums of several sets of data, whose events follow each other: set `i` has `counts[i]` of them, and its
-    /// rates follow those of the set before. Events have no weights.
+    /// Returns the sums of several sets of data. The events of the sets follow each other: set `i` has `counts[i]`
+    /// events. The rates of the sets follow each other too, one rate per process. Events have no weights.
     ///
     /// # Errors
-    /// As [`Self::nll`].
+    /// The errors of [`Self::nll`].
     ///
     /// # Safety
-    /// As [`Self::nll`].
+    /// The conditions of [`Self::nll`].
     pub unsafe fn nll_batch(
         &self,
         data: FlowData<'_>,
@@ -169,7 +172,7 @@ impl DeviceFlow {
         if counts.is_empty() {
             return Ok(Vec::new());
         }
-        // SAFETY: the caller guarantees both.
+        // SAFETY: the caller guarantees address and stream.
         unsafe { self.run(data, &starts, rates, stream, None) }
     }
 
@@ -198,7 +201,7 @@ impl DeviceFlow {
         let blocks = if single { parts.clamp(1, MOST_BLOCKS) } else { n_sets.min(MOST_BLOCKS) };
         let mut guard = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let work = &mut *guard;
-        // Memory that is written or freed may still be read by the last call.
+        // The kernels of the last call may still read memory that is written or freed below.
         work.guest.wait()?;
         let mut launch = FlowLaunch {
             n_processes: n as i32,
@@ -251,7 +254,7 @@ impl DeviceFlow {
     }
 }
 
-/// Converts the sums of one set.
+/// Converts the sums over the events of one set of data to [`FlowSums`].
 fn collected(sums: &[f64], n: usize) -> FlowSums {
     let (plain, rest) = sums.split_at(PLAIN_SUMS);
     let (gradient, curvature) = rest.split_at(n);

@@ -202,7 +202,8 @@ fn a_ridge_between_two_minima_is_no_minimum() {
     }
 }
 
-/// A GPU session says why the CPU made the fits of a model that is too large for the kernels, and before that nothing.
+/// Checks that a GPU session reports why the CPU made the fits of a model that is too large for the kernels, and
+/// reports no reason before the fits.
 #[test]
 fn fits_of_a_large_model_are_left_to_the_cpu_with_the_reason() {
     let (n_alphas, n_bins) = (150, 200);
@@ -227,10 +228,10 @@ fn fits_of_a_large_model_are_left_to_the_cpu_with_the_reason() {
     assert_eq!(gpu.check().map(|check| check.n_fits), Some(0));
 }
 
-/// Regression test: all fits share a metric, which is computed at one point. There, the derivative of the
-/// yields with respect to the signal strength is ten thousand times as large as at the minimum. So the device
-/// certified a point that is 4e-5 uncertainties away from the minimum, and the run ended because GPU and CPU
-/// disagreed.
+/// Regression test: all fits share a metric, which is computed at one point. At that point the derivative of
+/// the yields with respect to the signal strength was ten thousand times as large as at the minimum. So the
+/// device issued a certificate for a point that is 4e-5 uncertainties away from the minimum, and the run
+/// ended because GPU and CPU disagreed.
 #[test]
 fn a_certificate_of_a_metric_from_far_away_is_the_cpu_s_to_give() {
     let parameters = vec![

@@ -57,7 +57,8 @@ struct Kernels {
     event_toys: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
     event_draw: unsafe extern "C" fn(*const u8, i32, i32),
     event_place: unsafe extern "C" fn(*const u8, i32, i32),
-    /// Reduction of one set, its total, reduction of many sets.
+    /// Kernels for log-densities: the sums over one set of events, the total of these sums, and the sums over
+    /// many sets.
     flow: [unsafe extern "C" fn(*const u8, i32, i32); 3],
     differentiate: unsafe extern "C" fn(*const u8, i32, i32, i32, i32),
 }
@@ -99,7 +100,7 @@ pub(super) struct Host {
     running: Mutex<()>,
 }
 
-/// Returns the memory of the process as a place for columns of events, for tests.
+/// Returns the memory of the process as a device to which events are copied, for tests.
 #[must_use]
 pub fn event_target() -> EventTarget {
     EventTarget::new(backend(), Device::Cuda(0))
@@ -108,7 +109,7 @@ pub fn event_target() -> EventTarget {
 /// Opens a session that runs the kernels compiled for the CPU. The session is slow and is meant for tests.
 ///
 /// # Errors
-/// As [`GpuSession::open`].
+/// The errors of [`GpuSession::open`].
 pub fn open(model: &Model, execution: &Execution) -> Result<GpuSession, SessionError> {
     GpuSession::open(model, execution, Device::Cuda(0), Arc::new(Host::new()))
 }
@@ -126,10 +127,11 @@ pub fn open_events(
     EventGpuSession::open(model, execution, Device::Cuda(0), backend(), fewest)
 }
 
-/// Prepares the reduction of log-densities, as [`super::cuda::open_flow`] does.
+/// Prepares the kernels compiled for the CPU to reduce log-densities, as [`super::cuda::open_flow`] does for
+/// a GPU.
 ///
 /// # Errors
-/// As [`super::cuda::open_flow`].
+/// The errors of [`super::cuda::open_flow`].
 pub fn open_flow(n_processes: usize, weights: Option<&[f64]>) -> Result<DeviceFlow, SessionError> {
     DeviceFlow::new(backend(), Device::Cuda(0), n_processes, weights)
 }
@@ -142,7 +144,7 @@ pub(crate) fn backend() -> Arc<dyn Backend> {
 /// Opens a session with `n` devices, each of which runs the kernels compiled for the CPU.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_several(model: &Model, execution: &Execution, n: usize) -> Result<MultiGpuSession, SessionError> {
     let backend = |index| (Device::Cuda(index), Arc::new(Host::new()) as Arc<dyn Backend>);
     MultiGpuSession::open(model, execution, (0..n).map(backend).collect())
@@ -211,13 +213,15 @@ impl Backend for Host {
     }
 
     fn write(&self, to: Memory, from: &[u8]) -> Result<(), SessionError> {
-        // SAFETY: the caller writes within memory of this backend, whose addresses are host addresses.
+        // SAFETY: the caller guarantees that the destination is within memory of this backend, whose offsets
+        // are host addresses.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), pointer(to), from.len()) };
         Ok(())
     }
 
     fn read(&self, from: Memory, to: &mut [u8]) -> Result<(), SessionError> {
-        // SAFETY: the caller reads within memory of this backend, whose addresses are host addresses.
+        // SAFETY: the caller guarantees that the source is within memory of this backend, whose offsets are
+        // host addresses.
         unsafe { std::ptr::copy_nonoverlapping(pointer(from), to.as_mut_ptr(), to.len()) };
         Ok(())
     }
@@ -268,7 +272,8 @@ impl Backend for Host {
     }
 
     fn duplicate(&self, from: Memory, to: Memory, bytes: usize) -> Result<(), SessionError> {
-        // SAFETY: the caller copies within memory of this backend, whose addresses are host addresses.
+        // SAFETY: the caller guarantees that both ranges are within memory of this backend, whose offsets are
+        // host addresses.
         unsafe { std::ptr::copy_nonoverlapping(pointer(from), pointer(to), bytes) };
         Ok(())
     }
@@ -278,7 +283,7 @@ impl Backend for Host {
     }
 }
 
-/// Memory from which copies are made at once.
+/// Memory from which every copy is complete when the call returns.
 pub(super) struct PlainMemory {
     backend: Arc<dyn Backend>,
     numbers: Vec<f64>,
@@ -304,7 +309,7 @@ impl Pinned for PlainMemory {
     }
 }
 
-/// A lane whose calls do all work at once, on a synchronous backend.
+/// A lane on a synchronous backend. All work of a call is complete when the call returns.
 pub(super) struct AtOnce {
     backend: Arc<dyn Backend>,
     /// Bytes of the last copy. The 64-bit words ensure their alignment.

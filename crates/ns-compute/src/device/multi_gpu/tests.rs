@@ -154,7 +154,8 @@ fn tasks_of_toys_run_in_one_line_as_one_after_the_other() {
     };
     let mut searching = study.toys(7..9);
     searching.fits[1].search = Search::Standard;
-    // The tasks have more toys than a chunk, no toys, or a few. Some tasks in the middle are left to the CPU.
+    // The tasks have more toys than a chunk, no toys, or a few toys. Some tasks in the middle are left to the
+    // CPU.
     let mut tasks = vec![study.toys(0..600), other(90..90, 1.25), other(3..20, 1.25), study.toys(40..700)];
     tasks.extend([searching.clone(), searching, other(0..30, 1.75)]);
     // These tasks have a single toy each.

@@ -23,7 +23,8 @@ fn remainder(b: &mut Builder, x: Slot, resonance: Slot) -> Slot {
     b.sub(one, square)
 }
 
-/// Appends an integrand over `t` from 0 to 1 whose integral is that of the density over `lo..hi`.
+/// Appends an integrand over `t` from 0 to 1. Its integral is equal to the integral of the density over
+/// `lo..hi`.
 ///
 /// With `u = v^2` it is `resonance^2 v^(2 power + 1) exp(slope v^2) dv`, which has no root singularity at the
 /// end of the spectrum.

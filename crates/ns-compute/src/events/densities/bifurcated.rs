@@ -1,4 +1,4 @@
-//! Gaussian density with another width on either side of its peak.
+//! Gaussian density with different widths below and above its peak.
 
 use super::gaussian;
 use crate::events::program::{Binary, Builder, Slot, Step};
@@ -12,7 +12,7 @@ pub(super) fn value(b: &mut Builder, x: Slot, mean: Slot, left: Slot, right: Slo
     gaussian::core(b, t)
 }
 
-/// Appends the integral over `lo..hi`: one part on either side of the peak.
+/// Appends the integral over `lo..hi`: the part below the peak plus the part above it.
 pub(super) fn integral(b: &mut Builder, mean: Slot, left: Slot, right: Slot, ends: (f64, f64)) -> Slot {
     let (zero, lo, hi) = (b.number(0.0), b.number(ends.0), b.number(ends.1));
     let side = |b: &mut Builder, sigma: Slot, is_left: bool| {

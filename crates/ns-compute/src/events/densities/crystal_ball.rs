@@ -20,7 +20,7 @@ struct Side {
 }
 
 impl Shape {
-    /// Returns the shape with the values in the order of [`ns_core::Density::own_values`].
+    /// Returns the shape. `own` are the values in the order of [`ns_core::Density::own_values`].
     pub(super) fn new(own: &[Slot], left: bool, right: bool) -> Option<Self> {
         let (&[mean, sigma_left, sigma_right], tails) = own.split_first_chunk()?;
         let mut tails = tails.chunks_exact(2).map(|pair| (pair[0], pair[1]));
@@ -63,14 +63,14 @@ impl Shape {
         value
     }
 
-    /// Appends the integral over `lo..hi`: core and tail of either side.
+    /// Appends the integral over `lo..hi`: core and tail on each side of the peak.
     pub(super) fn integral(&self, b: &mut Builder, (lo, hi): (f64, f64)) -> Slot {
         let (zero, lo, hi) = (b.number(0.0), b.number(lo), b.number(hi));
         let mut total = zero;
         for (side, sign) in self.sides.into_iter().zip([-1.0, 1.0]) {
             let one = b.number(1.0);
             let inverse = b.div(one, side.sigma);
-            // Distances from the peak on this side, the nearer first.
+            // Distances of the limits from the peak on this side; the smaller distance comes first.
             let end = |b: &mut Builder, x: Slot| {
                 let t = b.sub(x, self.mean);
                 let t = b.mul(t, inverse);
@@ -95,7 +95,7 @@ impl Shape {
     }
 }
 
-/// Appends `u` at the distance `size`.
+/// Appends `u` at the distance `size` from the peak.
 fn stretch(b: &mut Builder, size: Slot, alpha: Slot, n: Slot) -> Slot {
     let beyond = b.sub(size, alpha);
     let slope = b.div(alpha, n);

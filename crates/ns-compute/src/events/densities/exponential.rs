@@ -18,7 +18,8 @@ pub(super) fn value(b: &mut Builder, x: Slot, slope: Slot, axis: &Observable) ->
 pub(super) fn integral(b: &mut Builder, slope: Slot, axis: &Observable, (lo, hi): (f64, f64)) -> Slot {
     let end = larger_end(b, slope, (lo, hi));
     let largest = value(b, end, slope, axis);
-    // With the size of the slope times the length, the mean relative to the largest value is `Decay`.
+    // The mean of the density, relative to its largest value, is `Decay` of the absolute slope times the
+    // length.
     let steep = b.unary(Unary::Abs, slope);
     let drop = b.scale(hi - lo, steep);
     let mean = b.unary(Unary::Decay, drop);
@@ -26,7 +27,7 @@ pub(super) fn integral(b: &mut Builder, slope: Slot, axis: &Observable, (lo, hi)
     b.scale(hi - lo, height)
 }
 
-/// Appends the end of an interval at which the density is larger.
+/// Appends the end of the interval at which the density is larger.
 fn larger_end(b: &mut Builder, slope: Slot, (lo, hi): (f64, f64)) -> Slot {
     let (zero, lo, hi) = (b.number(0.0), b.number(lo), b.number(hi));
     let rises = b.push(Step::Less(slope, zero));

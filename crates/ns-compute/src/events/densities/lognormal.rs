@@ -16,7 +16,7 @@ pub(super) fn value(b: &mut Builder, x: Slot, mu: Slot, sigma: Slot) -> Slot {
 
 /// Appends the integral over `lo..hi`.
 pub(super) fn integral(b: &mut Builder, mu: Slot, sigma: Slot, (lo, hi): (f64, f64)) -> Slot {
-    // Below 1e-300 there is nothing to integrate, and the logarithm stays finite.
+    // Limits below 1e-300 are replaced by 1e-300, so that the logarithm stays finite.
     let end = |b: &mut Builder, x: f64| {
         let log = b.number(x.max(1e-300).ln());
         gaussian::pull(b, log, mu, sigma)

@@ -1,6 +1,6 @@
 //! Formulae of densities and of their integrals over an interval of one observable, as steps of a program.
 //!
-//! A density need not be normalised. Its integral must belong to the same unnormalised density.
+//! A density need not be normalised. But its integral must have the same normalisation as its value.
 
 mod argus;
 mod bifurcated;
@@ -21,8 +21,8 @@ use ns_core::{Density, Observable};
 
 use super::program::{Builder, Slot, Step, Unary, Values};
 
-/// Appends the steps of a density and returns the slot of its value; `None` for a density that has no
-/// program, or is made of others.
+/// Appends the steps of a density and returns the slot of its value. Returns `None` for a density that has no
+/// program, or that is a product or a mixture of other densities.
 pub(super) fn value(
     b: &mut Builder,
     density: &Density,
@@ -30,7 +30,7 @@ pub(super) fn value(
     values: Values<'_>,
 ) -> Option<Slot> {
     let own: Vec<Slot> = match density {
-        // The values of an expression are read where it uses them.
+        // The steps of an expression request its values themselves.
         Density::Generic(_) => Vec::new(),
         other => other.own_values().into_iter().map(|v| values(b, v)).collect(),
     };
@@ -110,8 +110,8 @@ pub(super) fn value(
     })
 }
 
-/// Appends the integral of a histogram or template over a box, whose sides are given by observable; `None` for other
-/// densities.
+/// Appends the integral of a histogram or template over a box. `sides` gives the ends of the box along an
+/// observable. Returns `None` for other densities.
 pub(super) fn histogram_integral(
     b: &mut Builder,
     density: &Density,
@@ -171,9 +171,9 @@ pub(super) fn integral(
     })
 }
 
-/// Appends the steps of an integrand over 0..1 whose integral is that of the density over `lo..hi`: the
-/// density itself, or one that is smoother after a change of variables. The integrand's variable is the
-/// observable `x`.
+/// Appends the steps of an integrand over 0..1 whose integral is equal to the integral of the density over
+/// `lo..hi`. It is the density itself, or a smoother function after a change of variables. The variable of
+/// integration is the observable `x`.
 pub(super) fn integrand(
     b: &mut Builder,
     density: &Density,

@@ -39,7 +39,7 @@ pub(super) fn histogram_integral(
     b.number(total)
 }
 
-/// Appends the value of the spline with these values at its knots.
+/// Appends the value of the spline that has the values `values` at its knots.
 pub(super) fn spline(b: &mut Builder, x: usize, knots: &[f64], values: &[Slot]) -> Slot {
     let table = b.table(Table::spline(x, knots));
     let mut sum = b.number(0.0);

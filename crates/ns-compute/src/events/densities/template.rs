@@ -1,7 +1,7 @@
 //! Histograms of simulated events whose weights depend on nuisance parameters.
 //!
-//! The height of bin `b` is `h_b + sum_k alpha_k S_kb + f_k(alpha_k) A_kb` with `S = (hi - lo)/2` and
-//! `A = (hi + lo)/2 - h`: the formula of histosys, which the weights of all events follow too.
+//! The height of bin `b` is `h_b + sum_k alpha_k S_kb + f_k(alpha_k) A_kb` with `S = (hi - lo)/2` and `A =
+//! (hi + lo)/2 - h`. This is the formula of histosys. The weights of all events follow the same formula.
 
 use ns_core::{HistosysCode, WeightSys};
 
@@ -15,12 +15,12 @@ struct Part {
     factor: Factor,
 }
 
-/// What a histogram is multiplied by.
+/// Number by which a histogram is multiplied.
 enum Factor {
     One,
-    /// The parameter of the effect with this index among those on the shape.
+    /// The parameter of the effect on the shape with this index.
     Alpha(usize),
-    /// The function `f` of that parameter.
+    /// The function `f` of the parameter of the effect with this index.
     Curved(usize, HistosysCode),
 }
 
@@ -40,8 +40,8 @@ fn parts(heights: &[f64], variations: &[WeightSys]) -> Vec<Part> {
     parts
 }
 
-/// Appends the sum of the parts; `number` gives the slot of the number of each part, `own` are the slots of the
-/// parameters of the effects on the shape.
+/// Appends the sum of the parts, each times its factor. `number` gives the slot of the histogram of a part.
+/// `own` are the slots of the parameters of the effects on the shape.
 fn sum(
     b: &mut Builder,
     parts: &[Part],

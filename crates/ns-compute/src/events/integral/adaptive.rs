@@ -4,8 +4,8 @@ use super::rules::{KRONROD, kronrod};
 use crate::events::program::{Memory, Program, Sources, components};
 use crate::simd::Level;
 
-/// Number of panels with which the quadrature over a whole fit range begins. Narrower peaks than about a hundredth of a
-/// panel could be missed.
+/// Number of panels with which the quadrature over a whole fit range begins. The quadrature could miss peaks that are
+/// narrower than about a hundredth of a panel.
 pub(in crate::events) const PANELS: usize = 16;
 
 /// Largest difference between the Kronrod and the Gauss rule on a panel, as a fraction of the integral. The
@@ -23,12 +23,12 @@ const MOST_PANELS: usize = 20_000;
 pub(in crate::events) struct Quadrature {
     memory: Memory,
     nodes: Vec<f64>,
-    /// Panels to do: lower end, upper end, how often it was halved.
+    /// Panels that are not integrated yet: lower end, upper end, and how often the panel was halved.
     panels: Vec<(f64, f64, u32)>,
     panel: Vec<f64>,
     /// Number of panels at the beginning.
     first: usize,
-    /// Largest possible error of the last integral, as a fraction of it.
+    /// Bound of the error of the last integral, as a fraction of the integral.
     pub(in crate::events) error: f64,
 }
 

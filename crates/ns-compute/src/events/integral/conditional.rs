@@ -1,19 +1,20 @@
-//! Integrals of densities with context, such as flows: the program of the density computes them.
+//! Integrals of densities with context, such as flows. The program that computes the density also computes
+//! its integral.
 
 use ns_core::{LogProbError, SharedLogProb};
 
 use super::super::conditional::ContextNumber;
 use super::super::program::{components, pair};
 
-/// An integral whose integrand is no formula.
+/// An integral whose integrand is not a formula.
 #[derive(Debug, Clone)]
 pub(in crate::events) struct ConditionalIntegral {
     pub(in crate::events) source: SharedLogProb,
     /// Lower and upper end of each feature.
     pub(in crate::events) sides: Vec<(f64, f64)>,
-    /// Number of panels of the quadrature, chosen at the start values.
+    /// Number of panels of the quadrature, chosen at the initial parameters.
     pub(in crate::events) panels: usize,
-    /// The context, made of variables of the integral.
+    /// The context: constants and variables of the integral.
     pub(in crate::events) context: Vec<ContextNumber>,
 }
 
@@ -21,14 +22,14 @@ pub(in crate::events) struct ConditionalIntegral {
 #[derive(Debug, Clone, Default)]
 pub(in crate::events) struct ConditionalIntegralMemory {
     context: Vec<f64>,
-    /// Integral and derivatives by the context.
+    /// Integral and its derivatives with respect to the context.
     found: Vec<f64>,
     pub(in crate::events) failure: Option<LogProbError>,
 }
 
 impl ConditionalIntegral {
-    /// Computes the integral with its derivatives by the variables into `out`. A failure is kept in the memory, and the
-    /// integral is then NaN.
+    /// Computes the integral with its derivatives with respect to the variables, and writes them to `out`. After a
+    /// failure the memory contains the error, and the integral is NaN.
     pub(super) fn evaluate(
         &self,
         variables: &[f64],
@@ -50,7 +51,7 @@ impl ConditionalIntegral {
         let (d, found) = (variables.len(), &memory.found);
         out.fill(0.0);
         out[0] = found[0];
-        // A variable may be several numbers of the context.
+        // Several numbers of the context may be the same variable.
         for (k, one) in self.context.iter().enumerate() {
             let ContextNumber::Variable(i) = *one else { continue };
             out[1 + i] += found[1 + k];

@@ -1,4 +1,4 @@
-//! Integrals of densities over boxes, with derivatives by the densities' parameters.
+//! Integrals of densities over boxes, with derivatives with respect to the parameters of the densities.
 
 mod adaptive;
 mod conditional;
@@ -13,16 +13,16 @@ pub(super) use tensor::TensorQuadrature;
 use super::program::{Components, Memory, Program, Sources, components};
 use crate::simd::Level;
 
-/// How an integral is computed.
+/// Method by which an integral is computed.
 #[derive(Debug, Clone)]
 pub(super) enum Rule {
-    /// A program that gives the integral.
+    /// A formula of the integral.
     Closed(Program),
     /// Adaptive quadrature over one observable.
     Adaptive(Program, (f64, f64)),
     /// Quadrature over several observables.
     Tensor(Program, Vec<(f64, f64)>),
-    /// Computed by the program of a density with context.
+    /// Quadrature by the program that computes a density with context.
     Conditional(ConditionalIntegral),
 }
 
@@ -75,7 +75,8 @@ impl Integral {
         }
     }
 
-    /// Computes the integral and its derivatives into `out`. `variables` are the values of its variables.
+    /// Computes the integral and its derivatives, and writes them to `out`. `variables` are the values of the
+    /// integral's variables.
     pub(super) fn evaluate(
         &self,
         level: Level,

@@ -4,7 +4,7 @@
 pub(in crate::events) const KRONROD: usize = 21;
 
 /// Non-negative nodes of the Kronrod rule with 21 nodes, from the outermost inwards (Piessens et al.,
-/// "QUADPACK", 1983). Those with odd index are the nodes of the Gauss rule with 10 nodes.
+/// "QUADPACK", 1983). The nodes with odd index are also the nodes of the Gauss rule with 10 nodes.
 const NODES: [f64; 11] = [
     0.99565716302580808961,
     0.97390652851717174343,
@@ -43,7 +43,8 @@ const GAUSS_WEIGHTS: [f64; 5] = [
     0.29552422471475287002,
 ];
 
-/// Returns node, Kronrod weight and Gauss weight (0 for nodes of the Kronrod rule alone) with this index.
+/// Returns the node with this index, its Kronrod weight and its Gauss weight. The Gauss weight is 0 for nodes
+/// that belong to the Kronrod rule alone.
 pub(in crate::events) fn kronrod(index: usize) -> (f64, f64, f64) {
     let (half, sign) = if index < NODES.len() { (index, -1.0) } else { (KRONROD - 1 - index, 1.0) };
     let gauss = if half % 2 == 1 { GAUSS_WEIGHTS[half / 2] } else { 0.0 };

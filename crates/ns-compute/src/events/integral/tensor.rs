@@ -4,7 +4,7 @@ use super::rules::{KRONROD, kronrod};
 use crate::events::program::{Memory, Program, Sources, components};
 use crate::simd::Level;
 
-/// Change of the integral at which the refinement ends, as a fraction of it.
+/// Relative change of the integral below which the refinement ends.
 const TOLERANCE: f64 = 1e-11;
 
 /// Largest number of nodes.
@@ -23,7 +23,7 @@ pub(in crate::events) struct TensorQuadrature {
     before: Vec<f64>,
     /// Index of the current node in each observable.
     index: Vec<usize>,
-    /// Change of the integral in the last refinement, as a fraction of it.
+    /// Relative change of the integral in the last refinement.
     pub(in crate::events) error: f64,
 }
 

@@ -21,7 +21,8 @@ pub(in crate::events) struct Argus {
 }
 
 impl Argus {
-    /// Returns the kernel of a density; `None` if it is another one, or if two of its parameters are the same variable.
+    /// Returns the kernel of an Argus density. Returns `None` for another density, or if two parameters are the same
+    /// variable.
     pub(super) fn new(density: &Density) -> Option<Self> {
         let Density::Argus { x, resonance, slope, power } = density else { return None };
         let mut seen: Vec<Value> = Vec::new();
@@ -32,7 +33,8 @@ impl Argus {
 }
 
 isa_fn! {
-    /// Writes the components of the density by its variables, in the order resonance, slope, power.
+    /// Writes the value of the density and its derivatives with respect to its variables, in the order
+    /// resonance, slope, power.
     pub(super) fn run(argus: Argus, variables: &[f64], x: &[f64], out: &mut [f64]) = body
 }
 
@@ -49,11 +51,11 @@ fn body<M: MulAdd>(argus: Argus, variables: &[f64], x: &[f64], out: &mut [f64]) 
         let ratio = place[i] * inverse;
         let rest = 1.0 - ratio * ratio;
         allowed[i] = if rest > 0.0 { 1.0 } else { 0.0 };
-        // Where the density is 0 any finite number will do.
+        // Where the density is 0, `u` may be any positive finite number.
         u[i] = if rest > 0.0 { rest } else { 1.0 };
     }
     match argus.power {
-        // The usual one of the two powers has a function of its own.
+        // The commonest power, 1/2, is computed by a square root.
         Number::Constant(0.5) => {
             for i in 0..BLOCK {
                 value[i] = allowed[i] * place[i] * u[i].sqrt() * exp::<M>(slope * u[i]);
@@ -88,7 +90,7 @@ fn body<M: MulAdd>(argus: Argus, variables: &[f64], x: &[f64], out: &mut [f64]) 
     }
 }
 
-/// Writes the components with derivatives by the resonance.
+/// Writes the components that contain derivatives with respect to the resonance.
 #[inline(always)]
 fn by_resonance<M: MulAdd>(
     argus: Argus,
@@ -100,7 +102,7 @@ fn by_resonance<M: MulAdd>(
     let (slope, power, d) = (argus.slope.at(variables), argus.power.at(variables), argus.variables);
     let inverse = 1.0 / variables[r];
     let zero = [0.0; BLOCK];
-    // Derivative of `u`, that of `ln u`, and the first and second derivative of `E`.
+    // Derivatives of `u` and of `ln u`, and first and second derivative of `E`.
     let (mut of_u, mut of_log, mut first, mut second) = (zero, zero, zero, zero);
     for i in 0..BLOCK {
         let ratio = x[i] * inverse;

@@ -1,8 +1,9 @@
 //! Crystal Ball density with one width and its derivatives.
 //!
-//! The density is `exp(E)`. In the core, `E = -t^2/2`. In a tail at the distance `s = |t| > alpha`,
-//! `E = -alpha^2/2 - n ln u` with `u = 1 + (s - alpha) alpha / n`. First the derivatives of `E` by `t`, `alpha`
-//! and `n` are computed, without branches; then those of the density by its variables.
+//! The density is `exp(E)`. In the core, `E = -t^2/2`. In a tail at the distance `s = |t| > alpha`, `E =
+//! -alpha^2/2 - n ln u` with `u = 1 + (s - alpha) alpha / n`. First the derivatives of `E` with respect to `t`,
+//! `alpha` and `n` are computed, without branches. They give the derivatives of the density with respect to its
+//! variables.
 
 use ns_core::{Density, Value};
 
@@ -21,8 +22,8 @@ pub(in crate::events) struct Ball {
 }
 
 impl Ball {
-    /// Returns the kernel of a density; `None` if its mean or width is constant, if it has two widths, or if
-    /// other parameters are the same variable.
+    /// Returns the kernel of a Crystal Ball density. Returns `None` for another density, if its mean or width
+    /// is constant, if it has two widths, or if two of its parameters are the same variable.
     pub(super) fn new(density: &Density) -> Option<Self> {
         let Density::CrystalBall { x, mean, sigma_left, sigma_right, left, right } = density else {
             return None;
@@ -60,7 +61,8 @@ struct Exponent {
 }
 
 isa_fn! {
-    /// Writes the components of the density by its variables: mean, width, then those of the tails.
+    /// Writes the value of the density and its derivatives with respect to its variables: mean, width, then
+    /// the parameters of the tails.
     pub(super) fn run(ball: Ball, variables: &[f64], x: &[f64], out: &mut [f64]) = body
 }
 
@@ -132,7 +134,7 @@ fn put(out: &mut [f64], component: usize, f: impl Fn(usize) -> f64) {
 #[inline(always)]
 fn exponent<M: MulAdd>(ball: Ball, variables: &[f64], x: &[f64], value: &mut Column, e: &mut Exponent) {
     let (mean, inverse) = (variables[0], 1.0 / variables[1]);
-    // A side without tail has one that begins beyond all events.
+    // A side without a tail gets a tail that begins beyond all events.
     let tail = |side: usize| {
         ball.tails[side].map_or((f64::MAX, 1.0), |(alpha, n)| (alpha.at(variables), n.at(variables)))
     };
@@ -151,7 +153,7 @@ fn exponent<M: MulAdd>(ball: Ball, variables: &[f64], x: &[f64], value: &mut Col
         let sign = if below { -1.0 } else { 1.0 };
         let alpha = if below { alpha_left } else { alpha_right };
         let n = if below { n_left } else { n_right };
-        // In the core any finite numbers will do.
+        // In the core, `alpha` and `n` may be any finite numbers.
         let (alpha, n) = if outside { (alpha, n) } else { (1.0, 1.0) };
         let s = if outside { sign * t } else { 1.0 };
         let u = 1.0 + (s - alpha) * alpha / n;

@@ -1,10 +1,10 @@
-//! Exponential density with its derivatives by the slope.
+//! Exponential density with its derivatives with respect to the slope.
 
 use crate::events::sums::BLOCK;
 use crate::simd::{MulAdd, exp, isa_fn};
 
 isa_fn! {
-    /// Writes `p = exp(-slope (x - origin))`, and its first and second derivative by the slope.
+    /// Writes `p = exp(-slope (x - origin))`, and its first and second derivative with respect to the slope.
     pub(super) fn run(slope: f64, origin: f64, x: &[f64], out: &mut [f64]) = body
 }
 

@@ -1,11 +1,11 @@
-//! Gaussian density with its derivatives by mean and width.
+//! Gaussian density with its derivatives with respect to mean and width.
 
 use crate::events::sums::BLOCK;
 use crate::simd::{MulAdd, exp, isa_fn};
 
 isa_fn! {
-    /// Writes `p = exp(-t^2/2)` with `t = (x - mean) / sigma`, its first derivatives by mean and width, and
-    /// the second ones by mean twice, mean and width, and width twice.
+    /// Writes `p = exp(-t^2/2)` with `t = (x - mean) / sigma`, its first derivatives with respect to mean and
+    /// width, and its second derivatives with respect to mean and mean, mean and width, and width and width.
     pub(super) fn run(mean: f64, sigma: f64, x: &[f64], out: &mut [f64]) = body
 }
 

@@ -1,6 +1,6 @@
-//! Densities that occur so often that they have loops of their own instead of a program.
+//! Densities that occur so often that each has its own loop instead of a program.
 //!
-//! A kernel writes the same components as the program of its density, without steps in between.
+//! A kernel writes the same components as the program of its density, without storing intermediate results.
 
 mod argus;
 mod crystal_ball;
@@ -17,7 +17,7 @@ use super::program::components;
 use super::sums::BLOCK;
 use crate::simd::Level;
 
-/// A density with a loop of its own. Its variables are its parameters, in the order of the formula.
+/// A density with its own loop. Its variables are its parameters, in the order of the formula.
 #[derive(Debug, Clone)]
 pub(super) enum Kernel {
     /// Gaussian with variable mean and width.
@@ -31,7 +31,8 @@ pub(super) enum Kernel {
 }
 
 impl Kernel {
-    /// Returns the kernel of a density; `None` if it has none, for example because a parameter is constant.
+    /// Returns the kernel of a density. Returns `None` if there is no kernel, for example because a parameter
+    /// is constant.
     pub(super) fn new(density: &Density, axes: &[Observable]) -> Option<Self> {
         let varies = |value: &Value| !matches!(value, Value::Number(_));
         match density {
@@ -47,7 +48,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the function by which other devices compute the density; `None` if they use its formula.
+    /// Returns the function with which other devices compute the density; `None` if they use its formula.
     pub(super) fn on_devices(&self) -> Option<OwnKernel> {
         match *self {
             Self::Gaussian { x } => Some(OwnKernel::Gaussian { observable: x }),

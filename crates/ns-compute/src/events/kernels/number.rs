@@ -11,8 +11,9 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Returns the number for a value, and appends it to the variables `seen` unless it is constant. Returns `None` if it
-    /// is among them already: a kernel differentiates by each of its parameters alone.
+    /// Converts a value to a number, and appends the value to the variables `seen` unless it is constant. Returns
+    /// `None` if `seen` contains the value already, because a kernel differentiates with respect to each of its
+    /// parameters separately.
     pub(super) fn new(value: Value, seen: &mut Vec<Value>) -> Option<Self> {
         match value {
             Value::Number(x) => Some(Self::Constant(x)),
@@ -24,7 +25,7 @@ impl Number {
         }
     }
 
-    /// Returns the value, given those of all variables.
+    /// Returns the value of the number, given the values of all variables.
     pub(super) fn at(self, variables: &[f64]) -> f64 {
         match self {
             Self::Constant(x) => x,

@@ -1,4 +1,4 @@
-//! Which components of a result can differ from zero.
+//! Determines which components of a result can differ from zero.
 
 use super::{Step, components, pair};
 
@@ -37,7 +37,7 @@ impl Components {
         }
     }
 
-    /// Returns all components that a computation with derivatives by these variables can have.
+    /// Returns all components that a result can have if it depends on these variables.
     pub(in crate::events) fn of_variables(variables: &[usize]) -> Self {
         let d = variables.iter().max().map_or(0, |most| most + 1);
         let has = |i: usize| variables.contains(&i);

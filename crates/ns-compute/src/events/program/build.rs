@@ -15,7 +15,7 @@ pub(in crate::events) struct Builder {
 }
 
 impl Builder {
-    /// Appends a step. An equal step is used again.
+    /// Appends a step and returns its slot. If an equal step exists, returns the slot of that step.
     pub(in crate::events) fn push(&mut self, step: Step) -> Slot {
         if let Some(known) = self.steps.iter().position(|other| *other == step) {
             return known;
@@ -24,7 +24,7 @@ impl Builder {
         self.steps.len() - 1
     }
 
-    /// Adds a table, and returns its index. An equal table is used again.
+    /// Adds a table and returns its index. If an equal table exists, returns the index of that table.
     pub(in crate::events) fn table(&mut self, table: Table) -> usize {
         self.tables.iter().position(|known| *known == table).unwrap_or_else(|| {
             self.tables.push(table);
@@ -37,7 +37,7 @@ impl Builder {
         self.push(Step::Number(x))
     }
 
-    /// Returns the constant that a slot holds, if it is one.
+    /// Returns the constant in a slot; `None` if the slot does not contain a constant.
     pub(in crate::events) fn constant(&self, slot: Slot) -> Option<f64> {
         match self.steps.get(slot) {
             Some(Step::Number(x)) => Some(*x),
@@ -45,7 +45,7 @@ impl Builder {
         }
     }
 
-    /// Returns the variable that a slot holds, if it is one.
+    /// Returns the variable in a slot; `None` if the slot does not contain a variable.
     pub(in crate::events) fn variable(&self, slot: Slot) -> Option<usize> {
         match self.steps.get(slot) {
             Some(Step::Variable(variable)) => Some(*variable),
@@ -185,7 +185,7 @@ impl Builder {
         self.push(Step::Select(condition, yes, no))
     }
 
-    /// Replaces the observables by other ones: `observables[k]` becomes the observable `k`.
+    /// Renumbers the observables: `observables[k]` gets the index `k`.
     pub(in crate::events) fn renumber(&mut self, observables: &[usize]) {
         for table in &mut self.tables {
             table.renumber(observables);
@@ -199,7 +199,8 @@ impl Builder {
         }
     }
 
-    /// Returns the program with the value `result`. `inputs` are the components of the inputs.
+    /// Returns the program whose value is the result in the slot `result`. `inputs` are the components of the
+    /// inputs.
     pub(in crate::events) fn finish(
         mut self,
         result: Slot,
@@ -264,7 +265,7 @@ pub(super) fn operands(step: Step) -> [Option<Slot>; 3] {
     }
 }
 
-/// Returns the step with the operands in their new slots.
+/// Returns the step with the new slots of its operands.
 fn renamed(step: Step, moved: &[Slot]) -> Step {
     match step {
         Step::Unary(unary, a) => Step::Unary(unary, moved[a]),

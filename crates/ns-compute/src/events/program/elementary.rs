@@ -122,8 +122,8 @@ impl Unary {
 }
 
 impl Binary {
-    /// Returns at `(a, b)`: the value, the derivatives by `a` and `b`, and the second derivatives by `aa`,
-    /// `ab` and `bb`.
+    /// Returns at `(a, b)`: the value, the first derivatives with respect to `a` and `b`, and the second
+    /// derivatives with respect to `aa`, `ab` and `bb`.
     #[inline(always)]
     pub(super) fn at(self, a: f64, b: f64) -> [f64; 6] {
         match self {
@@ -134,7 +134,7 @@ impl Binary {
             }
             Self::Pow => {
                 let value = a.powf(b);
-                // A power of 0 is 0 or 1 and has no derivatives by the exponent.
+                // For base 0, the value is 0 or 1, and the derivative with respect to the exponent is 0.
                 let l = if a > 0.0 { a.ln() } else { 0.0 };
                 let [_, first, second] = power(a, b);
                 let lower = a.powf(b - 1.0);
@@ -146,9 +146,9 @@ impl Binary {
     }
 }
 
-/// Returns `x^p` with its derivatives by `x`, also for `x = 0`.
+/// Returns `x^p` with its derivatives with respect to `x`, also for `x = 0`.
 fn power(x: f64, p: f64) -> [f64; 3] {
-    // Below, `1/x` may be infinite.
+    // For smaller `x`, `1/x` may be infinite.
     if x > f64::MIN_POSITIVE {
         let (value, inverse) = (x.powf(p), 1.0 / x);
         let first = p * value * inverse;

@@ -3,7 +3,8 @@
 /// A function of observables without parameters, or several such functions.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Table {
-    /// Piecewise constant functions of one or more observables with the same bins; 0 outside of all bins.
+    /// Piecewise constant functions of one or more observables with the same bins. Outside the bins the
+    /// functions are 0.
     Histogram {
         /// Observable of each axis.
         observables: Vec<usize>,
@@ -12,7 +13,8 @@ pub(crate) enum Table {
         /// Value of each function in each bin, function after function; the last axis varies fastest.
         heights: Vec<f64>,
     },
-    /// Natural cubic splines that are 1 at one knot and 0 at the others, one per knot; 0 outside of the knots.
+    /// Natural cubic splines, one per knot. Each is 1 at its knot and 0 at the other knots. Outside the knots
+    /// the splines are 0.
     Spline {
         observable: usize,
         knots: Vec<f64>,
@@ -22,9 +24,9 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    /// Returns the splines through points at `knots`.
+    /// Returns the splines for these knots.
     ///
-    /// The second derivatives solve the usual tridiagonal system with zeros at both ends, once for each point
+    /// The second derivatives of each spline solve the usual tridiagonal system with zeros at both ends
     /// (Thomas algorithm).
     pub(in crate::events) fn spline(observable: usize, knots: &[f64]) -> Self {
         let n = knots.len();
@@ -59,12 +61,12 @@ impl Table {
         }
     }
 
-    /// Returns function `row` for one event.
+    /// Returns the value of function `row` for one event.
     pub(super) fn at(&self, row: usize, columns: &[&[f64]], event: usize) -> f64 {
         self.value(row, |x| columns[x][event])
     }
 
-    /// Returns function `row` at a point.
+    /// Returns the value of function `row` at a point.
     pub(in crate::events) fn at_point(&self, row: usize, point: &[f64]) -> f64 {
         self.value(row, |x| point[x])
     }
@@ -93,8 +95,8 @@ impl Table {
         }
     }
 
-    /// Returns bounds of function `row` in a box. `side` gives the ends along an observable; the upper end is no
-    /// part of the box.
+    /// Returns bounds of function `row` in a box. `side` returns the ends of the box along an observable. The
+    /// upper end does not belong to the box.
     pub(in crate::events) fn bounds(&self, row: usize, side: &dyn Fn(usize) -> (f64, f64)) -> (f64, f64) {
         let mut all = (f64::INFINITY, f64::NEG_INFINITY);
         let mut join = |lo: f64, hi: f64| all = (all.0.min(lo), all.1.max(hi));
@@ -176,7 +178,7 @@ impl Table {
             if from >= to {
                 continue;
             }
-            // Antiderivatives by `b = (x - knot_i) / h`, with `a = 1 - b`.
+            // Antiderivatives with respect to `b = (x - knot_i) / h`, with `a = 1 - b`.
             let whole = |b: f64| {
                 let a = 1.0 - b;
                 let value =

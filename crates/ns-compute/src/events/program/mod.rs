@@ -1,10 +1,10 @@
 //! Formulae as lists of operations, evaluated with first and second derivatives for many events at once.
 //!
 //! The result of an operation has `1 + d + d (d + 1) / 2` components for `d` variables: the value, the first
-//! derivatives, and the second derivatives by the variables `j <= i` at [`pair`]`(d, i, j)`. Each component is
-//! a column with one number per event (forward-mode differentiation: Griewank and Walther, "Evaluating
-//! Derivatives", 2nd edition, chapter 3). Components that are always zero are found when the formula is
-//! compiled, and cost nothing.
+//! derivatives, and the second derivatives with respect to the variables `j <= i` at [`pair`]`(d, i, j)`. Each
+//! component is a column with one number per event (forward-mode differentiation: Griewank and Walther,
+//! "Evaluating Derivatives", 2nd edition, chapter 3). Compiling the formula finds the components that are
+//! always zero. These components are never computed.
 
 mod active;
 mod build;
@@ -23,12 +23,13 @@ pub(super) use step::Step;
 /// Index of an operation of a program, and of its result.
 pub(super) type Slot = usize;
 
-/// Returns the number of components with `d` variables.
+/// Returns the number of components of a result with `d` variables.
 pub(super) fn components(d: usize) -> usize {
     1 + d + d * (d + 1) / 2
 }
 
-/// Returns the component of the second derivative by the variables `i` and `j` of `d`.
+/// Returns the index of the component with the second derivative with respect to the variables `i` and `j` of
+/// `d` variables.
 pub(super) fn pair(d: usize, i: usize, j: usize) -> usize {
     let (i, j) = if i < j { (j, i) } else { (i, j) };
     1 + d + i * (i + 1) / 2 + j

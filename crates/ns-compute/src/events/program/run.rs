@@ -3,17 +3,16 @@
 use super::{Binary, Program, Slot, Step, Unary, components, pair};
 use crate::simd::{Level, MulAdd, isa_fn};
 
-/// A result of another computation: its components, and the variables of the program that its own variables
-/// are.
+/// The result of another computation, with the program's variables on which it depends.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::events) struct Input<'a> {
-    /// Value and derivatives by `variables.len()` variables.
+    /// Value and derivatives with respect to `variables.len()` variables.
     pub(in crate::events) result: &'a [f64],
-    /// Variable of the program for each variable of the input.
+    /// For each variable of the input, the index of this variable in the program.
     pub(in crate::events) variables: &'a [usize],
 }
 
-/// What a program reads.
+/// Everything that a program reads besides the columns of events.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::events) struct Sources<'a> {
     /// Values of the variables.
@@ -25,7 +24,7 @@ pub(in crate::events) struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Returns sources with variables alone.
+    /// Returns sources that contain only variables.
     pub(in crate::events) fn of(variables: &'a [f64]) -> Self {
         Self { variables, inputs: &[], data: &[] }
     }
@@ -39,7 +38,7 @@ pub(in crate::events) struct Memory {
     /// Components of each result; each component has `lanes` numbers. Components that a program never
     /// computes stay zero.
     results: Vec<f64>,
-    /// Derivatives of one operation, six columns.
+    /// Value and derivatives of one operation, in six columns.
     slopes: Vec<f64>,
 }
 
@@ -69,7 +68,7 @@ impl Memory {
 }
 
 impl Program {
-    /// Computes the operations that do not depend on events. They stay valid for all blocks.
+    /// Computes the operations that do not depend on events. Their results are valid for all blocks.
     pub(in crate::events) fn prepare(&self, level: Level, sources: Sources<'_>, memory: &mut Memory) {
         run(level, self, sources, None, 0, 1, memory);
         let (size, lanes) = (components(self.variables), memory.lanes);
@@ -101,7 +100,7 @@ isa_fn! {
     fn run(program: &Program, sources: Sources<'_>, columns: Option<&[&[f64]]>, from: usize, n: usize, memory: &mut Memory) = run_body
 }
 
-/// The operands of one step, and the place of its result.
+/// The operands of one step, and the memory for its result.
 struct Place<'a> {
     earlier: &'a [f64],
     out: &'a mut [f64],
@@ -205,8 +204,8 @@ fn run_body<M: MulAdd>(
     }
 }
 
-/// Copies an input, with its derivatives moved to the program's variables. Several variables of the input may
-/// be one variable of the program.
+/// Copies an input, and assigns its derivatives to the program's variables. Several variables of the input
+/// may be the same variable of the program.
 fn input(input: Input<'_>, d: usize, place: &mut Place<'_>) {
     let lanes = place.lanes;
     let own = input.variables.len();
@@ -215,7 +214,8 @@ fn input(input: Input<'_>, d: usize, place: &mut Place<'_>) {
     for (i, &to) in input.variables.iter().enumerate() {
         place.out[(1 + to) * lanes] += input.result[1 + i];
         for (j, &other) in input.variables[..=i].iter().enumerate() {
-            // Two variables that become one have the mixed derivative twice.
+            // If two different variables of the input are the same variable of the program, their mixed
+            // derivative counts twice.
             let twice = if i != j && to == other { 2.0 } else { 1.0 };
             place.out[pair(d, to, other) * lanes] += twice * input.result[pair(own, i, j)];
         }

@@ -7,15 +7,15 @@ use super::{Binary, Slot, Unary};
 pub(in crate::events) enum Step {
     /// A constant.
     Number(f64),
-    /// A variable, whose first derivative by itself is 1.
+    /// A variable. Its derivative with respect to itself is 1.
     Variable(usize),
     /// A result of another computation with its derivatives.
     Input(usize),
-    /// A column of events.
+    /// A column of the events.
     Observable(usize),
     /// An auxiliary datum.
     Datum(usize),
-    /// A function of observables that is given by a table: index of the table, row.
+    /// A function of observables that is given by a table: index of the table, index of the row.
     Table(usize, usize),
     /// Sum.
     Add(Slot, Slot),

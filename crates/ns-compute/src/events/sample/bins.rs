@@ -1,8 +1,8 @@
 //! Draws the contents of bins, for channels whose data are a histogram.
 //!
 //! The likelihood of such a channel compares the contents with the density at the bin centres, or with its mean over
-//! each bin. So the expected contents are proportional to this density times the volume, and add up to the expected
-//! number of events.
+//! each bin. The expected contents are this density (or mean) times the volume of the bin, scaled so that they add
+//! up to the expected number of events.
 
 use ns_core::random::{Poisson, Stream, open_uniform};
 use ns_core::{DrawEvents, EventColumns, NotDrawn};
@@ -24,13 +24,14 @@ pub(super) struct BinSampler {
 enum Contents {
     /// Independent contents.
     Poisson(Vec<Poisson>),
-    /// A fixed number of events; for each bin, the probability of the bins up to it.
+    /// A fixed number of events. The numbers are cumulative probabilities: for each bin, the probability of
+    /// this bin and all bins before it.
     Multinomial(usize, Vec<f64>),
 }
 
 impl BinSampler {
-    /// Returns the distribution for a total number of expected events. `centres` are the bin centres, column by column,
-    /// and the contents are proportional to `parts`.
+    /// Returns the distribution for an expected total number of events. `centres` are the bin centres, column by
+    /// column. The expected contents are proportional to `parts`.
     pub(super) fn new(
         centres: Vec<Vec<f64>>,
         parts: &[f64],
@@ -59,7 +60,8 @@ impl BinSampler {
     }
 }
 
-/// Returns the centres of the bins within the fit ranges, column by column, and density times volume of each.
+/// Returns the centres of the bins within the fit ranges, column by column, and for each bin the density at
+/// its centre times its volume.
 pub(super) fn parts_at_centres(
     edges: &[Vec<f64>],
     boxes: &[Vec<(f64, f64)>],

@@ -1,4 +1,4 @@
-//! Draws events below hats.
+//! Draws events below hats (functions above the density) by rejection.
 
 use ns_core::random::{Poisson, Stream, open_uniform};
 use ns_core::{DrawEvents, EventColumns, NotDrawn};
@@ -7,7 +7,7 @@ use super::formula::{Formula, FormulaMemory};
 use super::hat::Hat;
 use crate::simd::{Level, MulAdd, isa_fn};
 
-/// Number of events of a toy.
+/// Distribution of the number of events of a toy.
 #[derive(Debug, Clone)]
 pub(super) enum Number {
     Poisson(Poisson),
@@ -15,7 +15,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Returns the number of events, and the first slot behind the one that it takes.
+    /// Draws the number of events. Also returns the first slot of the random stream that is free after it.
     pub(super) fn draw(&self, stream: &Stream, slot: u32) -> (usize, u32) {
         match self {
             Self::Poisson(poisson) => (poisson.draw(stream, slot) as usize, slot.wrapping_add(1)),
@@ -28,13 +28,14 @@ impl Number {
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     pub(super) observables: Vec<usize>,
-    /// Their density. Its observables are positions in `observables`.
+    /// Density of the group. Its observables are indices in `observables`.
     pub(super) formula: Formula,
     pub(super) hat: Hat,
 }
 
 impl Group {
-    /// Appends the point that uniform numbers propose, one per observable, and returns its cell of the hat.
+    /// Appends a proposed point, computed from one uniform number per observable. Returns the index of its
+    /// cell of the hat.
     pub(super) fn propose(&self, uniforms: &[f64], point: &mut Vec<f64>) -> usize {
         let Some((&u, rest)) = uniforms.split_first() else { return 0 };
         let at = self.hat.find(u);
@@ -48,7 +49,7 @@ impl Group {
         at
     }
 
-    /// Returns whether a point in this cell is accepted by a uniform number.
+    /// Returns whether the uniform number `decision` accepts a point in this cell.
     pub(super) fn accepts(
         &self,
         decision: f64,
@@ -60,7 +61,8 @@ impl Group {
             return Ok(true);
         }
         let (height, value) = (self.hat.heights[cell], self.formula.at(point, memory));
-        // The bounds are proven, so this is a density without a value or below 0.
+        // The height of the hat is a proven bound. So this happens only if the density is not a number or is
+        // negative.
         if !(value >= -1e-12 * height) || value > height {
             return Err(NotDrawn);
         }
@@ -68,7 +70,8 @@ impl Group {
     }
 }
 
-/// Returns, for each part, the fraction of attempts of the parts before it and of itself.
+/// Returns the cumulative fractions of the weights: for each part, the fraction of this part and all parts
+/// before it.
 pub(super) fn ends(parts: &[Part]) -> Vec<f64> {
     let total: f64 = parts.iter().map(|part| part.weight).sum();
     let mut sum = 0.0;
@@ -79,11 +82,11 @@ pub(super) fn ends(parts: &[Part]) -> Vec<f64> {
     parts.iter().map(end).collect()
 }
 
-/// A part of a density: a product of groups.
+/// A part of a density: a product of the densities of groups.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) groups: Vec<usize>,
-    /// Product of a factor and the areas of the hats.
+    /// Product of the amplitude and the areas of the hats.
     pub(super) weight: f64,
 }
 
@@ -95,9 +98,9 @@ pub(super) struct Sampler {
     number: Number,
     groups: Vec<Group>,
     parts: Vec<Part>,
-    /// For each part, the fraction of attempts of the parts before it and of itself.
+    /// Cumulative fractions of the weights: for each part, the fraction of this part and all parts before it.
     ends: Vec<f64>,
-    /// Number of random blocks of an attempt.
+    /// Number of blocks of random numbers that an attempt uses.
     blocks: u32,
 }
 
@@ -118,7 +121,8 @@ impl Sampler {
         parts: Vec<Part>,
     ) -> Self {
         let ends = ends(&parts);
-        // One number decides whether the attempt is accepted, one chooses the part.
+        // Besides the observables, one number decides whether the attempt is accepted, and one number chooses
+        // the part.
         let uniforms = 1 + observables + usize::from(parts.len() > 1);
         Self { level, observables, number, groups, parts, ends, blocks: uniforms.div_ceil(2) as u32 }
     }
@@ -141,20 +145,21 @@ impl Sampler {
         }
     }
 
-    /// Returns the number of events of a toy, and the slot of its first event.
+    /// Draws the number of events of a toy. Also returns the slot of the first event.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn number(&self, stream: &Stream, slot: u32) -> (usize, u32) {
         self.number.draw(stream, slot)
     }
 
-    /// Draws the event of a single observable that belongs to a slot.
+    /// Draws the event with this slot in a channel with a single observable, and returns the observable.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn single(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<f64, NotDrawn> {
         self.event(stream, slot, memory)?;
         memory.event.first().copied().ok_or(NotDrawn)
     }
 
-    /// Draws the event that belongs to a slot into `memory.event`, by attempts from the first on.
+    /// Draws the event with this slot into `memory.event`. Makes attempts, beginning with the first, until
+    /// one is accepted.
     fn event(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<(), NotDrawn> {
         for attempt in 0..Stream::ATTEMPTS / self.blocks {
             for (block, pair) in (0..).zip(memory.uniforms.chunks_exact_mut(2)) {
@@ -201,7 +206,8 @@ impl Sampler {
             own.clear();
             own.extend(group.observables.iter().map(|&x| event[x]));
             let value = group.formula.at(own, &mut memories[g]);
-            // The bounds are proven, so this is a density without a value or below 0.
+            // The height of the hat is a proven bound. So this happens only if the density is not a number or
+            // is negative.
             if !(value >= -1e-12 * height) {
                 return Err(NotDrawn);
             }
@@ -243,8 +249,8 @@ impl DrawEvents for Sampler {
 }
 
 isa_fn! {
-    /// Makes the first attempt of every event of one observable, eight at a time. Returns the events for which
-    /// the bounds of the density do not decide.
+    /// Makes the first attempt for every event of a channel with one observable, eight at a time. Returns the
+    /// indices of the events that the bounds of the density do not accept.
     fn draw_column(hat: &Hat, stream: &Stream, first: u32, column: &mut [f64]) -> Vec<usize> = body
 }
 

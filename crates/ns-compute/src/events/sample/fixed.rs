@@ -1,7 +1,7 @@
-//! Functions as fixed sequences of correctly rounded operations: the same bits on every CPU.
+//! Functions as fixed sequences of correctly rounded operations. They give the same bits on every CPU.
 //!
-//! Logarithm and exponential are those of [`ns_core::random`]; the others are those of `libm`, which is such
-//! a sequence too, in Rust.
+//! Logarithm and exponential are those of [`ns_core::random`]. The other functions are those of the crate
+//! `libm`, which are also such sequences.
 
 /// Returns the exponential.
 pub(super) fn exp(x: f64) -> f64 {

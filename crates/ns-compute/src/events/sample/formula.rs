@@ -1,5 +1,5 @@
-//! A density at one parameter point: the steps of its program that depend on the event, with the numbers that
-//! do not.
+//! A density at one parameter point. It contains the steps of its program that depend on the event, and the
+//! results of all other steps as numbers.
 
 use super::fixed;
 use super::interval::Interval;
@@ -10,7 +10,7 @@ use crate::simd::Level;
 /// The formula of a density of observables, without parameters.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Formula {
-    /// Value of each slot that is the same for all events; 0 for others.
+    /// Value of each slot that is the same for all events; 0 for the other slots.
     numbers: Vec<f64>,
     /// Slots that depend on the event, in order.
     steps: Vec<(Slot, Step)>,
@@ -32,8 +32,9 @@ impl Formula {
         Self { numbers: vec![x], ..Self::default() }
     }
 
-    /// Appends a program with these values of its variables, and returns the slot of its value. Constants are
-    /// computed without fused operations, which are the same on every CPU.
+    /// Appends a program for given values of its variables, and returns the slot of its value. Results that
+    /// do not depend on the event are computed without fused multiply-add, so that they are the same on every
+    /// CPU.
     pub(super) fn append(&mut self, program: &Program, variables: &[f64]) -> Slot {
         let mut memory = Memory::new(program, 1);
         program.prepare(Level::Baseline, Sources::of(variables), &mut memory);
@@ -49,7 +50,8 @@ impl Formula {
         self.result
     }
 
-    /// Appends the product of a constant and some slots, added to the slot `sum` if there is one.
+    /// Appends the product of a constant and the values of some slots. Adds it to the value of the slot `sum`
+    /// if `sum` is given.
     pub(super) fn add_product(&mut self, sum: Option<Slot>, factor: f64, slots: &[Slot]) -> Slot {
         let mut product = self.constant(factor);
         for &slot in slots {
@@ -62,7 +64,7 @@ impl Formula {
         product
     }
 
-    /// Replaces observables by their positions in `own`.
+    /// Replaces the indices of observables by their positions in `own`.
     pub(super) fn renumber(&mut self, own: &[usize]) {
         for table in &mut self.tables {
             table.renumber(own);
@@ -87,7 +89,8 @@ impl Formula {
         slot
     }
 
-    /// Returns where the density may jump or bend along an observable: edges of bins, and knots.
+    /// Returns the points along an observable at which the density may have a jump or a kink: bin edges and
+    /// knots.
     pub(super) fn breaks(&self, observable: usize) -> Vec<f64> {
         let mut breaks = Vec::new();
         for table in &self.tables {
@@ -171,7 +174,7 @@ impl Formula {
     }
 }
 
-/// Returns a step with its operands and table in their new places.
+/// Returns a step with the new indices of its operands and of its table.
 fn moved(step: Step, by: usize, tables: usize) -> Step {
     match step {
         Step::Table(table, row) => Step::Table(table + tables, row),
@@ -188,7 +191,7 @@ fn moved(step: Step, by: usize, tables: usize) -> Step {
     }
 }
 
-/// Returns the bounds of a truth value.
+/// Returns the bounds of a condition, which is 1 if true and 0 if false.
 fn decided(always: bool, never: bool) -> Interval {
     if always {
         Interval::new(1.0, 1.0)
@@ -215,7 +218,7 @@ fn unary_at(unary: Unary, x: f64) -> f64 {
         Unary::Asinh => libm::asinh(x),
         Unary::Reciprocal => 1.0 / x,
         Unary::Power(p) => fixed::power(x, p),
-        // No density of events uses these with an observable.
+        // No density of events applies these functions to an observable.
         Unary::LnGamma | Unary::Decay | Unary::Interpolation(_) => f64::NAN,
     }
 }
@@ -254,7 +257,7 @@ fn binary_bounds(binary: Binary, a: Interval, b: Interval) -> Interval {
         Binary::Div => a.mul(b.reciprocal()),
         Binary::Pow => a.pow(b),
         Binary::Voigt if b.lo == b.hi => {
-            // The profile falls with the distance from its peak. It is accurate to 1e-13.
+            // The profile decreases with the distance from its peak. Its relative error is at most 1e-13.
             let profile = a.abs().falling(|x| special::voigt(x, b.lo)[0]);
             Interval::new(profile.lo * (1.0 - 1e-12), profile.hi * (1.0 + 1e-12))
         }

@@ -1,10 +1,10 @@
 //! A piecewise constant function above a density, from which events are drawn by rejection.
 //!
-//! The range is divided into cells, in each of which interval arithmetic gives bounds of the density. The cells
-//! with the largest distance between the bounds are halved until little lies between them. So the function is
-//! above the density everywhere, whatever the density, and most events are accepted without evaluating it
-//! (J. H. Ahrens, "A one-table method for sampling from continuous and discrete distributions", Computing 54
-//! (1995) 127, with bounds from interval arithmetic in place of monotonic pieces).
+//! The range is divided into cells. Interval arithmetic gives a lower and an upper bound of the density in each
+//! cell. The cell with the largest area between its bounds is halved, until the total area between the bounds
+//! is small. So the function is above any density everywhere, and most events are accepted without an
+//! evaluation of the density (J. H. Ahrens, "A one-table method for sampling from continuous and discrete
+//! distributions", Computing 54 (1995) 127, with bounds from interval arithmetic in place of monotonic pieces).
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -12,53 +12,54 @@ use std::collections::BinaryHeap;
 use super::formula::{Formula, FormulaMemory};
 use super::interval::Interval;
 
-/// The cells are halved until this part of the area of the hat lies between its bounds.
+/// Cells are halved until at most this fraction of the area of the hat is between the bounds.
 const LOOSE: f64 = 0.02;
 
 /// Largest numbers of cells for one, two, and three or more observables.
 const MOST_CELLS: [usize; 3] = [2048, 8192, 32_768];
 
-/// Largest part of the area of the hat that may lie between the bounds when the cells are used up. Beyond it
-/// the attempts that an event takes could be very many.
+/// Largest fraction of the area of the hat that may be between the bounds when the largest number of cells is
+/// reached. Above this fraction an event could take very many attempts.
 const TOO_LOOSE: f64 = 0.9999;
 
-/// Number of entries of the guide per cell. With many, most searches end where they begin.
+/// Number of entries of the guide per cell. With more entries, a search makes fewer steps.
 const FINE: usize = 4;
 
-/// What is wrong with a density that cannot be sampled.
+/// Problem of a density that has no usable upper bound.
 pub(super) const UNBOUNDED: &str = "has no finite bound, or a far too loose one; shorten the fit range so that it leaves out the place where it diverges";
 
-/// What is wrong with a density that is not positive anywhere.
+/// Problem of a density that is not positive anywhere.
 pub(super) const VANISHES: &str =
     "is zero everywhere; check the rates and coefficients at the point where toys are drawn";
 
-/// What is wrong with a density that is negative somewhere.
+/// Problem of a density that is negative somewhere.
 pub(super) const NEGATIVE: &str = "is negative somewhere in the fit range; draw toys at a point where rates, coefficients and densities are positive";
 
-/// One cell. The upper end of a side is no part of it.
+/// A cell of the hat along the first observable. Its upper end does not belong to it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
-    /// Part of the hat before this cell.
+    /// Fraction of the area of the hat that belongs to the cells before this one.
     pub(super) begin: f64,
     pub(super) low: f64,
-    /// Largest first coordinate.
+    /// Largest coordinate of the first observable in the cell.
     pub(super) last: f64,
-    /// First coordinate per part of the hat.
+    /// Length of the cell along the first observable, divided by the cell's fraction of the area of the hat.
     pub(super) slope: f64,
-    /// Lower bound of the density, as a part of the upper one.
+    /// Lower bound of the density, divided by its upper bound.
     pub(super) sure: f64,
 }
 
 /// The hat of a density.
 #[derive(Debug, Clone)]
 pub(super) struct Hat {
-    /// The cells, and one more behind them.
+    /// The cells, and one cell that marks the end.
     pub(super) cells: Vec<Cell>,
     /// Upper bound of the density in each cell.
     pub(super) heights: Vec<f64>,
-    /// Sides of the cells along the observables after the first: lower end, length, largest coordinate.
+    /// For each cell and each observable after the first: lower end, length, and largest coordinate.
     pub(super) others: Vec<(f64, f64, f64)>,
-    /// For each of equally long parts of the hat, the cell with which it begins.
+    /// The range from 0 to 1 is divided into parts of equal length. For each part, the index of the cell that
+    /// contains its beginning.
     guide: Vec<u32>,
     /// Area below the hat.
     pub(super) area: f64,
@@ -70,7 +71,7 @@ pub(super) struct Hat {
 struct Open {
     sides: Vec<Interval>,
     bounds: Interval,
-    /// Volume times distance of the bounds.
+    /// Volume of the cell times the difference of the bounds.
     excess: f64,
 }
 
@@ -97,7 +98,7 @@ impl Ord for Open {
 impl Open {
     fn new(sides: Vec<Interval>, formula: &Formula, memory: &mut FormulaMemory) -> Self {
         let bounds = formula.bounds(&sides, memory);
-        // Where a density is no number, no event can be.
+        // Where the density is not a number, there are no events.
         let bounds = if bounds.is_empty() { Interval::new(0.0, 0.0) } else { bounds };
         let volume: f64 = sides.iter().map(|side| side.hi - side.lo).product();
         let excess = volume * (bounds.hi.max(0.0) - bounds.lo.max(0.0));
@@ -113,7 +114,8 @@ impl Open {
         self.volume() * self.bounds.hi.max(0.0)
     }
 
-    /// Returns both halves along the side for which they have the smallest hat; `None` if a side is too short.
+    /// Returns the two halves of the cell. It is cut along the side for which the area between the bounds
+    /// becomes smallest. Returns `None` if all sides are too short.
     fn halves(&self, formula: &Formula, memory: &mut FormulaMemory) -> Option<[Self; 2]> {
         let mut best: Option<[Self; 2]> = None;
         for (axis, side) in self.sides.iter().enumerate() {
@@ -129,7 +131,8 @@ impl Open {
             let pair = [half(side.lo, middle, memory), half(middle, side.hi, memory)];
             let loose = |pair: &[Self; 2]| pair[0].excess + pair[1].excess;
             let longer = |best: &[Self; 2]| {
-                // Equal halves tell nothing, for example where there is no bound yet: the longer side is cut.
+                // If two cuts give the same area, for example because there is no finite bound yet, the
+                // longer side is cut.
                 let length = |s: &[Interval]| s.iter().map(|side| side.hi - side.lo).fold(0.0, f64::max);
                 loose(&pair) == loose(best) && length(&pair[0].sides) < length(&best[0].sides)
             };
@@ -170,7 +173,8 @@ impl Hat {
                     area += halves[0].area() + halves[1].area() - cell.area();
                     excess += halves[0].excess + halves[1].excess - cell.excess;
                     open.extend(halves);
-                    // Sums of differences are not exact, and infinities do not go away by themselves.
+                    // The sums accumulate rounding errors, and an infinite sum stays infinite. So both sums
+                    // are computed again at intervals.
                     if open.len() % 64 == 0 {
                         (area, excess) = sums(&open, &done);
                     }
@@ -182,9 +186,9 @@ impl Hat {
         Self::of(done)
     }
 
-    /// Arranges the cells for the search.
+    /// Sorts the cells and computes the numbers that a search for a cell needs.
     fn of(mut cells: Vec<Open>) -> Result<Self, &'static str> {
-        // A place where the density has no bound is left out if it has no volume to speak of.
+        // The area must be finite, and the area between the bounds must not be too large.
         let area: f64 = cells.iter().map(Open::area).sum();
         let excess: f64 = cells.iter().map(|cell| cell.excess).sum();
         if !area.is_finite() || excess > TOO_LOOSE * area {
@@ -225,7 +229,7 @@ impl Hat {
         Ok(hat)
     }
 
-    /// Adds the end, and the guide.
+    /// Adds the cell that marks the end, and computes the guide.
     fn close(&mut self) {
         let size = FINE * self.cells.len().next_power_of_two();
         let mut at = 0;
@@ -240,13 +244,14 @@ impl Hat {
         self.cells.push(end);
     }
 
-    /// Returns, for each of equally long parts of the hat, the cell with which it begins.
+    /// Returns the guide: for each of the equal parts of the range from 0 to 1, the index of the cell that
+    /// contains its beginning.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn guide(&self) -> &[u32] {
         &self.guide
     }
 
-    /// Returns the index of the cell that belongs to a number in (0, 1).
+    /// Returns the index of the cell that contains the fraction `u` of the area, between 0 and 1.
     #[inline(always)]
     pub(super) fn find(&self, u: f64) -> usize {
         let mut at = self.guide[(u * self.guide.len() as f64) as usize] as usize;
@@ -257,7 +262,7 @@ impl Hat {
     }
 }
 
-/// Cuts a box of one observable where its density may jump.
+/// Cuts a box with one observable at the points at which the density may jump.
 fn pieces(formula: &Formula, sides: &[(f64, f64)]) -> Vec<Vec<Interval>> {
     let [(lo, hi)] = sides else {
         return vec![sides.iter().map(|&(lo, hi)| Interval::new(lo, hi)).collect()];

@@ -1,14 +1,15 @@
-//! Interval arithmetic: bounds of what an operation can give for all operands between bounds.
+//! Interval arithmetic: bounds of the results of an operation for all operands within given bounds.
 //!
 //! R. E. Moore, R. B. Kearfott, M. J. Cloud, "Introduction to Interval Analysis" (SIAM, 2009). Every result is
-//! widened by more than the rounding errors of the operation, so that it holds what [`super::fixed`] computes.
+//! widened by more than the rounding errors of the operation, so that it contains the result of the same
+//! operation in [`super::fixed`].
 
 use super::fixed;
 
-/// Relative error that no operation exceeds: a few units in the last place.
+/// Bound of the relative error of every operation: a few units in the last place.
 const ROUNDING: f64 = 1e-15;
 
-/// All numbers from `lo` to `hi`. Both are NaN if the operation gives a number nowhere.
+/// All numbers from `lo` to `hi`. Both are NaN if the operation is not defined for any operand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Interval {
     pub(super) lo: f64,
@@ -16,7 +17,7 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// Nothing.
+    /// The empty interval.
     pub(super) const EMPTY: Self = Self { lo: f64::NAN, hi: f64::NAN };
 
     /// All numbers.
@@ -30,13 +31,13 @@ impl Interval {
         self.lo.is_nan() || self.hi.is_nan()
     }
 
-    /// Returns the interval with room for rounding errors.
+    /// Returns the interval, widened by the largest rounding errors.
     fn widened(self) -> Self {
         let room = |x: f64| if x.is_finite() { ROUNDING * x.abs() } else { 0.0 };
         Self { lo: self.lo - room(self.lo), hi: self.hi + room(self.hi) }
     }
 
-    /// Returns the smallest interval that holds both.
+    /// Returns the smallest interval that contains both intervals.
     pub(super) fn hull(self, other: Self) -> Self {
         if self.is_empty() {
             other
@@ -56,7 +57,7 @@ impl Interval {
         if self.is_empty() || other.is_empty() {
             return Self::EMPTY;
         }
-        // Infinities of both signs leave no bound.
+        // The sum of infinities of opposite sign is NaN. There is no bound then.
         let or = |x: f64, unbounded: f64| if x.is_nan() { unbounded } else { x };
         let (lo, hi) = (self.lo + other.lo, self.hi + other.hi);
         Self { lo: or(lo, f64::NEG_INFINITY), hi: or(hi, f64::INFINITY) }.widened()
@@ -70,7 +71,7 @@ impl Interval {
         if self.is_empty() || other.is_empty() {
             return Self::EMPTY;
         }
-        // An end at infinity stands for numbers without bound, and zero times any of them is zero.
+        // An infinite end means that the numbers are not bounded. Zero times any such number is zero.
         let product = |x: f64, y: f64| if x == 0.0 || y == 0.0 { 0.0 } else { x * y };
         let (a, b) = (self, other);
         Self::of(&[product(a.lo, b.lo), product(a.lo, b.hi), product(a.hi, b.lo), product(a.hi, b.hi)])
@@ -119,7 +120,7 @@ impl Interval {
         if self.is_empty() { self } else { Self { lo: f(self.hi), hi: f(self.lo) }.widened() }
     }
 
-    /// Returns the part between two numbers, where a function is defined.
+    /// Returns the part of the interval between two numbers, where a function is defined.
     pub(super) fn within(self, lo: f64, hi: f64) -> Self {
         if self.is_empty() || self.hi < lo || self.lo > hi {
             return Self::EMPTY;
@@ -137,7 +138,7 @@ impl Interval {
         if !(hi - lo < TAU) || lo.abs().max(hi.abs()) > 1e6 {
             return Self::new(-1.0, 1.0);
         }
-        // Whether a top (at pi/2) or a bottom (at -pi/2) lies inside, with room for rounding.
+        // Checks whether a maximum (at pi/2) or a minimum (at -pi/2) is inside, with a margin for rounding.
         let holds = |at: f64| {
             let room = 1e-9;
             ((hi - at) / TAU + room).floor() >= ((lo - at) / TAU - room).ceil()
@@ -179,8 +180,8 @@ impl Interval {
         }
     }
 
-    /// Returns `self` to the power `other`, where `self` is not negative: the extremes are at corners, because
-    /// a power is monotonic in either argument.
+    /// Returns `self` to the power `other`. If `self` is not negative, the extremes are at the corners,
+    /// because a power is monotonic in each argument.
     pub(super) fn pow(self, other: Self) -> Self {
         if other.lo == other.hi {
             return self.power(other.lo);
@@ -188,7 +189,7 @@ impl Interval {
         if self.is_empty() || other.is_empty() {
             return Self::EMPTY;
         }
-        // A negative number has powers only where the exponent is an integer.
+        // Powers of negative numbers exist only for integer exponents.
         if self.lo < 0.0 {
             return Self::ALL;
         }
@@ -208,7 +209,7 @@ impl Interval {
 mod tests {
     use super::*;
 
-    /// Every function at points of many intervals lies within the bounds.
+    /// Checks that the values of every function at points of many intervals are within the bounds.
     #[test]
     fn bounds_hold() {
         type Case = (&'static str, fn(Interval) -> Interval, fn(f64) -> f64);

@@ -1,4 +1,5 @@
-//! What the events of channels with flows are drawn from: a part per term of the density and fit range.
+//! Prepares the distributions from which the events of channels with flows are drawn. There is one part per
+//! term of the density and per fit range.
 
 use ns_core::Density;
 
@@ -13,7 +14,7 @@ use crate::events::channel::ChannelPlan;
 /// Problem of a product of a flow with a density of the same observable. Such a product cannot be normalised either.
 const SHARED: &str = "multiplies a neural density with a density of the same observable";
 
-/// Returns a part per term and fit range for a channel with flows.
+/// Returns the members and the parts of a channel with flows. There is one part per term and fit range.
 pub(super) fn members(
     plan: &ChannelPlan,
     (locals, amplitudes): (&[f64], &[f64]),
@@ -51,7 +52,7 @@ pub(super) fn members(
     if parts.is_empty() { Err(VANISHES) } else { Ok((members, parts)) }
 }
 
-/// Returns how the observables of a flow are drawn.
+/// Returns the distribution of the observables of a flow.
 fn flow(
     plan: &ChannelPlan,
     leaf: usize,
@@ -78,7 +79,8 @@ fn flow(
     }))
 }
 
-/// Returns how the observables of leaves with formulae are drawn; `None` if there are no events in this region.
+/// Returns the distribution of the observables of leaves with formulae; `None` if there are no events in this
+/// region.
 fn formula(
     plan: &ChannelPlan,
     leaves: &[usize],

@@ -1,12 +1,12 @@
 //! Draws the events of toys, exactly distributed as the density of their channel.
 //!
-//! Events are drawn by rejection below a [`hat`], which interval arithmetic proves to be above the density. This
-//! holds for every density that has a formula; about one event in a hundred needs it evaluated. Densities
+//! Events are drawn by rejection below a [`hat`]. Interval arithmetic proves that the hat is above the density,
+//! for every density with a formula. About one event in a hundred needs an evaluation of its density. Densities
 //! are evaluated by operations that give the same bits on every CPU ([`fixed`]).
 //!
-//! With one observable, the density of the whole channel has one hat. With several, each term of the density
-//! and each fit range has a hat per group of observables that belong together, and an attempt draws the term
-//! and range too. If a term is negative, all observables have one hat together.
+//! With one observable, the density of the whole channel has one hat. With several observables, each term of
+//! the density and each fit range has one hat per group of observables that depend on each other. An attempt
+//! then also draws the term and the range. If a term is negative, all observables have one common hat.
 
 mod bins;
 mod draw;
@@ -43,15 +43,15 @@ use crate::simd::Level;
 /// Largest expected number of events of a channel.
 const MOST_EVENTS: f64 = 1e8;
 
-/// Problem of a channel that expects more events.
+/// Problem of a channel whose expected number of events is negative, not finite or too large.
 const TOO_MANY: &str = "expects a number of events that is negative, not finite or above 1e8";
 
-/// Problem of a channel of bins that are compared with a flow.
+/// Problem of a channel in which bins are compared with a flow.
 const FLOW_AND_BINS: &str =
     "compares bins with a neural density, for which toys cannot be drawn; give the data as single events";
 
-/// Returns the distributions from which the events of toys at `theta` are drawn, one per channel. Channels
-/// that are not extended have as many events as there are in `tables`.
+/// Returns the distributions from which the events of toys at `theta` are drawn, one per channel. A channel
+/// that is not extended gets the number of events of its table in `tables`.
 ///
 /// # Errors
 /// If a density has no bound, is negative or zero everywhere, or a number of events is not allowed.
@@ -74,7 +74,8 @@ pub(crate) fn event_sources(
         .collect()
 }
 
-/// Returns the widths of the auxiliary data of Gaussian penalties at `theta`, each with the index of its datum.
+/// Returns the widths of the auxiliary data of Gaussian penalties at `theta`, each with the index of the
+/// auxiliary datum.
 pub(crate) fn auxiliary_widths(
     level: Level,
     plan: &EventPlan,
@@ -122,7 +123,7 @@ fn source(
                 parts_at_centres(&binning.edges, &plan.boxes, &whole)?
             }
             BinRule::Integral => {
-                // The baseline instructions give the same bits on every CPU of an architecture.
+                // The baseline instruction set gives the same bits on every CPU of an architecture.
                 let grid = weighted_grid(Level::Baseline, plan, values, 1.0, false).map_err(|_| NEGATIVE)?;
                 let columns = grid.columns.iter().map(|column| column.to_vec()).collect();
                 (columns, grid.weights.map(|weights| weights.to_vec()).unwrap_or_default())
@@ -172,10 +173,10 @@ fn append(formula: &mut Formula, plan: &ChannelPlan, leaves: &[usize], locals: &
     leaves.iter().map(slot).collect()
 }
 
-/// What tells a group from others: its leaves, its observables, and the sides of its box.
+/// Identifies a group: its leaves, its observables, and the sides of its box.
 type Key = (Vec<usize>, Vec<usize>, Vec<(f64, f64)>);
 
-/// Groups of observables with their hats, and parts that multiply some of them.
+/// Groups of observables with their hats, and parts that are products of some groups.
 type Parts = (Vec<Group>, Vec<Part>);
 
 /// Returns one hat for all observables together.
@@ -189,7 +190,7 @@ fn joint(plan: &ChannelPlan, values: (&[f64], &[f64])) -> Result<Parts, &'static
     Ok((vec![group], vec![Part { groups: vec![0], weight: 1.0 }]))
 }
 
-/// Returns a part per term and fit range; `None` if a term or a factor is negative somewhere.
+/// Returns one part per term and fit range; `None` if a term or a factor is negative somewhere.
 fn factored(
     plan: &ChannelPlan,
     (locals, amplitudes): (&[f64], &[f64]),
@@ -222,7 +223,7 @@ fn factored(
                                 groups.push(Group { observables: observables.clone(), formula, hat });
                                 Some(groups.len() - 1)
                             }
-                            // There are no events of this term in this range.
+                            // This term has no events in this range.
                             Err(VANISHES) => None,
                             Err(problem) => return Err(problem),
                         };
@@ -246,8 +247,8 @@ fn factored(
     if parts.is_empty() { Err(VANISHES) } else { Ok(Some((groups, parts))) }
 }
 
-/// Splits leaves into groups that share observables, and returns the observables of each. Observables of no
-/// leaf have groups of their own.
+/// Splits leaves into groups that share observables, and returns the leaves and observables of each group. An
+/// observable on which no leaf depends is a separate group.
 fn observables_of(plan: &ChannelPlan, leaves: &[usize]) -> Vec<(Vec<usize>, Vec<usize>)> {
     let of = |leaf: usize| plan.leaves[leaf].density.observables();
     let mut sets: Vec<(Vec<usize>, Vec<usize>)> = connected(leaves, &of)

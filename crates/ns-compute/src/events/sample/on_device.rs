@@ -1,5 +1,5 @@
-//! The parts of a sampler that a device needs: it makes the first attempt of every event below the hat, and the CPU draws
-//! the few events for which the bounds of the density do not decide.
+//! The parts of a sampler that a device needs. The device makes the first attempt of every event below the hat. The CPU
+//! draws the few events that the bounds of the density do not accept.
 
 use ns_core::random::Stream;
 use ns_core::{EventSource, NotDrawn};
@@ -7,7 +7,7 @@ use ns_core::{EventSource, NotDrawn};
 use super::draw::{Attempt, Sampler};
 use super::hat::Hat;
 
-/// Largest part of the events of a hat that may be left to the CPU.
+/// Largest fraction of the area of a hat, and so of its events, that may be left to the CPU.
 const MOST_OPEN: f64 = 0.04;
 
 /// The sampler of a channel with one observable.
@@ -32,13 +32,15 @@ impl<'a> DeviceHat<'a> {
         self.sampler.number(stream, slot)
     }
 
-    /// Returns, for each cell and one more behind them: the part of the hat before it, first and last coordinate, coordinate per
-    /// part of the hat, and the part of its height that is below the density.
+    /// Returns five numbers for each cell, and for one further cell that marks the end: the fraction of the area of the
+    /// hat before the cell, lower end and largest coordinate, length divided by the cell's fraction of the area, and
+    /// the lower bound of the density divided by the upper bound.
     pub(crate) fn cells(&self) -> impl Iterator<Item = [f64; 5]> {
         self.hat.cells.iter().map(|cell| [cell.begin, cell.low, cell.last, cell.slope, cell.sure])
     }
 
-    /// Returns, for each of equally long parts of the hat, the cell with which it begins.
+    /// Returns the guide of the hat: for each of the equal parts of the range from 0 to 1, the index of the
+    /// cell that contains its beginning.
     pub(crate) fn guide(&self) -> &'a [u32] {
         self.hat.guide()
     }
@@ -48,10 +50,10 @@ impl<'a> DeviceHat<'a> {
         self.sampler.memory()
     }
 
-    /// Draws the event that belongs to a slot, by attempts from the first on.
+    /// Draws the event with this slot. Makes attempts, beginning with the first, until one is accepted.
     ///
     /// # Errors
-    /// If the density is negative or not a number there.
+    /// If the density of a proposed event is negative or not a number.
     pub(crate) fn draw(&self, stream: &Stream, slot: u32, memory: &mut Attempt) -> Result<f64, NotDrawn> {
         self.sampler.single(stream, slot, memory)
     }

@@ -1,9 +1,9 @@
-//! Draws the events of channels with densities that are no formulae, such as flows.
+//! Draws the events of channels with densities that are not formulae, such as flows.
 //!
-//! All events of a toy are drawn together, in rounds: each round makes one attempt for every event that has none
-//! accepted yet, so that a flow is called a few times per toy. A flow with a sampler proposes events of its own, and
-//! those outside of the fit range are rejected; without one they are drawn below a [`Table`]. The log-densities of the
-//! events are computed once, at the end.
+//! All events of a toy are drawn together, in rounds. Each round makes one attempt for every event that is not
+//! accepted yet, so a flow is called only a few times per toy. If a flow has a sampler, the sampler proposes the
+//! events, and events outside the fit range are rejected. Otherwise events are drawn below a [`Table`]. The
+//! log-densities of the events are computed once, at the end.
 
 use ns_core::random::{Stream, centred_uniform, normal_quantile, open_uniform};
 use ns_core::{Base, DrawEvents, EventColumns, LogDensity, LogProb, NotDrawn, SharedLogProb};
@@ -15,10 +15,10 @@ use super::table::Table;
 /// Largest number of rounds.
 const MOST_ROUNDS: u32 = 10_000;
 
-/// A density that is no formula, at one context.
+/// A density that is not a formula, with given values of its context.
 #[derive(Debug, Clone)]
 pub(super) struct Neural {
-    /// Observables that are its features.
+    /// Observables that are the features of the density.
     pub(super) observables: Vec<usize>,
     pub(super) source: SharedLogProb,
     pub(super) context: Vec<f64>,
@@ -33,16 +33,16 @@ impl Neural {
 /// Features that are drawn together.
 #[derive(Debug, Clone)]
 pub(super) enum Member {
-    /// By a formula below its hat.
+    /// Drawn below the hat of a formula.
     Formula(Group),
-    /// By the sampler of a flow, within the sides of a box.
+    /// Drawn by the sampler of a flow, and accepted within the sides of a box.
     Sampler { density: Neural, sides: Vec<(f64, f64)>, base: Base, numbers: usize },
-    /// By a flow below a table.
+    /// Drawn below a table and accepted by the density of a flow.
     Table { density: Neural, table: Table },
 }
 
 impl Member {
-    /// Returns the mass or area from which it draws.
+    /// Returns the area below the hat or table; 1 for a sampler.
     pub(super) fn area(&self) -> f64 {
         match self {
             Self::Formula(group) => group.hat.area,
@@ -51,7 +51,7 @@ impl Member {
         }
     }
 
-    /// Returns the number of random numbers of an attempt.
+    /// Returns how many random numbers an attempt needs.
     fn numbers(&self) -> usize {
         match self {
             Self::Formula(group) => 1 + group.observables.len(),
@@ -66,24 +66,24 @@ impl Member {
 pub(super) struct Rounds {
     observables: usize,
     number: Number,
-    /// All log-densities of the channel.
+    /// All densities of the channel that are columns of log-densities.
     logs: Vec<LogDensity>,
     members: Vec<Member>,
     parts: Vec<Part>,
-    /// For each part, the fraction of attempts of the parts before it and of itself.
+    /// Cumulative fractions of the weights: for each part, the fraction of this part and all parts before it.
     ends: Vec<f64>,
-    /// Number of random blocks of an attempt.
+    /// Number of blocks of random numbers that an attempt uses.
     blocks: u32,
 }
 
-/// What the flow of one member has to evaluate in a round.
+/// Evaluations of the flow of one member in a round.
 #[derive(Debug, Clone, Default)]
 struct Batch {
-    /// Positions among the events of the round.
+    /// Indices among the events of the round.
     places: Vec<usize>,
     /// Rows of random numbers for a sampler, or of proposed features.
     rows: Vec<f64>,
-    /// Decision times height, for a table, and the height.
+    /// For a table: the uniform number of the decision times the height, and the height.
     limits: Vec<(f64, f64)>,
 }
 
@@ -130,7 +130,7 @@ impl Rounds {
         Self { observables, number, logs, members, parts, ends, blocks }
     }
 
-    /// Makes an attempt for each of these events, and returns those that are not accepted.
+    /// Makes an attempt for each event of `pending`, and returns the events that are not accepted.
     fn round(
         &self,
         stream: &Stream,
@@ -198,7 +198,8 @@ impl Rounds {
                     let rows = batch.rows.chunks_exact(density.observables.len());
                     for (i, (&place, row)) in batch.places.iter().zip(rows).enumerate() {
                         let ((limit, height), p) = (batch.limits[i], logs[i].exp());
-                        // The table was not above the density.
+                        // The table is not above the density at this point, so the drawn events would have a
+                        // wrong distribution.
                         if p > height {
                             return Err(NotDrawn);
                         }

@@ -1,17 +1,17 @@
-//! A piecewise constant function above a density that can only be evaluated point by point, in one or two dimensions.
+//! A piecewise constant function above a density that can only be evaluated point by point, for one or two features.
 //!
-//! Nothing proves it to be above the density: each height is taken from points in and around its cell, with a margin.
-//! So a draw where the density is higher is an error.
+//! There is no proof that the function is above the density. The height of each cell is the largest density at points
+//! in and around the cell, with a margin. If a drawn point has a larger density than the height, this is an error.
 
 use ns_core::LogProb;
 
 /// Number of cells per feature, for one and for two features.
 const CELLS: [usize; 2] = [1000, 100];
 
-/// Margin above the largest density at the points of a cell.
+/// Ratio of the height of a cell to the largest density at its points.
 const MARGIN: f64 = 1.25;
 
-/// Largest difference between the sum over the points and the integral, as a fraction of the integral.
+/// Largest difference between the sum over the points and the known integral, as a fraction of the integral.
 const COARSE: f64 = 0.02;
 
 const NOT_EVALUATED: &str = "has a neural density that cannot be evaluated everywhere in the fit range";
@@ -20,13 +20,13 @@ const TOO_NARROW: &str =
 const TOO_MANY_FEATURES: &str =
     "has a neural density of more than two features and no sampler; add a sampler graph to its manifest";
 
-/// Cells of equal size over a box, with a height each.
+/// Cells of equal size in a box, with a height for each cell.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     sides: Vec<(f64, f64)>,
     cells: usize,
     heights: Vec<f64>,
-    /// For each cell, the part of the area of the cells up to it.
+    /// Cumulative fractions of the area: for each cell, the fraction of this cell and all cells before it.
     ends: Vec<f64>,
     /// Area below the heights.
     pub(super) area: f64,
@@ -41,7 +41,7 @@ impl Table {
     ) -> Result<Self, &'static str> {
         let d = sides.len();
         let cells = *CELLS.get(d.wrapping_sub(1)).ok_or(TOO_MANY_FEATURES)?;
-        // Points at the ends and in the middle of each cell. The last feature runs fastest.
+        // The points are at the ends and in the middle of each cell. The last feature varies fastest.
         let points = 2 * cells + 1;
         let total = points.pow(d as u32);
         let at = |index: usize, axis: usize| index / points.pow((d - 1 - axis) as u32) % points;
@@ -90,7 +90,8 @@ impl Table {
         Ok(Self { sides: sides.to_vec(), cells, heights, ends, area: total * volume })
     }
 
-    /// Proposes a point for uniform numbers, the first of which chooses the cell; returns the height there.
+    /// Proposes a point, computed from uniform numbers, the first of which chooses the cell. Returns the
+    /// height of the cell.
     pub(super) fn propose(&self, uniforms: &[f64], point: &mut Vec<f64>) -> f64 {
         let Some((choice, others)) = uniforms.split_first() else { return 0.0 };
         let cell = self.ends.partition_point(|end| end <= choice).min(self.heights.len() - 1);

@@ -1,6 +1,6 @@
 //! Integral of an exponential function.
 
-/// Size of the argument below which the series is summed.
+/// Absolute value of the argument below which the series is summed.
 const SMALL: f64 = 0.5;
 
 /// Number of terms of the series; the next one is below 1e-17 for arguments up to [`SMALL`].

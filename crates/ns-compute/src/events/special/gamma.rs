@@ -1,7 +1,7 @@
 //! Logarithm of the gamma function.
 
-/// Argument from which the asymptotic series of the derivatives are used. Their first term that is left out
-/// is below 1e-17 of the sum.
+/// Argument from which the asymptotic series of the derivatives are used. The first omitted term is below
+/// 1e-17 of the sum.
 const LARGE: f64 = 15.0;
 
 /// Returns `ln Gamma(x)` with first and second derivative (digamma and trigamma) for positive `x`.

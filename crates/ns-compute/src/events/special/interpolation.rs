@@ -1,4 +1,4 @@
-//! Interpolation between a number's values at -1, 0 and 1 of a nuisance parameter.
+//! Interpolation of a number between its values at -1, 0 and 1 of a nuisance parameter.
 
 use ns_core::{HistosysCode, InterpolationForm};
 
@@ -7,11 +7,12 @@ use crate::terms::histosys::{Curved, curved};
 /// A polynomial near 0, and exponential functions beyond it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Factor {
-    /// Size of the nuisance parameter up to which the polynomial holds.
+    /// Absolute value of the nuisance parameter up to which the polynomial is used.
     inside: f64,
-    /// Coefficients of the polynomial, from that of `alpha^0` on.
+    /// Coefficients of the polynomial in ascending order of powers of `alpha`.
     polynomial: [f64; 7],
-    /// `ln` of the number at -1, with the sign changed, and at 1: the rates of the exponential functions.
+    /// Rates of the exponential functions: minus the logarithm of the factor at -1, and the logarithm of the
+    /// factor at 1.
     rates: (f64, f64),
 }
 
@@ -19,21 +20,21 @@ struct Factor {
 enum Form {
     /// `base + alpha slope + f(alpha) bend` with the function `f` of a code of histosys.
     Sum { code: HistosysCode, base: f64, slope: f64, bend: f64 },
-    /// A factor with exponential functions outside.
+    /// A factor: a polynomial near 0 and exponential functions outside.
     Factor(Factor),
 }
 
-/// What a nuisance parameter adds to a number, or multiplies it by. At a kink the derivatives are the means of both
-/// sides.
+/// The change of a number by a nuisance parameter: a summand or a factor. At a kink the derivatives are the means
+/// of both one-sided derivatives.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::events) struct Interpolation {
     form: Form,
-    /// Whether the number is multiplied.
+    /// Whether the function is a factor of the number; otherwise it is a summand.
     pub(in crate::events) multiplies: bool,
 }
 
 impl Interpolation {
-    /// Returns the function for a number with the value `nominal` at 0. The formulae are those of RooFit's
+    /// Returns the function for a number whose value at 0 is `nominal`. The formulae are those of RooFit's
     /// `flexibleInterpSingle`; codes 0, 2, 4 and 6 are those of histosys.
     pub(in crate::events) fn new(form: &InterpolationForm, nominal: f64) -> Self {
         let (hi, lo) = (form.hi / nominal, form.lo / nominal);
@@ -54,7 +55,7 @@ impl Interpolation {
             4 => adds(HistosysCode::Code4p),
             5 => factor(1.0, exponential_polynomial(lo, hi)),
             6 => Self { form: sum(HistosysCode::Code4p, 1.0, lo, hi, 1.0), multiplies: true },
-            // Code 0; a model with another code is refused before.
+            // This is code 0. Models with other codes are rejected earlier.
             _ => adds(HistosysCode::Code0),
         }
     }
@@ -102,8 +103,8 @@ impl Factor {
     }
 }
 
-/// Returns the coefficients of the polynomial of degree 6 that agrees at 1 with `hi^alpha` and at -1 with
-/// `lo^-alpha` in value and two derivatives, and is 1 at 0.
+/// Returns the coefficients of the polynomial of degree 6 that is 1 at 0. Its value and first two derivatives
+/// agree with those of `hi^alpha` at 1 and of `lo^-alpha` at -1.
 fn exponential_polynomial(lo: f64, hi: f64) -> [f64; 7] {
     let (log_hi, log_lo) = (hi.ln(), lo.ln());
     let (v_up, d_up, s_up) = (hi - 1.0, hi * log_hi, hi * log_hi * log_hi);

@@ -1,6 +1,7 @@
 //! The Voigt profile: the real part of the Faddeeva function `w(z) = exp(-z^2) erfc(-i z)`.
 //!
-//! It is made of operations that give the same bits on every CPU, because events are drawn from it.
+//! The profile is computed by operations that give the same bits on every CPU, because events are drawn from
+//! it.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 use std::ops::{Add, Div, Mul};
@@ -54,7 +55,7 @@ impl Complex {
     }
 }
 
-/// Returns `Re w(x + i y)` for `y > 0`, with its derivatives by `x`, `y`, `xx`, `xy` and `yy`.
+/// Returns `Re w(x + i y)` for `y > 0`, with its derivatives with respect to `x`, `y`, `xx`, `xy` and `yy`.
 pub(in crate::events) fn voigt(x: f64, y: f64) -> [f64; 6] {
     if !(y > 0.0) {
         return [f64::NAN; 6];
@@ -92,9 +93,9 @@ fn far(z: Complex) -> [Complex; 3] {
     sums
 }
 
-/// Sums a trapezoidal rule whose nodes are far from `z`, with the residue of the pole where it counts (Al Azah
-/// and Chandler-Wilde, SIAM J. Numer. Anal. 59 (2021) 2346). The relative error is below 1e-13 of the real
-/// part.
+/// Sums a trapezoidal rule whose nodes are not close to `z`, and adds the residue of the pole where it is
+/// needed (Al Azah and Chandler-Wilde, SIAM J. Numer. Anal. 59 (2021) 2346). The relative error of the real
+/// part is below 1e-13.
 fn near(z: Complex) -> Complex {
     let Complex(x, y) = z;
     let h = (PI / TERMS as f64).sqrt();

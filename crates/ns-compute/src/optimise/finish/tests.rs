@@ -11,7 +11,7 @@ use crate::task::FitDomain;
 #[path = "../../../tests/oracle/models.rs"]
 mod models;
 
-/// Near its minimum, a smooth function exceeds its smallest value by the EDM.
+/// Checks that near its minimum a smooth function exceeds its smallest value by the EDM.
 #[test]
 fn the_certificate_says_how_far_the_minimum_is() {
     let wanted = OutcomeParts { uncertainties: true, covariance: true, inverse: false };

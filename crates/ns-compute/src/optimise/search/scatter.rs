@@ -1,9 +1,9 @@
 //! Starting points all over the box, for models so small that a descent costs microseconds.
 //!
-//! The number of starting points depends on what they find: as long as new minima turn up, more minima are to
-//! be expected. If `N` descents have found `W` different minima, the expected total number of minima is
-//! `W (N - 1) / (N - W - 2)` (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The search ends
-//! once this is at most `W + 1/4`.
+//! The number of starting points depends on the minima that they find. As long as new minima are found, more
+//! minima are to be expected. If `N` descents have found `W` different minima, the expected total number of
+//! minima is `W (N - 1) / (N - W - 2)` (Boender and Rinnooy Kan, Mathematical Programming 37, 1987). The
+//! search ends once this is at most `W + 1/4`.
 
 use super::super::Problem;
 

@@ -1,5 +1,5 @@
-//! normsys: a factor on a sample that depends on one parameter. Each interpolation code has a file, and so
-//! has each function of which factors consist.
+//! normsys: a factor on a sample that depends on one parameter. Each interpolation code has a file. Each
+//! function from which factors are composed has a file too.
 //!
 //! A factor is a polynomial of degree six near 0 (some codes have none) and a simpler function further out,
 //! with a separate rate on either side. A code defines which functions these are, where they meet, and the

@@ -9,7 +9,7 @@ use deviance::deviance;
 pub(crate) use deviance::deviance_derivatives;
 pub(crate) use saturated::{log_factorial_slope, saturated};
 
-/// The term of one bin, and operands by which one can divide.
+/// The term of one bin, with an expected yield and a count by which one can divide.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term {
     /// Value relative to the saturated value. It is the expected yield itself if the count is 0.

@@ -11,7 +11,7 @@ use super::recording::ToyDestination;
 use crate::InferenceError;
 use crate::toys::{PreparedToys, RowSink, Shard};
 
-/// Where the toys of a run are saved, and how often.
+/// File in which the toys of a run are saved, and the time between two pieces.
 pub struct Saving {
     /// The file that this run has claimed.
     pub destination: ToyDestination,
@@ -19,7 +19,7 @@ pub struct Saving {
     pub every: Duration,
 }
 
-/// Why a run of toys ended without a result.
+/// Reason why a run of toys ended without a result.
 #[derive(Debug, Error)]
 pub enum SavedRunError {
     /// The file of toys cannot be written or read.

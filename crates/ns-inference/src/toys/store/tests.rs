@@ -276,7 +276,7 @@ fn sets_with_gaps_doubles_and_strangers() -> Tested {
     Ok(())
 }
 
-/// A header without a version of the samplers means the first version.
+/// Checks that a header without a version of the samplers means the first version.
 #[test]
 fn toys_of_earlier_samplers_are_not_continued() -> Tested {
     let mut text = serde_json::to_value(header(Shard::WHOLE))?;

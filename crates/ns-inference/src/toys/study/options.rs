@@ -73,7 +73,7 @@ options::setters! { FitToysOptions {
 } }
 
 impl FitToysOptions {
-    /// Returns the work of the toys of the shard, on which the choice of the device depends.
+    /// Returns the description of the fits of the shard's toys, on which the choice of the device depends.
     #[must_use]
     pub fn work(&self) -> Work {
         let shard = self.shard.range(self.n_toys);

@@ -10,7 +10,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::error::ParquetReadError;
 use super::file::{Column, Kind, Open, Part, guarded};
 
-/// Why a row has no usable number.
+/// Reason why a row has no usable number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The row has no value (null).

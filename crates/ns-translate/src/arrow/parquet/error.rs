@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::pyhf::names::{list, nearest, quoted};
 
-/// Why events cannot be read from a Parquet file.
+/// Reasons why events cannot be read from a Parquet file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ParquetReadError {

@@ -104,8 +104,8 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Returns whether a distribution describes the data. A HistFactory channel does, even if its axes have other
-    /// names.
+    /// Returns whether a distribution describes data with these axes, i.e. whether it uses one of the axes. A
+    /// HistFactory channel always describes its data, even if its axes have other names.
     fn is_shape(&mut self, i: usize, axes: &BTreeSet<&str>) -> bool {
         let content = self.index.document.distributions.get(i).map(|d| &d.content);
         matches!(content, Some(Distribution::HistFactory(_)))

@@ -65,7 +65,7 @@ pub(super) fn normsys(
         Interpolation::Number(4) => (NormsysCode::Code6, true),
         Interpolation::Number(5) => (NormsysCode::Code4, false),
         Interpolation::Number(6) => (NormsysCode::Code6, false),
-        // In the HS3 standard these words describe factors, which multiply.
+        // In the HS3 standard, `lin` and `log` describe factors that multiply the yields.
         Interpolation::Word(word) if word == "lin" => (NormsysCode::Code0, false),
         Interpolation::Word(word) if word == "log" => (NormsysCode::Code1, false),
         Interpolation::Word(word) if word == "poly6" => (NormsysCode::Code6, false),

@@ -69,9 +69,9 @@ pub(super) fn build(
 /// Largest number of densities in a model. References to shared parts can multiply their number.
 const MOST_DENSITIES: usize = 100_000;
 
-/// Why a value or a density could not be built.
+/// Reasons why a value or a density could not be built.
 enum Trouble {
-    /// It depends on observables, not only on parameters.
+    /// The value or density depends on observables, not only on parameters.
     Observables,
     /// The problem has been reported.
     Reported,
@@ -82,9 +82,10 @@ struct Builder<'a, 'r> {
     index: &'a Index<'a>,
     parameters: Parameters<'a>,
     functions: Vec<Function>,
-    /// The values of the functions that have been built, by index in the document.
+    /// Value of each function that has been built, by the index of the function in the document.
     function_values: HashMap<usize, Value>,
-    /// The number that a function always has; `None` if its value varies.
+    /// The number that a function is equal to, by the index of the function; `None` if the function depends
+    /// on a parameter.
     constants: HashMap<usize, Option<f64>>,
     /// Names of the axes of all data of the likelihood.
     axes: BTreeSet<String>,

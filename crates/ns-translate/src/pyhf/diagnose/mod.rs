@@ -41,7 +41,7 @@ pub(crate) fn read_text(text: &[u8], mut report: Report) -> Result<(Document, Re
 /// problems found so far, including repeated keys.
 ///
 /// # Errors
-/// As [`read_text`].
+/// The errors of [`read_text`].
 pub(crate) fn read_tree(mut value: Value, mut report: Report) -> Result<(Document, Report), WorkspaceError> {
     if !read::is_something_else(&value, &mut Report::default()) {
         bring_into_form(&mut value, &mut report);

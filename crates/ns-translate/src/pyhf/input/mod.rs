@@ -40,7 +40,7 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
 /// messages.
 ///
 /// # Errors
-/// As [`read_file`].
+/// The errors of [`read_file`].
 pub fn read_from(reader: impl Read, name: &str) -> Result<Vec<u8>, WorkspaceError> {
     text(reader, &FileMember::stream(name), Limits::DEFAULT)
 }

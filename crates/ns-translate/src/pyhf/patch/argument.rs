@@ -100,7 +100,7 @@ impl PatchArgument {
     /// Reads the patch from text that the caller has read.
     ///
     /// # Errors
-    /// As [`PatchArgument::load`], apart from errors of reading the file.
+    /// The errors of [`PatchArgument::load`], apart from errors of reading the file.
     pub fn parse(&self, text: &[u8]) -> Result<Patch, WorkspaceError> {
         let standard = self.is_standard_input();
         let origin = if standard { "standard input".to_owned() } else { self.file.display().to_string() };

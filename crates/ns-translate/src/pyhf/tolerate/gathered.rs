@@ -19,7 +19,7 @@ struct WarningKind {
     path: String,
     message: String,
     remedy: String,
-    /// Paths of the next places, at most [`NAMED`].
+    /// Paths of the further places, at most [`NAMED`].
     others: Vec<String>,
     n_others: usize,
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::warning::FlowWarning;
 
-/// What an engine depends on.
+/// Everything on which an engine depends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EngineKey<'a> {
     /// SHA-256 hash of the graph, as hexadecimal text.
@@ -16,14 +16,15 @@ pub(super) struct EngineKey<'a> {
 }
 
 impl EngineKey<'_> {
-    /// Returns the name of the folder.
+    /// Returns the name of the folder for this engine.
     pub(super) fn name(&self) -> String {
         let (major, minor) = self.architecture;
         format!("{}-trt{}-sm{major}{minor}", self.graph, self.tensorrt)
     }
 }
 
-/// Makes the folder for an engine, and checks that files can be written into it. `None` if there is no cache.
+/// Creates the folder for an engine, and checks that files can be written there. Returns `None` if there is
+/// no cache.
 ///
 /// # Errors
 /// [`FlowWarning::NoCache`] if the folder cannot be used.
@@ -31,7 +32,7 @@ pub(super) fn folder(root: Option<&Path>, key: &EngineKey<'_>) -> Result<Option<
     let Some(root) = root else { return Ok(None) };
     let path = root.join(key.name());
     let usable = |path: &Path| {
-        // ONNX Runtime takes the path as text that ends at its first zero.
+        // ONNX Runtime reads the path as text that ends at the first zero byte.
         if path.to_str().is_none_or(|text| text.contains('\0')) {
             return Err("the path is no text".to_owned());
         }
@@ -76,13 +77,13 @@ mod tests {
         let made = folder(Some(&root.path().join("a/b")), &KEY).unwrap().unwrap();
         assert!(made.is_dir() && made.ends_with("a/b/ab12-trt10.13.3-sm90"));
         assert_eq!(std::fs::read_dir(&made).unwrap().count(), 0);
-        // It may be there already.
+        // The folder may exist already.
         assert_eq!(folder(Some(&root.path().join("a/b")), &KEY), Ok(Some(made)));
     }
 
     #[test]
     fn a_folder_that_cannot_be_written_is_a_warning() {
-        // A file in place of the folder: also the administrator cannot write into it.
+        // A file with the name of the folder. Not even the administrator can write into it.
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("file");
         std::fs::write(&file, "").unwrap();

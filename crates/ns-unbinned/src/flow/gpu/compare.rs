@@ -1,17 +1,19 @@
-//! Comparison of log-densities on a GPU with those of the CPU.
+//! Compares log-densities that a GPU computed with those of the CPU.
 
 #[cfg(feature = "neural-cuda")]
 use crate::flow::runtime::Rows;
 
-/// Largest difference of log-densities between GPU and CPU that is accepted, relative to the larger of 1 and their
-/// size. It is the largest error of the integral of a flow that is accepted, too, so it biases a yield as little.
+/// Largest accepted difference of log-densities between GPU and CPU, divided by the larger of 1 and the absolute
+/// log-density. The same bound applies to the error of the integral of a flow, so both bias a yield by about the
+/// same amount.
 pub const LARGEST_DIFFERENCE: f64 = 1e-4;
 
-/// Number of events that are compared.
+/// Number of events for which the GPU and the CPU are compared.
 const EVENTS: usize = 1024;
 
-/// Returns rows of 1 024 events that are spread evenly over a box, one side per feature: the additive recurrence with
-/// the inverse powers of the root of x^(d+1) = x + 1.
+/// Returns 1 024 events that are distributed evenly over a box, one row per event. From event to event,
+/// feature `k` of `d` advances by the fraction `r^-k` of its side and wraps around at the end; `r` is the
+/// root of `x^(d+1) = x + 1`.
 #[must_use]
 pub fn spread(sides: &[(f64, f64)]) -> Vec<f64> {
     let d = sides.len() as i32;
@@ -27,13 +29,13 @@ pub fn spread(sides: &[(f64, f64)]) -> Vec<f64> {
     rows
 }
 
-/// Rows that are compared, with the results of the CPU.
+/// Events for a comparison, with the results of the CPU.
 pub(in crate::flow) struct Compared<'a> {
-    /// Rows of features.
+    /// Features of the events, one row per event.
     pub(in crate::flow) events: &'a [f64],
-    /// Rows of context numbers, one per event.
+    /// Context of the events, one row per event.
     pub(in crate::flow) context: &'a [f64],
-    /// Log-densities by the CPU.
+    /// Log-densities that the CPU computed.
     pub(in crate::flow) expected: &'a [f64],
 }
 
@@ -47,8 +49,8 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// Returns the largest difference of log-densities, relative to the larger of 1 and their size on the CPU. A density
-/// that is zero or not a number in only one of both differs by infinity.
+/// Returns the largest difference of log-densities, divided by the larger of 1 and the absolute value on the CPU.
+/// The difference is infinite if a density is zero or not a number on only one of the two devices.
 #[cfg(any(test, feature = "neural-cuda"))]
 pub(super) fn difference(expected: &[f64], actual: &[f64]) -> f64 {
     let of = |(cpu, gpu): (&f64, &f64)| {

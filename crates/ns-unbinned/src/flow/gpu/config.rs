@@ -1,30 +1,31 @@
-//! How a flow is evaluated on a GPU.
+//! Options for the evaluation of a flow on a GPU.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::flow::FlowError;
 
-/// How the log-densities of a flow are evaluated on a GPU.
+/// Options for the evaluation of the log-densities of a flow on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowGpuConfig {
-    /// Whether arithmetic with fewer bits may be tried: FP16 by TensorRT, TF32 by CUDA. It is switched off if results
-    /// differ from the CPU by more than [`super::LARGEST_DIFFERENCE`].
+    /// Whether arithmetic with fewer bits may be tried: FP16 by TensorRT, TF32 by CUDA. It is not used if its results
+    /// differ from those of the CPU by more than [`super::LARGEST_DIFFERENCE`].
     pub fp16: bool,
-    /// Folder in which TensorRT keeps the engines that it has built; `None` for no cache. Each flow, version of TensorRT and
-    /// kind of GPU has a folder of its own in it.
+    /// Folder in which TensorRT stores the engines that it has built; `None` for no cache. Each combination of flow,
+    /// version of TensorRT and kind of GPU has its own subfolder.
     pub engine_cache_path: Option<PathBuf>,
-    /// Smallest number of events of an evaluation on the GPU; fewer are left to the CPU.
+    /// Smallest number of events that are evaluated on the GPU. The CPU evaluates smaller numbers of events.
     pub profile_min_batch: usize,
     /// Number of events for which TensorRT chooses its kernels.
     pub profile_opt_batch: usize,
-    /// Largest number of events of one evaluation on the GPU. More are evaluated in several.
+    /// Largest number of events of one evaluation on the GPU. More events are evaluated in several steps.
     pub profile_max_batch: usize,
 }
 
 impl Default for FlowGpuConfig {
-    /// Returns a configuration with FP16 allowed, batches from 1 to 65 536 events, best at 1 024, and the cache in
-    /// `~/.cache/nextstat/tensorrt`, or in the same folder of `XDG_CACHE_HOME`. Without a home there is no cache.
+    /// Returns the default configuration: FP16 allowed, batches of 1 to 65 536 events, kernels chosen for 1 024
+    /// events, and the cache in `~/.cache/nextstat/tensorrt`, or in the same subfolder of `XDG_CACHE_HOME`.
+    /// Without a home folder there is no cache.
     fn default() -> Self {
         let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let caches = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
@@ -39,7 +40,7 @@ impl Default for FlowGpuConfig {
 }
 
 impl FlowGpuConfig {
-    /// Checks that the sizes of batches are in order.
+    /// Checks that the sizes of batches are in ascending order.
     ///
     /// # Errors
     /// [`FlowError::Batches`] if they are not.
@@ -56,14 +57,14 @@ impl FlowGpuConfig {
 /// A provider of ONNX Runtime that evaluates graphs on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowGpuEpKind {
-    /// NVIDIA's TensorRT. Nodes of a graph that it does not know are left to CUDA.
+    /// NVIDIA's TensorRT. CUDA evaluates the nodes of a graph that TensorRT does not support.
     TensorRtEp,
     /// CUDA.
     CudaEp,
 }
 
 impl FlowGpuEpKind {
-    /// Returns the name that results have: `tensorrt` or `cuda`.
+    /// Returns the name of the provider in results: `tensorrt` or `cuda`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,7 +73,7 @@ impl FlowGpuEpKind {
         }
     }
 
-    /// Returns what is tried next.
+    /// Returns a clause that says which provider or device is tried next.
     pub(super) fn next(self) -> &'static str {
         match self {
             Self::TensorRtEp => "CUDA is tried next",
@@ -80,7 +81,7 @@ impl FlowGpuEpKind {
         }
     }
 
-    /// Returns what to install for the provider.
+    /// Returns advice on what to install for the provider.
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
@@ -116,16 +117,16 @@ impl fmt::Display for FlowGpuEpKind {
     }
 }
 
-/// Precision in which a graph is evaluated.
+/// The precision in which a graph is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowPrecision {
     /// 64-bit numbers.
     F64,
     /// 32-bit numbers.
     F32,
-    /// 32-bit numbers, of which products of matrices use 19 bits.
+    /// 32-bit numbers, but products of matrices use only 19 bits.
     Tf32,
-    /// 16-bit numbers where TensorRT chooses so.
+    /// 16-bit numbers for the operations for which TensorRT chooses them.
     Fp16,
 }
 
@@ -136,7 +137,7 @@ impl fmt::Display for FlowPrecision {
 }
 
 impl FlowPrecision {
-    /// Returns the name that results have: `f64`, `f32`, `tf32` or `fp16`.
+    /// Returns the name of the precision in results: `f64`, `f32`, `tf32` or `fp16`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,5 +1,5 @@
-//! What an engine of TensorRT depends on besides the graph: the version of TensorRT and the kind of GPU. Also finds
-//! libraries of NVIDIA beside the one of ONNX Runtime.
+//! Finds the version of TensorRT and the kind of GPU, on which an engine of TensorRT depends besides the graph.
+//! Also loads NVIDIA's libraries that are installed beside ONNX Runtime.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -9,11 +9,11 @@ use cudarc::driver::result::device;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use cudarc::driver::{DriverError, result};
 
-/// File of TensorRT, of the version that ONNX Runtime is linked with.
+/// Library file of TensorRT, in the version with which ONNX Runtime is linked.
 const TENSORRT: &str = if cfg!(target_os = "windows") { "nvinfer_10.dll" } else { "libnvinfer.so.10" };
 
-/// Libraries that the providers are linked with, each after those that it needs, and the folders in which the packages
-/// of PyPI have them, beside the folder of ONNX Runtime.
+/// Libraries with which the providers are linked, and the folders in which Python packages install them, relative to
+/// the folder that contains the package of ONNX Runtime. A library comes after the libraries that it needs.
 const PACKAGED: [(&str, &[&str]); 3] = [
     (
         "nvidia/cu13/lib",
@@ -30,18 +30,20 @@ const PACKAGED: [(&str, &[&str]); 3] = [
     ("tensorrt_libs", &["libnvinfer.so.10", "libnvonnxparser.so.10"]),
 ];
 
-/// Loads NVIDIA's libraries from the Python packages that are installed beside ONNX Runtime's, so that the providers
-/// find them. Others are left to the loader of the system, which needs `LD_LIBRARY_PATH` or its own list.
+/// Loads NVIDIA's libraries from the Python packages that are installed beside the package of ONNX Runtime, so that
+/// the providers find them. The loader of the system finds all other libraries through `LD_LIBRARY_PATH` or its own
+/// list.
 pub(super) fn preload(onnxruntime: &Path) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // The library lies in `site-packages/onnxruntime/capi`.
+        // The library of ONNX Runtime is in `site-packages/onnxruntime/capi`.
         let Some(site) = onnxruntime.ancestors().nth(3) else { return };
         for (folder, files) in PACKAGED {
             for file in files {
                 let path = site.join(folder).join(file);
                 if path.is_file() {
-                    // A library that cannot be loaded is named when the provider is registered.
+                    // If a library cannot be loaded, the registration of the provider fails later and names
+                    // the library.
                     let _ = ort::util::preload_dylib(&path);
                 }
             }
@@ -52,11 +54,11 @@ pub(super) fn preload(onnxruntime: &Path) {
 /// Returns the version of TensorRT, for example `10.13.3`.
 ///
 /// # Errors
-/// Text that says why its library cannot be asked.
+/// The reason why the library cannot be loaded or called.
 pub(super) fn tensorrt_version() -> Result<String, String> {
-    // SAFETY: the provider of TensorRT, which is registered before, has loaded the same library.
+    // SAFETY: registering the provider of TensorRT has already loaded the same library.
     let library = unsafe { libloading::Library::new(TENSORRT) }.map_err(|error| error.to_string())?;
-    // SAFETY: the function is part of TensorRT's C interface in every version: it takes nothing and returns an integer.
+    // SAFETY: in every version, TensorRT's C interface has this function. It takes no argument and returns an integer.
     let version = unsafe {
         library.get::<unsafe extern "C" fn() -> i32>(b"getInferLibVersion\0").map(|function| function())
     };
@@ -67,7 +69,7 @@ pub(super) fn tensorrt_version() -> Result<String, String> {
 /// Returns the compute capability of a GPU, for example (9, 0).
 ///
 /// # Errors
-/// Text that says why NVIDIA's driver cannot be asked.
+/// The reason why NVIDIA's driver cannot be called.
 pub(super) fn architecture(index: usize) -> Result<(u32, u32), String> {
     // SAFETY: the call opens and closes the library. Only the driver's own initialisers run.
     if !unsafe { sys::is_culib_present() } {
@@ -77,7 +79,7 @@ pub(super) fn architecture(index: usize) -> Result<(u32, u32), String> {
         result::init()?;
         let gpu = device::get(i32::try_from(index).unwrap_or(i32::MAX))?;
         let part = |which: Attribute| {
-            // SAFETY: the device is one that the driver gave.
+            // SAFETY: the driver returned this device.
             unsafe { device::get_attribute(gpu, which) }.map(|value| u32::try_from(value).unwrap_or(0))
         };
         Ok((
@@ -85,7 +87,7 @@ pub(super) fn architecture(index: usize) -> Result<(u32, u32), String> {
             part(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         ))
     };
-    // The bindings panic where the library lacks a function.
+    // The bindings panic if the library lacks a function.
     catch_unwind(AssertUnwindSafe(ask))
         .map_err(|_| "NVIDIA's driver lacks a function".to_owned())?
         .map_err(|error| format!("NVIDIA's driver says {:?}", error.0))

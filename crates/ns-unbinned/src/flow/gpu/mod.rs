@@ -1,8 +1,9 @@
-//! Flows on NVIDIA GPUs, by providers of ONNX Runtime: TensorRT, then CUDA, then the CPU.
+//! Evaluates flows on NVIDIA GPUs with providers of ONNX Runtime: TensorRT, otherwise CUDA, otherwise the
+//! CPU.
 //!
-//! Each step down is a [`FlowWarning`] with its reason. A provider counts as used only if it could be registered and
-//! the profile of a first evaluation names it; that ONNX Runtime lists a provider says nothing. The same evaluation is
-//! compared with the CPU.
+//! If a provider is not used, a [`FlowWarning`] gives the reason. A provider counts as used only if it could be
+//! registered and the profile of a first evaluation names it. The list of providers of ONNX Runtime is no evidence.
+//! The results of the first evaluation are compared with those of the CPU.
 
 #[cfg(any(test, feature = "neural-cuda"))]
 mod cache;

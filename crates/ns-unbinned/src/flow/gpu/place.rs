@@ -1,4 +1,4 @@
-//! Chooses the provider of a graph: the first one that evaluates it as the CPU does.
+//! Chooses the provider of a graph: the first provider whose results agree with those of the CPU.
 
 use crate::flow::runtime::Graph;
 
@@ -10,16 +10,17 @@ use super::warning::FlowWarning;
 #[derive(Debug)]
 pub(in crate::flow) struct Placed {
     pub(in crate::flow) graph: Graph,
-    /// The provider that evaluated the graph, by the profile of the first evaluation.
+    /// The provider that evaluated the graph, according to the profile of the first evaluation.
     pub(in crate::flow) kind: FlowGpuEpKind,
     pub(in crate::flow) precision: FlowPrecision,
-    /// Largest difference to the CPU, as [`super::LARGEST_DIFFERENCE`] counts it.
+    /// Largest difference from the CPU, defined as for [`super::LARGEST_DIFFERENCE`].
     pub(in crate::flow) difference: f64,
-    /// Fewer events are left to the CPU.
+    /// Smallest number of events that are evaluated on the GPU.
     pub(in crate::flow) least: usize,
 }
 
-/// Opens a graph on a GPU: by `first`, or else by CUDA. `None` leaves it to the CPU. The warnings say why.
+/// Opens a graph on a GPU with the provider `first`, or otherwise with CUDA. Returns `None` if the CPU must
+/// evaluate the graph. The warnings give the reasons.
 pub(in crate::flow) fn place(
     cpu: &Graph,
     device: usize,
@@ -63,8 +64,8 @@ fn not_built(provider: FlowGpuEpKind) -> FlowWarning {
     FlowWarning::NotBuilt { provider, feature }
 }
 
-/// Opens a graph by one provider: first in the precision with fewer bits, if that is allowed and the graph has 32-bit
-/// numbers, then in its own.
+/// Opens a graph with one provider. Tries the precision with fewer bits first, if this is allowed and the graph has
+/// 32-bit numbers, and then the precision of the graph.
 #[cfg(feature = "neural-cuda")]
 fn by(
     cpu: &Graph,

@@ -1,4 +1,4 @@
-//! Which providers evaluated the nodes of a graph, by the profile that ONNX Runtime writes.
+//! Finds which providers evaluated the nodes of a graph, from the profile that ONNX Runtime writes.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ struct Arguments {
 /// Returns how many times each provider evaluated a node.
 ///
 /// # Errors
-/// If the text is no profile.
+/// If the text is not a profile.
 pub(super) fn providers(text: &[u8]) -> Result<BTreeMap<String, usize>, serde_json::Error> {
     let events: Vec<Event> = serde_json::from_slice(text)?;
     let mut counts = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Registers a provider of ONNX Runtime for a session, and finds out whether it evaluates the graph.
+//! Registers a provider of ONNX Runtime for a session, and checks whether the provider evaluates the graph.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,15 +21,15 @@ pub(super) type Options = Vec<(&'static str, String)>;
 /// A graph that a provider has evaluated once.
 pub(super) struct Opened {
     pub(super) graph: Graph,
-    /// Largest difference to the CPU.
+    /// Largest difference from the CPU.
     pub(super) difference: f64,
     /// Number of nodes that each provider evaluated.
     pub(super) ran: BTreeMap<String, usize>,
-    /// The cache of engines cannot be used.
+    /// Warning that the cache of engines cannot be used; `None` if it can, or if there is no cache.
     pub(super) no_cache: Option<FlowWarning>,
 }
 
-/// Returns the name by which ONNX Runtime calls a provider in profiles.
+/// Returns the name of a provider in the profiles of ONNX Runtime.
 pub(super) fn runtime_name(kind: FlowGpuEpKind) -> &'static str {
     match kind {
         FlowGpuEpKind::TensorRtEp => ep::TensorRT::NAME,
@@ -73,7 +73,7 @@ pub(super) fn tensorrt_options(
 /// Registers a provider with these options.
 ///
 /// # Errors
-/// What ONNX Runtime said, in one line.
+/// The message of ONNX Runtime, in one line.
 pub(super) fn register(
     builder: &mut SessionBuilder,
     kind: FlowGpuEpKind,
@@ -89,10 +89,11 @@ pub(super) fn register(
     registered.map_err(|error| shortened(error.message()))
 }
 
-/// Opens the graph by a provider, evaluates it once for the rows of `check`, and compares the results with the CPU.
+/// Opens the graph with a provider, evaluates it once for the events of `check`, and compares the results with
+/// those of the CPU.
 ///
 /// # Errors
-/// Why the provider cannot be used.
+/// The reason why the provider cannot be used.
 pub(super) fn open(
     cpu: &Graph,
     kind: FlowGpuEpKind,
@@ -112,7 +113,7 @@ pub(super) fn open(
     let rows = check.rows();
     let inputs: Vec<(&str, usize)> = cpu.inputs().zip(&rows).map(|(name, rows)| (name, rows.width)).collect();
     if kind == FlowGpuEpKind::TensorRtEp {
-        // Without TensorRT there is no use in asking for its version.
+        // If TensorRT cannot be registered, its version is not needed.
         let plain = tensorrt_options(device, reduced, config, None, &inputs);
         register(&mut builder.clone(), kind, &plain).map_err(registered)?;
         let cache = cache(cpu, device, config).unwrap_or_else(|warning| {
@@ -121,7 +122,7 @@ pub(super) fn open(
         });
         let options = tensorrt_options(device, reduced, config, cache.as_deref(), &inputs);
         register(&mut builder, kind, &options).map_err(registered)?;
-        // What TensorRT cannot evaluate is left to CUDA. Without CUDA it is left to the CPU.
+        // CUDA evaluates the nodes that TensorRT does not support. Without CUDA, the CPU evaluates them.
         let _ = register(&mut builder, FlowGpuEpKind::CudaEp, &cuda_options(device, false));
     } else {
         register(&mut builder, kind, &cuda_options(device, reduced)).map_err(registered)?;
@@ -157,7 +158,8 @@ fn cache(
     folder(Some(root), &key)
 }
 
-/// Silences the log of ONNX Runtime on standard error, because failures are returned. `ORT_LOG` keeps it.
+/// Suppresses the log of ONNX Runtime on standard error, because failures are returned as errors. The log
+/// stays on if `ORT_LOG` is set.
 struct Quiet<'a>(Option<&'a ort::environment::Environment>);
 
 impl<'a> Quiet<'a> {
@@ -173,13 +175,13 @@ impl<'a> Quiet<'a> {
 impl Drop for Quiet<'_> {
     fn drop(&mut self) {
         if let Some(environment) = self.0 {
-            // The level that the environment has without `ORT_LOG`.
+            // This is the level of an environment if `ORT_LOG` is not set.
             environment.set_log_level(ort::logging::LogLevel::Error);
         }
     }
 }
 
-/// Returns a message of ONNX Runtime without the place in its sources, in one line.
+/// Returns a message of ONNX Runtime in one line, without the location in its source code.
 pub(super) fn shortened(message: &str) -> String {
     let mut text = message.split_whitespace().collect::<Vec<_>>().join(" ");
     // Messages of exceptions begin with file, line and signature of a C++ function.

@@ -1,8 +1,8 @@
-//! The options of TensorRT's provider, which the real provider accepts or refuses.
+//! Tests that the real TensorRT provider accepts or rejects its options.
 //!
-//! The provider is that of the package `onnxruntime-gpu`, whose library `NEXTSTAT_ORT_GPU` names. It is linked with
-//! libraries of NVIDIA, which cannot be had without a licence. So a C compiler builds stand-ins of them, whose functions
-//! fail: enough to load the provider, which then checks its options, but not to open a graph.
+//! The provider comes from the package `onnxruntime-gpu`, whose library `NEXTSTAT_ORT_GPU` names. It is linked with
+//! libraries of NVIDIA that need a licence. So a C compiler builds replacements of these libraries, whose functions
+//! fail. With them the provider can be loaded and checks its options, but cannot open a graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::hardware;
 use super::register::{Options, cuda_options, register, shortened, tensorrt_options};
 use crate::flow::runtime::{builder, environment};
 
-/// Libraries whose symbols have no versions, with the functions that the providers take from them.
+/// Libraries whose symbols have no versions, with the functions that the providers need from them.
 const PLAIN: [(&str, &[&str]); 4] = [
     ("libcuda.so.1", &["cuTensorMapEncodeTiled"]),
     ("libcurand.so.10", &[]),
@@ -29,8 +29,8 @@ const PLAIN: [(&str, &[&str]); 4] = [
     ("libnvonnxparser.so.10", &["createNvOnnxParser_INTERNAL", "createNvOnnxParserRefitter_INTERNAL"]),
 ];
 
-/// Returns the libraries of NVIDIA whose symbols have versions, which are named like them, with the functions that the
-/// providers in a folder take from them.
+/// Returns the libraries of NVIDIA whose symbols have versions, with the functions that the providers in a folder need
+/// from them. The version of a symbol contains the name of its library.
 fn versioned(providers: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for provider in ["cuda", "tensorrt"] {
@@ -48,8 +48,8 @@ fn versioned(providers: &Path) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// Builds the stand-ins in a folder. Functions return the error 999, a text where they return texts, and those of
-/// TensorRT that make an object none.
+/// Builds the replacement libraries in a folder. Their functions return the error code 999. Functions that return
+/// texts return a text, and functions of TensorRT that create objects return a null pointer.
 fn build_stand_ins(providers: &Path, folder: &Path) {
     let plain = PLAIN.iter().map(|(name, functions)| {
         (name.to_string(), functions.iter().map(|f| f.to_string()).collect::<BTreeSet<_>>(), false)
@@ -62,7 +62,7 @@ fn build_stand_ins(providers: &Path, folder: &Path) {
             source += &if text.iter().any(|end| function.ends_with(end)) {
                 format!("const char *{function}(void) {{ return \"stand-in\"; }}\n")
             } else if function == "cudaGetDeviceCount" {
-                // The provider refuses the number of a device that there is not.
+                // The provider rejects the index of a device that does not exist.
                 format!("int {function}(int *count) {{ *count = 1; return 0; }}\n")
             } else if function.ends_with("_INTERNAL") || function == "getPluginRegistry" {
                 format!("void *{function}(void) {{ return 0; }}\n")
@@ -87,7 +87,7 @@ fn build_stand_ins(providers: &Path, folder: &Path) {
     }
 }
 
-/// Registers TensorRT with these options for a session that is never opened.
+/// Registers a provider with these options for a session that is never opened. Returns the error message.
 fn tried(kind: FlowGpuEpKind, options: &Options) -> Result<(), String> {
     register(&mut builder(environment().unwrap()).unwrap(), kind, options)
 }
@@ -125,8 +125,8 @@ fn every_option_of_tensorrt_is_accepted_and_a_wrong_one_is_refused() {
     let options = tensorrt_options(0, true, &config, Some(&cache), &inputs);
     assert_eq!(options.len(), 9);
     assert!(options.contains(&("trt_profile_max_shapes", "x:65536x2,context:65536x3".to_owned())));
-    // With stand-ins the provider cannot be registered, so each option is given with one that there is not, in both
-    // orders: in one of them the provider reads the option first.
+    // With the replacement libraries the registration always fails. So each option is given together with an
+    // unknown option, in both orders. In one of the two orders the provider reads the tested option first.
     let blamed = |option: &(&'static str, String)| {
         let unknown = ("no_such_option", "1".to_owned());
         let of = |pair: Options| {

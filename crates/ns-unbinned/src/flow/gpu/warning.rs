@@ -1,4 +1,4 @@
-//! Why a flow is not evaluated as it could be.
+//! Reasons why a flow is not evaluated by the first provider or in the first precision that was tried.
 
 use std::path::PathBuf;
 
@@ -6,16 +6,17 @@ use thiserror::Error;
 
 use super::config::{FlowGpuEpKind, FlowPrecision};
 
-/// Why a flow is evaluated by another provider, or in another precision, than the first one that was tried.
+/// The reason why a flow is evaluated by another provider, or in another precision, than the first one that
+/// was tried.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FlowWarning {
-    /// The program was built without the provider.
+    /// This build of the program does not have the provider.
     #[error("{provider} is not used, because this build does not have it. {}", .provider.next())]
     NotBuilt {
         /// The provider.
         provider: FlowGpuEpKind,
-        /// The feature with which it is built.
+        /// The feature with which the program must be built.
         feature: &'static str,
     },
     /// ONNX Runtime does not have the provider, or cannot load its libraries.
@@ -23,7 +24,7 @@ pub enum FlowWarning {
     NotRegistered {
         /// The provider.
         provider: FlowGpuEpKind,
-        /// What ONNX Runtime said.
+        /// Message of ONNX Runtime.
         cause: String,
     },
     /// The provider cannot open the graph, for example because there is no GPU.
@@ -31,7 +32,7 @@ pub enum FlowWarning {
     NotOpened {
         /// The provider.
         provider: FlowGpuEpKind,
-        /// What ONNX Runtime said.
+        /// Message of ONNX Runtime.
         cause: String,
     },
     /// The first evaluation failed.
@@ -39,10 +40,10 @@ pub enum FlowWarning {
     Failed {
         /// The provider.
         provider: FlowGpuEpKind,
-        /// What went wrong.
+        /// The error.
         cause: String,
     },
-    /// The provider was registered but evaluated nothing of the graph.
+    /// The provider was registered, but evaluated no node of the graph.
     #[error("{provider} is not used, because it evaluated no node of the graph in the first evaluation ({ran} did). {}", .provider.next())]
     NotRun {
         /// The provider.
@@ -59,21 +60,21 @@ pub enum FlowWarning {
         provider: FlowGpuEpKind,
         /// The precision.
         precision: FlowPrecision,
-        /// Largest difference to the CPU.
+        /// Largest difference from the CPU.
         difference: f64,
-        /// Largest difference that is accepted.
+        /// Largest accepted difference.
         bound: f64,
     },
-    /// The provider was not accurate enough in the precision of the graph either.
+    /// The results were not accurate enough in the precision of the graph either.
     #[error("{provider} is not used, because it differs from the CPU by {difference:.1e} in precision {precision}, more than {bound:.0e}. {}", .provider.next())]
     Different {
         /// The provider.
         provider: FlowGpuEpKind,
         /// The precision.
         precision: FlowPrecision,
-        /// Largest difference to the CPU.
+        /// Largest difference from the CPU.
         difference: f64,
-        /// Largest difference that is accepted.
+        /// Largest accepted difference.
         bound: f64,
     },
     /// The cache of engines cannot be used.
@@ -83,13 +84,13 @@ pub enum FlowWarning {
     NoCache {
         /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason why the folder cannot be used.
         cause: String,
     },
 }
 
 impl FlowWarning {
-    /// Returns what to do.
+    /// Returns what the user can do.
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {
