@@ -93,8 +93,8 @@ impl CountTable {
         self.first
     }
 
-    /// Returns the thresholds: `2^63 P(n <= first + i)` at `i`, ascending, one for each count but the last;
-    /// then three times `u64::MAX`.
+    /// Returns the thresholds in ascending order, one for each count but the last: element `i` is
+    /// `2^63 P(n <= first + i)`. Three elements `u64::MAX` follow.
     #[must_use]
     pub fn thresholds(&self) -> &[u64] {
         &self.thresholds

@@ -21,10 +21,11 @@ pub struct GpuCheck {
     pub edm: Option<Compared>,
 }
 
-/// The largest difference of a quantity, and its tolerance.
+/// The worst value that was found when the CPU checked the fits of a GPU: the value with the largest ratio to its
+/// tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// Largest absolute difference.
+    /// Absolute difference between GPU and CPU; for [`GpuCheck::edm`] the EDM itself.
     pub difference: f64,
     /// Difference that the parity contract allows.
     pub tolerance: f64,

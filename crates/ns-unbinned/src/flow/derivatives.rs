@@ -41,8 +41,9 @@ impl FlowPdf {
         (0..self.order().len()).map(|k| self.steps().get(k).copied().unwrap_or(default)).collect()
     }
 
-    /// Writes the columns for one context, which is in the order of the manifest. The columns are in the
-    /// order of the caller.
+    /// Writes the log-densities of `events` to `out`, with their first and second derivatives with respect to the
+    /// context, column after column. The numbers in `context` have the order of the manifest. The columns of derivatives
+    /// have the order in which the caller lists the context.
     pub(super) fn derivatives(
         &self,
         events: &[f64],

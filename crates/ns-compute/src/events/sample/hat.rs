@@ -1,9 +1,9 @@
 //! A piecewise constant function above a density, from which events are drawn by rejection.
 //!
 //! The range is divided into cells. Interval arithmetic gives a lower and an upper bound of the density in each
-//! cell. The cell with the largest area between its bounds is halved, until the total area between the bounds
-//! is small. So the function is above any density everywhere, and most events are accepted without an
-//! evaluation of the density (J. H. Ahrens, "A one-table method for sampling from continuous and discrete
+//! cell. The function is the upper bound, so it is nowhere below the density. The cell with the largest area between
+//! its bounds is halved, until the total area between the bounds is at most 2 % of the area below the function, or the
+//! largest number of cells is reached. Most events are then accepted without an evaluation of the density (J. H. Ahrens, "A one-table method for sampling from continuous and discrete
 //! distributions", Computing 54 (1995) 127, with bounds from interval arithmetic in place of monotonic pieces).
 
 use std::cmp::Ordering;

@@ -1,4 +1,4 @@
-//! Interpolation of a number between its values at -1, 0 and 1 of a nuisance parameter.
+//! Interpolates a number as a function of a nuisance parameter, from its values where the parameter is -1, 0 and 1.
 
 use ns_core::{HistosysCode, InterpolationForm};
 

@@ -137,7 +137,8 @@ impl Prepare for FitToyRow {
     }
 }
 
-/// Makes rows from the single fit of every toy.
+/// Makes the row of results of each toy in a study, in which a toy has one fit. Requests a fit again if it failed or
+/// is worth repeating.
 #[derive(Clone)]
 pub(crate) struct FitReader {
     indices: Vec<usize>,
