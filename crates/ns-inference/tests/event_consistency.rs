@@ -91,7 +91,7 @@ fn compare(index: u64, model: &Model, session: &dyn Session) -> Result<Vec<Strin
             found.push(format!("scan at {mu}: {rise:?} and {other}"));
         }
     }
-    // A limit takes hundreds of fits of Asimov data. With two observables these data have 44 100 nodes.
+    // A limit takes hundreds of fits of Asimov data. With two observables these data have 44 100 nodes or more.
     if index % 8 != 2 || model.event_channels.iter().any(|channel| channel.observables.len() > 1) {
         return Ok(found);
     }
@@ -129,39 +129,51 @@ fn analyses_of_random_models_with_events_are_consistent() {
     });
 }
 
+/// Fits Asimov data of a model, and returns a line for each parameter that is not found again, and for each analysis that
+/// does not accept the data.
+fn asimov(index: u64) -> Vec<String> {
+    let model = draw(index);
+    let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
+    let options = FitOptions::default().data(FitData::Asimov { poi: Some(1.0) });
+    let silent = Control::default();
+    let mut found = Vec::new();
+    match fit(&model, session.as_ref(), &options, silent) {
+        Ok(result) => {
+            for (i, parameter) in model.parameters.iter().enumerate() {
+                let wanted = if parameter.name == "mu" { 1.0 } else { parameter.init };
+                let sigma = result.uncertainties[i].unwrap_or(f64::INFINITY);
+                // Asimov data have the auxiliary data of the same point, so nothing pulls.
+                if !result.converged || !((result.bestfit[i] - wanted).abs() < 1e-3 * sigma) {
+                    found.push(format!("{}: {} and {wanted}", parameter.name, result.bestfit[i]));
+                }
+            }
+        }
+        Err(error) => found.push(error.to_string()),
+    }
+    match significance(&model, session.as_ref(), &options, silent) {
+        Ok(result) if result.q0.is_finite() && result.q0 > 0.0 => {}
+        other => found.push(format!("significance: {other:?}")),
+    }
+    let test = HypotestOptions::default().fit(options);
+    match hypotest(&model, session.as_ref(), 1.0, &test, silent) {
+        Ok(result) if result.q_obs.abs() < 1e-6 => {}
+        other => found.push(format!("test: {other:?}")),
+    }
+    found
+}
+
 /// A fit of Asimov data finds the point at which they were made, and all analyses accept them.
 #[test]
 fn asimov_data_of_random_models_with_events_are_fitted() {
-    for_all(&|index| {
-        let model = draw(index);
-        let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
-        let options = FitOptions::default().data(FitData::Asimov { poi: Some(1.0) });
-        let silent = Control::default();
-        let mut found = Vec::new();
-        match fit(&model, session.as_ref(), &options, silent) {
-            Ok(result) => {
-                for (i, parameter) in model.parameters.iter().enumerate() {
-                    let wanted = if parameter.name == "mu" { 1.0 } else { parameter.init };
-                    let sigma = result.uncertainties[i].unwrap_or(f64::INFINITY);
-                    // Asimov data have the auxiliary data of the same point, so nothing pulls.
-                    if !result.converged || !((result.bestfit[i] - wanted).abs() < 1e-3 * sigma) {
-                        found.push(format!("{}: {} and {wanted}", parameter.name, result.bestfit[i]));
-                    }
-                }
-            }
-            Err(error) => found.push(error.to_string()),
-        }
-        match significance(&model, session.as_ref(), &options, silent) {
-            Ok(result) if result.q0.is_finite() && result.q0 > 0.0 => {}
-            other => found.push(format!("significance: {other:?}")),
-        }
-        let test = HypotestOptions::default().fit(options);
-        match hypotest(&model, session.as_ref(), 1.0, &test, silent) {
-            Ok(result) if result.q_obs.abs() < 1e-6 => {}
-            other => found.push(format!("test: {other:?}")),
-        }
-        found
-    });
+    for_all(&asimov);
+}
+
+/// In these models of two observables, densities whose second derivative jumps once moved the best fit by more than
+/// 0.001 uncertainties.
+#[test]
+fn asimov_data_of_two_observables_are_fitted_although_densities_bend_suddenly() {
+    let found: Vec<String> = [133, 297].into_iter().flat_map(asimov).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 /// Toys can be drawn from every model, and their fits converge.

@@ -7,6 +7,7 @@ use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
 use super::conditional::ConditionalMemory;
 use super::integral::{KRONROD, kronrod};
+use super::sample::breaks;
 use super::sums::{BLOCK, SumMemory};
 use crate::simd::Level;
 
@@ -14,18 +15,28 @@ use crate::simd::Level;
 /// nodes.
 const PANELS: [usize; 4] = [200, 10, 2, 1];
 
+/// What the nodes of a grid stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GridOf {
+    /// The events of a channel. Panels end also where the density may have a jump or a kink. Negative weights are an
+    /// error.
+    Channel,
+    /// The events of one process. All panels are equal, so that processes have the same nodes. Weights may be negative
+    /// where the sum of all processes is positive.
+    Process,
+}
+
 /// Returns the nodes of a quadrature rule over the fit ranges, with weights that add up to `total`. Nodes with weight 0
-/// are left out. Negative weights are an error unless `negative` is true. Data need non-negative weights. A single
-/// process may have negative weights where the sum of all processes is positive.
+/// are left out.
 ///
 /// # Errors
-/// If the density is not finite at a node, or negative although `negative` is false.
+/// If the density is not finite at a node, or negative in a grid of a channel.
 pub(super) fn weighted_grid(
     level: Level,
     plan: &ChannelPlan,
     (locals, amplitudes): (&[f64], &[f64]),
     total: f64,
-    negative: bool,
+    of: GridOf,
 ) -> Result<EventTable, SessionError> {
     let (mut columns, mut volumes) = (vec![Vec::new(); plan.observables], Vec::new());
     match &plan.binning {
@@ -34,8 +45,14 @@ pub(super) fn weighted_grid(
         }
         _ => {
             let panels = panels(plan.observables);
+            // Flows have no formulas, and their log-densities are kept for the nodes of equal panels.
+            let is_equal = of == GridOf::Process || !plan.logs.is_empty() || !plan.conditionals.is_empty();
             for region in &plan.boxes {
-                add_nodes(region, panels, &mut columns, &mut volumes);
+                let breaks = match is_equal {
+                    true => vec![Vec::new(); region.len()],
+                    false => breaks(plan, (locals, amplitudes), region),
+                };
+                add_nodes(region, panels, &breaks, &mut columns, &mut volumes);
             }
         }
     }
@@ -57,7 +74,8 @@ pub(super) fn weighted_grid(
             weights.push(volume * products.map(|(product, a)| a * product[i]).sum::<f64>());
         }
     }
-    if let Some(index) = weights.iter().position(|w| !(w.is_finite() && (negative || *w >= 0.0))) {
+    if let Some(index) = weights.iter().position(|w| !(w.is_finite() && (of == GridOf::Process || *w >= 0.0)))
+    {
         let remedy = "the density of an event channel is finite and not negative";
         return Err(SessionError::BadNumber { what: EXPECTED, index, value: weights[index], remedy });
     }
@@ -92,16 +110,23 @@ pub(super) fn panels(observables: usize) -> usize {
     PANELS[observables.clamp(1, PANELS.len()) - 1]
 }
 
-/// Adds the nodes of a box, and the part of the volume that belongs to each node.
-fn add_nodes(region: &[(f64, f64)], panels: usize, columns: &mut [Vec<f64>], volumes: &mut Vec<f64>) {
-    let per_axis = panels * KRONROD;
-    let sides: Vec<Vec<(f64, f64)>> = region.iter().map(|&side| side_nodes(side, panels)).collect();
-    let count = per_axis.pow(region.len() as u32);
+/// Adds the nodes of a box, and the part of the volume that belongs to each node. Panels are cut at `breaks`, a list for
+/// each side.
+fn add_nodes(
+    region: &[(f64, f64)],
+    panels: usize,
+    breaks: &[Vec<f64>],
+    columns: &mut [Vec<f64>],
+    volumes: &mut Vec<f64>,
+) {
+    let nodes = |(&side, breaks): (&(f64, f64), &Vec<f64>)| cut_nodes(side, panels, breaks);
+    let sides: Vec<Vec<(f64, f64)>> = region.iter().zip(breaks).map(nodes).collect();
+    let count: usize = sides.iter().map(Vec::len).product();
     for number in 0..count {
         let (mut rest, mut volume) = (number, 1.0);
         for (side, column) in sides.iter().zip(columns.iter_mut()) {
-            let (x, length) = side[rest % per_axis];
-            rest /= per_axis;
+            let (x, length) = side[rest % side.len()];
+            rest /= side.len();
             column.push(x);
             volume *= length;
         }
@@ -135,6 +160,21 @@ pub(super) fn add_bins(
             }
         }
     }
+}
+
+/// Returns the nodes of [`side_nodes`], but with panels that are cut at `breaks`.
+fn cut_nodes((lo, hi): (f64, f64), panels: usize, breaks: &[f64]) -> Vec<(f64, f64)> {
+    if breaks.is_empty() {
+        return side_nodes((lo, hi), panels);
+    }
+    let mut edges: Vec<f64> = (0..=panels)
+        .map(|i| lo + (hi - lo) * i as f64 / panels as f64)
+        .chain(breaks.iter().copied())
+        .collect();
+    edges.sort_by(f64::total_cmp);
+    let least = 1e-9 * (hi - lo);
+    edges.dedup_by(|b, a| *b - *a <= least);
+    edges.windows(2).flat_map(|pair| side_nodes((pair[0], pair[1]), 1)).collect()
 }
 
 /// Returns the nodes along a side of a box in ascending order, each with the part of the length that belongs

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ns_core::{EventChannel, EventModelError, EventTable, LogProbError, Model, SessionError};
 
-use super::asimov::{panels, side_nodes, weighted_grid};
+use super::asimov::{GridOf, panels, side_nodes, weighted_grid};
 use super::block::multiply_leaves;
 use super::channel::ChannelPlan;
 use super::channel_sum::{ChannelMemory, prepare_channel};
@@ -121,8 +121,13 @@ impl EventShapes {
                     weights: Some(std::sync::Arc::from([])),
                 });
             }
-            let mut grid =
-                weighted_grid(self.level, plan, (&memory.locals, &amplitudes), sign * total, true)?;
+            let mut grid = weighted_grid(
+                self.level,
+                plan,
+                (&memory.locals, &amplitudes),
+                sign * total,
+                GridOf::Process,
+            )?;
             if sign < 0.0 {
                 grid.weights = grid.weights.map(|weights| weights.iter().map(|w| -w).collect());
             }

@@ -6,7 +6,7 @@ use ns_core::{
     EventModelError, EventTable, LogProbError, Measured, Model, Penalty, PenaltyForm, SessionError, Value,
 };
 
-use super::asimov::weighted_grid;
+use super::asimov::{GridOf, weighted_grid};
 use super::chain::Derivatives;
 use super::channel::ChannelPlan;
 use super::channel_sum::{ChannelMemory, differentiate, prepare_channel, sum_channel, sum_elsewhere};
@@ -402,7 +402,7 @@ pub(crate) fn asimov(
     for ((channel, memory), table) in plan.channels.iter().zip(&scratch.channels).zip(tables) {
         let total = expected_number(channel, memory, table);
         let values = (memory.locals.as_slice(), memory.amplitude_values.as_slice());
-        made.push(Arc::new(weighted_grid(level, channel, values, total, false)?));
+        made.push(Arc::new(weighted_grid(level, channel, values, total, GridOf::Channel)?));
     }
     Ok(made)
 }

@@ -134,6 +134,15 @@ impl Formula {
         values[self.result]
     }
 
+    /// Returns the results of the comparisons in the formula at an event.
+    pub(super) fn comparisons(&self, event: &[f64], memory: &mut FormulaMemory) -> Vec<bool> {
+        self.at(event, memory);
+        let is_comparison =
+            |step: &Step| matches!(step, Step::Less(..) | Step::LessEqual(..) | Step::Equal(..));
+        let compared = self.steps.iter().filter(|(_, step)| is_comparison(step));
+        compared.map(|&(slot, _)| memory.values.get(slot).is_some_and(|value| *value != 0.0)).collect()
+    }
+
     /// Returns bounds of the density in a box.
     pub(super) fn bounds(&self, sides: &[Interval], memory: &mut FormulaMemory) -> Interval {
         let bounds = &mut memory.bounds;

@@ -9,6 +9,7 @@
 //! then also draws the term and the range. If a term is negative, all observables have one common hat.
 
 mod bins;
+mod breaks;
 mod draw;
 mod fixed;
 mod formula;
@@ -28,13 +29,15 @@ use ns_core::{BinRule, EventSource, EventTable, SessionError};
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 pub(crate) use self::on_device::DeviceHat;
 
+pub(super) use self::breaks::breaks;
+
 use self::bins::{BinSampler, parts_at_centres};
 use self::draw::{Group, Number, Part, Sampler};
 use self::formula::Formula;
 use self::hat::{Hat, NEGATIVE, VANISHES};
 use self::members::members;
 use self::rounds::Rounds;
-use super::asimov::weighted_grid;
+use super::asimov::{GridOf, weighted_grid};
 use super::channel::ChannelPlan;
 use super::expand::connected;
 use super::term::{EventPlan, EventScratch, expected_number, prepare_channels};
@@ -124,7 +127,8 @@ fn source(
             }
             BinRule::Integral => {
                 // The baseline instruction set gives the same bits on every CPU of an architecture.
-                let grid = weighted_grid(Level::Baseline, plan, values, 1.0, false).map_err(|_| NEGATIVE)?;
+                let grid = weighted_grid(Level::Baseline, plan, values, 1.0, GridOf::Channel)
+                    .map_err(|_| NEGATIVE)?;
                 let columns = grid.columns.iter().map(|column| column.to_vec()).collect();
                 (columns, grid.weights.map(|weights| weights.to_vec()).unwrap_or_default())
             }
