@@ -28,6 +28,7 @@
 pub mod constants;
 mod count_table;
 mod elementary;
+mod lanes;
 mod normal;
 mod philox;
 mod poisson;
@@ -35,6 +36,8 @@ mod probability;
 mod uniform;
 
 use thiserror::Error;
+
+use self::lanes::per_lane;
 
 pub use count_table::CountTable;
 pub use elementary::{exp, ln};
@@ -127,15 +130,14 @@ impl Stream {
     /// stream `l`.
     #[inline(always)]
     pub(crate) fn blocks(streams: &[Self; 8], slot: u32, attempt: u32) -> [[u32; 8]; 4] {
-        let place = streams.map(|stream| (u32::from(stream.hypothesis) << 24) | (attempt % Self::ATTEMPTS));
+        let place = per_lane(|l| (u32::from(streams[l].hypothesis) << 24) | (attempt % Self::ATTEMPTS));
         let counters = [
-            streams.map(|stream| stream.toy as u32),
-            streams.map(|stream| (stream.toy >> 32) as u32),
+            per_lane(|l| streams[l].toy as u32),
+            per_lane(|l| (streams[l].toy >> 32) as u32),
             [slot; 8],
             place,
         ];
-        let keys =
-            [streams.map(|stream| stream.seed as u32), streams.map(|stream| (stream.seed >> 32) as u32)];
+        let keys = [per_lane(|l| streams[l].seed as u32), per_lane(|l| (streams[l].seed >> 32) as u32)];
         philox::eight(counters, keys)
     }
 
@@ -144,7 +146,7 @@ impl Stream {
     #[must_use]
     #[inline(always)]
     pub fn eight_slots(&self, slot: u32) -> [[u32; 8]; 4] {
-        let slots = std::array::from_fn(|l| slot.wrapping_add(l as u32));
+        let slots = per_lane(|l| slot.wrapping_add(l as u32));
         let counters = [
             [self.toy as u32; 8],
             [(self.toy >> 32) as u32; 8],

@@ -12,7 +12,7 @@
 use super::constants::{
     PHILOX_MULTIPLIER_0, PHILOX_MULTIPLIER_2, PHILOX_ROUNDS, PHILOX_WEYL_0, PHILOX_WEYL_1,
 };
-use std::array::from_fn;
+use super::lanes::per_lane;
 
 /// Returns the high and the low half of a product.
 #[inline]
@@ -52,20 +52,22 @@ pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 pub(super) fn eight(counters: [[u32; 8]; 4], keys: [[u32; 8]; 2]) -> [[u32; 8]; 4] {
     // The words are kept in 64-bit integers, as their products are, because vector units multiply eight
     // 64-bit integers at once.
-    let wide = |words: [u32; 8]| words.map(u64::from);
-    let [mut c0, mut c1, mut c2, mut c3] = counters.map(wide);
+    let wide = |words: [u32; 8]| per_lane(|l| u64::from(words[l]));
+    let [c0, c1, c2, c3] = counters;
+    let (mut c0, mut c1, mut c2, mut c3) = (wide(c0), wide(c1), wide(c2), wide(c3));
     let [mut k0, mut k1] = keys;
     for _ in 0..PHILOX_ROUNDS {
-        let product_0: [u64; 8] = from_fn(|l| c0[l] * u64::from(PHILOX_MULTIPLIER_0));
-        let product_2: [u64; 8] = from_fn(|l| c2[l] * u64::from(PHILOX_MULTIPLIER_2));
-        c0 = from_fn(|l| (product_2[l] >> 32) ^ c1[l] ^ u64::from(k0[l]));
-        c1 = from_fn(|l| product_2[l] & LOW);
-        c2 = from_fn(|l| (product_0[l] >> 32) ^ c3[l] ^ u64::from(k1[l]));
-        c3 = from_fn(|l| product_0[l] & LOW);
-        k0 = from_fn(|l| k0[l].wrapping_add(PHILOX_WEYL_0));
-        k1 = from_fn(|l| k1[l].wrapping_add(PHILOX_WEYL_1));
+        let product_0: [u64; 8] = per_lane(|l| c0[l] * u64::from(PHILOX_MULTIPLIER_0));
+        let product_2: [u64; 8] = per_lane(|l| c2[l] * u64::from(PHILOX_MULTIPLIER_2));
+        c0 = per_lane(|l| (product_2[l] >> 32) ^ c1[l] ^ u64::from(k0[l]));
+        c1 = per_lane(|l| product_2[l] & LOW);
+        c2 = per_lane(|l| (product_0[l] >> 32) ^ c3[l] ^ u64::from(k1[l]));
+        c3 = per_lane(|l| product_0[l] & LOW);
+        k0 = per_lane(|l| k0[l].wrapping_add(PHILOX_WEYL_0));
+        k1 = per_lane(|l| k1[l].wrapping_add(PHILOX_WEYL_1));
     }
-    [c0, c1, c2, c3].map(|words| words.map(|word| word as u32))
+    let narrow = |words: [u64; 8]| per_lane(|l| words[l] as u32);
+    [narrow(c0), narrow(c1), narrow(c2), narrow(c3)]
 }
 
 /// Mask of the lower word of a product.

@@ -17,7 +17,7 @@
 //! changed until the acceptance probability is below 1 and above the squeeze at every mean from 10. Second,
 //! the Poisson probability is computed in the saddle-point form (see `probability`).
 
-use std::array::from_fn;
+use super::lanes::per_lane;
 use std::sync::Arc;
 
 use super::constants::{CENTRE_OF_COUNTS, EDGE, SQUEEZE_FROM, TWO_PI};
@@ -167,33 +167,33 @@ impl Rejection {
         // Each operation is done for all eight toys before the next operation, so that the compiler uses
         // vector instructions.
         let ln_mean = quick_ln([self.mean; 8])[0];
-        let u: [f64; 8] = from_fn(|l| centred_uniform(words[0][l], words[1][l]));
-        let v: [f64; 8] = from_fn(|l| open_uniform(words[2][l], words[3][l]));
-        let edge: [f64; 8] = from_fn(|l| 0.5 - u[l].abs());
-        let x: [f64; 8] = from_fn(|l| self.place(u[l], edge[l]));
+        let u: [f64; 8] = per_lane(|l| centred_uniform(words[0][l], words[1][l]));
+        let v: [f64; 8] = per_lane(|l| open_uniform(words[2][l], words[3][l]));
+        let edge: [f64; 8] = per_lane(|l| 0.5 - u[l].abs());
+        let x: [f64; 8] = per_lane(|l| self.place(u[l], edge[l]));
         // Rounds to the nearest integer as long as |x| is below 2^51; the next line corrects the result to
         // the floor.
-        let near: [f64; 8] = from_fn(|l| (x[l] + ROUND) - ROUND);
-        let k: [f64; 8] = from_fn(|l| self.whole + if near[l] > x[l] { near[l] - 1.0 } else { near[l] });
+        let near: [f64; 8] = per_lane(|l| (x[l] + ROUND) - ROUND);
+        let k: [f64; 8] = per_lane(|l| self.whole + if near[l] > x[l] { near[l] - 1.0 } else { near[l] });
         // The logarithm of the acceptance test, with Stirling's series, whose truncation error is 3e-10 for
         // `k >= 8`.
-        let safe: [f64; 8] = from_fn(|l| if k[l] >= LEAST_SERIES { k[l] } else { LEAST_SERIES });
-        let scaled: [f64; 8] = from_fn(|l| v[l] * self.attempts / self.slope(edge[l]));
+        let safe: [f64; 8] = per_lane(|l| if k[l] >= LEAST_SERIES { k[l] } else { LEAST_SERIES });
+        let scaled: [f64; 8] = per_lane(|l| v[l] * self.attempts / self.slope(edge[l]));
         let (ln_k, ln_scaled) = (quick_ln(safe), quick_ln(scaled));
-        let inverse: [f64; 8] = from_fn(|l| 1.0 / safe[l]);
-        let stirling: [f64; 8] = from_fn(|l| {
+        let inverse: [f64; 8] = per_lane(|l| 1.0 / safe[l]);
+        let stirling: [f64; 8] = per_lane(|l| {
             let z = inverse[l] * inverse[l];
             inverse[l] * (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0)))
         });
-        let excess: [f64; 8] = from_fn(|l| {
+        let excess: [f64; 8] = per_lane(|l| {
             let probability = safe[l] * (ln_mean - ln_k[l]) - self.mean + safe[l]
                 - 0.5 * ln_k[l]
                 - HALF_LN_TWO_PI
                 - stirling[l];
             ln_scaled[l] - probability
         });
-        let doubt: [f64; 8] = from_fn(|l| 1e-9 + 1e-14 * (safe[l] + self.mean) * ln_k[l]);
-        let verdict = from_fn(|l| {
+        let doubt: [f64; 8] = per_lane(|l| 1e-9 + 1e-14 * (safe[l] + self.mean) * ln_k[l]);
+        let verdict = per_lane(|l| {
             let sure = edge[l] >= EDGE && k[l] >= LEAST_SERIES && excess[l].abs() > doubt[l];
             let tested = if sure { u8::from(excess[l] < 0.0) } else { 2 };
             if edge[l] >= SQUEEZE_FROM && v[l] <= self.squeeze { 1 } else { tested }
@@ -217,19 +217,19 @@ const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 fn quick_ln(x: [f64; 8]) -> [f64; 8] {
     const HALF_ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
     const FRACTION: u64 = (1 << 52) - 1;
-    let shifted: [u64; 8] = from_fn(|l| x[l].to_bits().wrapping_add(1.0_f64.to_bits() - HALF_ROOT));
+    let shifted: [u64; 8] = per_lane(|l| x[l].to_bits().wrapping_add(1.0_f64.to_bits() - HALF_ROOT));
     // Converts the exponent to a double by putting it into the mantissa of 2^52.
-    let k: [f64; 8] = from_fn(|l| {
+    let k: [f64; 8] = per_lane(|l| {
         f64::from_bits(0x4330_0000_0000_0000 | (shifted[l] >> 52)) - (4_503_599_627_370_496.0 + 1023.0)
     });
-    let f: [f64; 8] = from_fn(|l| f64::from_bits((shifted[l] & FRACTION) + HALF_ROOT) - 1.0);
-    let s: [f64; 8] = from_fn(|l| f[l] / (2.0 + f[l]));
-    let z: [f64; 8] = from_fn(|l| s[l] * s[l]);
+    let f: [f64; 8] = per_lane(|l| f64::from_bits((shifted[l] & FRACTION) + HALF_ROOT) - 1.0);
+    let s: [f64; 8] = per_lane(|l| f[l] / (2.0 + f[l]));
+    let z: [f64; 8] = per_lane(|l| s[l] * s[l]);
     let mut series = [0.0; 8];
     for power in [23.0, 21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0] {
-        series = from_fn(|l| (series[l] + 1.0 / power) * z[l]);
+        series = per_lane(|l| (series[l] + 1.0 / power) * z[l]);
     }
-    from_fn(|l| k[l] * std::f64::consts::LN_2 + 2.0 * s[l] * (1.0 + series[l]))
+    per_lane(|l| k[l] * std::f64::consts::LN_2 + 2.0 * s[l] * (1.0 + series[l]))
 }
 
 /// Number (1.5 times 2^52) that rounds a double to an integer when it is added and subtracted again.

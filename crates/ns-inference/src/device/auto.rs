@@ -126,8 +126,12 @@ fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
 /// Predicts the time of the sums over events on one thread, in seconds. The threads share also the events of a single
 /// fit.
 fn events_on_cpu(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
+    if size.n_events == 0 {
+        return 0.0;
+    }
     let single = load.before + load.first + load.near;
-    size.n_events as f64 * (single * costs.event + load.toys * costs.toy_event)
+    let events = size.n_events as f64;
+    events * single * costs.event + load.toys * (costs.event_toy + events * costs.toy_event)
 }
 
 /// Predicts the time of toys of a model with event channels on a GPU, in seconds. The fits run on `threads` threads of the

@@ -12,8 +12,9 @@
 //!   process on the CPU. The driver's cache of compiled code must be empty.
 //! * `gpu_launch`: the time of a batch with one fit of the smallest model, in a session that has made fits before.
 //! * `gpu_latency`: the time of one toy's fit in such a session, divided by the operations of the model.
-//! * `event`, `toy_event`: the time of a fit of a million events, and of toys of 10 000 events (the examples `fit_events` and
-//!   `event_toys` of ns-compute), for the Gaussian on an exponential.
+//! * `event`: the time of a fit of a million events (the example `fit_events` of ns-compute), for the Gaussian on an exponential.
+//! * `event_toy`, `toy_event`: offset and slope of a line through the times of toys of 2 000 and of 10 000 events of this model
+//!   (`nextstat toys --threads 1`).
 //! * `gpu_event_toy`, `gpu_event`: the times of `check_event_toys cuda 10000 10000` (ns-compute) with one thread of the
 //!   host and with many.
 //! * `gpu_fit`, `gpu_operation`: offset and slope of a line through the time per fit of 100 000 toys in such a
@@ -50,8 +51,10 @@ pub(super) struct Costs {
     pub(super) toy_alone: f64,
     /// Time of a fit on one thread for each event of the data.
     pub(super) event: f64,
-    /// Time of a toy on one thread for each of its events: drawn and fitted once.
+    /// Time of a toy of events on one thread, drawn and fitted once, for each of its events.
     pub(super) toy_event: f64,
+    /// Part of this time that does not depend on the number of events.
+    pub(super) event_toy: f64,
     /// Speed that each further thread adds, relative to the first. It is below 1 because threads share memory
     /// and clock.
     pub(super) thread_efficiency: f64,
@@ -83,14 +86,15 @@ pub(super) const COSTS: Costs = Costs {
     several_minima: 14.0,
     toy_alone: 2.2,
     event: 25e-9,
-    toy_event: 40e-9,
+    toy_event: 25e-9,
+    event_toy: 180e-6,
     thread_efficiency: 0.9,
     gpu_start: 0.35,
     gpu_launch: 50e-6,
     gpu_latency: 7e-9,
     gpu_fit: 0.5e-6,
     gpu_operation: 4e-11,
-    gpu_event_toy: 100e-6,
+    gpu_event_toy: 70e-6,
     gpu_event: 0.8e-9,
     gpu_lanes: 132.0 * 64.0,
 };

@@ -1,0 +1,12 @@
+//! Arrays of eight numbers that are computed side by side.
+
+/// Returns the results of `of` for the lanes 0 to 7. Unlike `std::array::from_fn`, this is always inlined, also into
+/// functions for an instruction set that the rest of the program does not use. There the eight results become vectors.
+#[inline(always)]
+pub(super) fn per_lane<T: Copy + Default>(of: impl Fn(usize) -> T) -> [T; 8] {
+    let mut out = [T::default(); 8];
+    for (l, to) in out.iter_mut().enumerate() {
+        *to = of(l);
+    }
+    out
+}
