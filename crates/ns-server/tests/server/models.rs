@@ -30,6 +30,37 @@ fn a_kept_model_is_named_by_both_digests() {
 }
 
 #[test]
+fn fits_of_a_small_kept_model_are_alike_whichever_thread_makes_them() {
+    // Once the server knows that fits of the model are brief, the thread that receives the request makes them.
+    let server = Server::start(&[]);
+    let kept = post(server.address, "/v1/models", &body(&fixture("simple_workspace.json"), json!({}))).json();
+    let model = json!({"model_digest": kept["model_digest"], "data_digest": kept["data_digest"]});
+    let fit = |further: serde_json::Value| {
+        let mut request = json!({"model": model});
+        request.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
+        post(server.address, "/v1/fit", &request.to_string())
+    };
+    let mut first = fit(json!({})).json();
+    first["wall_s"] = json!(0);
+    for _ in 0..20 {
+        let mut again = fit(json!({})).json();
+        again["wall_s"] = json!(0);
+        assert_eq!(again, first);
+    }
+    // A wrong option, a picture and a request for a job are answered as before.
+    problem(&fit(json!({"options": {"fixed": {"nobody": 1.0}}})), 422, "analysis");
+    let job = fit(json!({"wait_s": 0}));
+    assert!([200, 202].contains(&job.status), "{}", job.text());
+    if let Some(job) = job.header("location") {
+        while get(server.address, job).json()["state"] == "running" {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+    let metrics = get(server.address, "/metrics").text();
+    assert!(metrics.lines().any(|line| line == "nextstat_active 0"), "{metrics}");
+}
+
+#[test]
 fn the_least_recently_used_models_go() {
     let server = Server::start(&["--memory", "150000"]);
     let metric = |name: &str| {
