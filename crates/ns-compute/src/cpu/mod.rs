@@ -28,7 +28,9 @@ use crate::simd::Level;
 use crate::task::{check_data, check_task, parts_of};
 pub use derivatives::Derivatives;
 pub(crate) use derivatives::{Order, Sweeps};
-pub(crate) use event_toys::{EventToyFits, UnitOfToys};
+pub(crate) use event_toys::EventToyFits;
+#[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
+pub(crate) use event_toys::UnitOfToys;
 use kept_fitters::KeptFitters;
 use replaced::{Purpose, ReplacedShelf};
 use work_unit::{UnitSizes, WorkUnit};

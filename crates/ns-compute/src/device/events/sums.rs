@@ -14,6 +14,7 @@ use crate::shared_constants::EVENT_THREADS;
 
 /// Smallest number of events for which a device computes the sums. For fewer events the CPU is faster than the
 /// transfer of the numbers.
+#[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "tests choose smaller numbers"))]
 pub(crate) const FEWEST_EVENTS: usize = 32_768;
 /// Smallest number of events per thread. It determines, with [`MOST_BLOCKS`], the order of sums. Therefore it
 /// is the same for all devices.
