@@ -109,11 +109,16 @@ fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     load.before * costs.first.seconds(size.operations as f64)
 }
 
+/// Returns the speed of `threads` threads of the CPU together, relative to one thread.
+fn speed_of(costs: &Costs, threads: usize) -> f64 {
+    1.0 + costs.thread_efficiency * (threads.max(1) as f64 - 1.0)
+}
+
 /// Predicts the time of `work` on `threads` threads of the CPU, in seconds.
 fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
-    let threads = 1.0 + costs.thread_efficiency * (threads.max(1) as f64 - 1.0);
+    let threads = speed_of(costs, threads);
     // Fits of one batch run in parallel; batches run one after another.
     let share = |fits: f64| threads.min((fits / load.batches).max(1.0));
     // The search for further minima is made in SIMD lanes only.
@@ -137,7 +142,7 @@ fn events_on_cpu(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
 /// Predicts the time of toys of a model with event channels on a GPU, in seconds. The fits run on `threads` threads of the
 /// CPU, and the GPU makes their sums.
 fn event_toys_on_gpu(costs: &Costs, size: &ModelSize, load: Load, gpu: &GpuCandidate, threads: usize) -> f64 {
-    let threads = 1.0 + costs.thread_efficiency * (threads.max(1) as f64 - 1.0);
+    let threads = speed_of(costs, threads);
     let start = if gpu.warm { 0.0 } else { costs.gpu_start };
     let observed = Load { toys: 0.0, ..load };
     let single = before(costs, size, load) + events_on_cpu(costs, size, observed) / threads;
