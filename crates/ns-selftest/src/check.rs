@@ -137,7 +137,7 @@ impl Checks {
         self.add((name, Status::Failed), None, None, why, Some(remedy));
     }
 
-    /// Adds a check that needs a part that does not exist, although the user asked for it.
+    /// Adds a check that could not run, because something that the user asked for, such as a GPU, is not there.
     pub(crate) fn missing(&mut self, name: &str, why: &str, remedy: &str) {
         self.add((name, Status::Missing), None, None, why, Some(remedy.to_owned()));
     }

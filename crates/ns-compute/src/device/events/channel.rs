@@ -24,7 +24,7 @@ pub(super) struct ChannelOnDevice {
     pub(super) sums: usize,
     /// Working memory per thread, in doubles.
     pub(super) per_thread: usize,
-    /// The sums over the events of a toy, and where they belong.
+    /// Describes the sums that the device makes over the events of a toy, and which sum of the channel each belongs to.
     pub(super) rows: Rows,
 }
 
