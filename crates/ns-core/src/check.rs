@@ -1,8 +1,8 @@
 //! Comparison of the fits of a device, such as a GPU, with values that the CPU computes at the same points.
 //! Every result from such a device contains this comparison.
 
-/// The worst difference found so far in one quantity, with its tolerance. The tolerance can differ from fit
-/// to fit, so the worst difference is the one with the largest ratio to its tolerance.
+/// The difference between a device and the CPU in one quantity, with its tolerance. The tolerance can differ
+/// from fit to fit. Of all comparisons, the one with the largest ratio of difference to tolerance is stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     /// Absolute difference between device and CPU.
@@ -12,10 +12,10 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// The value before the first comparison.
+    /// The value before the first comparison: no difference, and an infinite tolerance.
     pub const NONE: Self = Self { largest: 0.0, tolerance: f64::INFINITY };
 
-    /// Adds the difference found by another comparison, which replaces the stored difference if it is worse.
+    /// Adds another comparison. It replaces the stored one if its ratio of difference to tolerance is larger.
     pub fn add(&mut self, difference: f64, tolerance: f64) {
         let other = Self { largest: difference.abs(), tolerance };
         // NaN is worse than any ratio.
@@ -32,30 +32,30 @@ impl Difference {
         self.largest / self.tolerance
     }
 
-    /// Returns whether the difference is within the tolerance. A difference of NaN is not.
+    /// Returns whether the difference is at most the tolerance; false for a difference of NaN.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.largest <= self.tolerance
     }
 }
 
-/// Reasons why a device leaves fits to the CPU. They are displayed as a clause that follows "the CPU made the
-/// fits, because".
+/// Reasons why the CPU makes fits that were requested from a device. The displayed text of a reason completes
+/// the sentence "the CPU made the fits, because".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftToCpu {
     /// The matrices of a fit are too large for a thread block.
     Large,
-    /// A free parameter has no effect at the point where the fits start, or a derivative there is not finite.
+    /// At the starting point of the fits, a free parameter has no effect or a derivative is not finite.
     WithoutEffect,
-    /// An effect is the same in both directions, so that a descent may begin on a ridge between two minima.
+    /// A parameter has the same effect up and down. A descent may then begin on a ridge between two minima.
     Ridge,
-    /// A fit sets a parameter free that the model fixes.
+    /// A fit leaves a parameter free that the model fixes.
     Released,
     /// The model has event channels. For such a model a device computes only sums over many events, and the CPU
     /// does all other work.
     FewEvents,
-    /// A density has a function that the kernels lack.
+    /// A density uses a function that the GPU kernels do not implement.
     Density,
 }
 
@@ -74,22 +74,23 @@ impl std::fmt::Display for LeftToCpu {
     }
 }
 
-/// Differences between a device and the CPU. The CPU evaluates some of the device's fits again, in double
-/// precision, at the parameters that the device returned.
+/// Comparison of the fits of a device with the CPU. For some of these fits, the CPU evaluates the likelihood
+/// again, in double precision, at the parameters that the device returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceCheck {
     /// Number of fits that the device made.
     pub n_fits: u64,
     /// Number of fits that the CPU evaluated again.
     pub n_checked: u64,
-    /// Difference of `-ln L`.
+    /// Difference of `-ln L` between device and CPU.
     pub nll: Difference,
-    /// Difference of the gradient elements of the parameters that the fit does not fix. For a parameter with
-    /// a Gaussian constraint of width `sigma`, the unit is `1 / sigma`.
+    /// Largest difference of a gradient element between device and CPU, over the parameters that the fit does
+    /// not fix. For a parameter with a Gaussian constraint of width `sigma`, the unit is `1 / sigma`.
     pub gradient: Difference,
-    /// The CPU's estimate of the distance to the minimum: the sum of `g^2 / (2 m)` over the parameters that
-    /// are not held (fixed, on a kink, or at a bound beyond which `-ln L` falls), with the gradient `g` and
-    /// the diagonal `m` of the Gauss-Newton Hessian.
+    /// Estimated distance to the minimum (EDM), which the CPU computes at the point that the device returned.
+    /// It is the sum of `g^2 / (2 m)` over the parameters that are not held, with the gradient `g` and the
+    /// diagonal `m` of the Gauss-Newton Hessian. A parameter is held if it is fixed, on a kink, or at a bound
+    /// beyond which `-ln L` falls.
     pub edm: Difference,
 }
 
@@ -106,7 +107,7 @@ impl Default for DeviceCheck {
 }
 
 impl DeviceCheck {
-    /// Adds another check, for example that of a second device.
+    /// Adds the numbers of fits and the differences of another check, for example that of a second device.
     pub fn merge(&mut self, other: &Self) {
         self.n_fits += other.n_fits;
         self.n_checked += other.n_checked;
@@ -119,7 +120,8 @@ impl DeviceCheck {
         }
     }
 
-    /// Returns the first quantity whose difference exceeds its tolerance, with the quantity's name.
+    /// Returns the name and the difference of the first quantity that exceeds its tolerance; `None` if there
+    /// is none.
     #[must_use]
     pub fn violation(&self) -> Option<(&'static str, Difference)> {
         [("-ln L", self.nll), ("the gradient", self.gradient), ("the EDM", self.edm)]

@@ -9,59 +9,60 @@ pub enum EventModelError {
     /// A parameter index is out of range.
     #[error("{place} uses parameter {index}, and the model has {count} parameters")]
     NoSuchParameter {
-        /// Function, channel or penalty that has the index.
+        /// Description of the function, channel or penalty that uses the index.
         place: String,
-        /// The index.
+        /// The index that is out of range.
         index: usize,
         /// Number of parameters.
         count: usize,
     },
-    /// A function is not defined before its use.
+    /// A function is used that does not exist, or that is defined later.
     #[error("{place} uses function {index}, and only the first {count} functions can be used there")]
     NoSuchFunction {
-        /// Function, channel or penalty that has the index.
+        /// Description of the function, channel or penalty that uses the index.
         place: String,
-        /// The index.
+        /// The index of the missing function.
         index: usize,
-        /// Number of functions that can be used.
+        /// Number of functions that may be used at this place.
         count: usize,
     },
     /// An auxiliary datum does not exist.
     #[error("{place} uses auxiliary datum {index}, and the model has {count} auxiliary data")]
     NoSuchDatum {
-        /// The penalty that has the index.
+        /// Description of the penalty that uses the index.
         place: String,
-        /// The index.
+        /// The index of the missing datum.
         index: usize,
         /// Number of auxiliary data.
         count: usize,
     },
-    /// The columns of log-densities do not follow those of the observables without gaps.
+    /// A log-density is not in the next free column of the events. The columns of log-densities must follow
+    /// those of the observables without gaps.
     #[error(
         "{place} has a log-density in column {actual} of its events, where column {expected} is the next one"
     )]
     LogDensityColumn {
-        /// The channel.
+        /// Description of the channel.
         place: String,
-        /// The column.
+        /// Index of the column of the log-density.
         actual: usize,
-        /// The column that comes next.
+        /// Index of the next free column.
         expected: usize,
     },
-    /// An observable does not exist, or an expression of parameters uses one.
+    /// An observable does not exist, or a function of parameters uses an observable.
     #[error("{place} uses observable {index}, and {count} observables can be used there")]
     NoSuchObservable {
-        /// Function or channel that has the index.
+        /// Description of the function or channel that uses the index.
         place: String,
-        /// The index.
+        /// The index of the observable.
         index: usize,
-        /// Number of observables that can be used.
+        /// Number of observables that may be used at this place.
         count: usize,
     },
     /// A list has the wrong length.
     #[error("{what} of {place} has {actual} elements; {expected} are needed")]
     WrongLength {
-        /// Channel or function that has the list.
+        /// Description of the channel or function that contains the list.
         place: String,
         /// Description of the list.
         what: &'static str,
@@ -73,7 +74,7 @@ pub enum EventModelError {
     /// An axis, a fit range, bin edges or knots do not ascend, or are not finite.
     #[error("{what} of {place} does not ascend, or is not finite")]
     NotAscending {
-        /// Channel that has the numbers.
+        /// Description of the channel that contains the numbers.
         place: String,
         /// Description of the numbers.
         what: &'static str,
@@ -89,7 +90,8 @@ pub enum EventModelError {
         /// Name of the process.
         process: String,
     },
-    /// A density with context, such as a normalising flow, cannot be normalised at the start values.
+    /// A density that depends on a context of parameters, such as a normalising flow, cannot be normalised at
+    /// the start values.
     #[error("process '{process}' of event channel '{place}', at the start values of the parameters: {cause}")]
     Conditional {
         /// Name of the channel.
@@ -99,7 +101,7 @@ pub enum EventModelError {
         /// The reason why the density cannot be normalised.
         cause: LogProbError,
     },
-    /// The model compares the contents of very many bins with the mean of the density over each bin
+    /// A channel has too many bins whose contents are compared with the mean of the density over the bin
     /// ([`BinRule::Integral`](crate::BinRule)).
     #[error(
         "event channel '{place}' compares {count} bins with integrals of its density, and at most {most} are possible; use fewer bins, or bin centres"
@@ -107,12 +109,12 @@ pub enum EventModelError {
     TooManyBins {
         /// Name of the channel.
         place: String,
-        /// Number of bins.
+        /// Number of bins of the channel.
         count: usize,
-        /// Largest number of bins.
+        /// Largest number of such bins that is allowed.
         most: usize,
     },
-    /// An interpolation code does not exist.
+    /// The number of an interpolation code does not exist.
     #[error("function '{place}' has the unknown interpolation code {code}; use 0, 1, 2, 4, 5 or 6")]
     UnknownCode {
         /// Name of the function.
@@ -165,7 +167,8 @@ impl Model {
         self.check_tables(&self.observed)
     }
 
-    /// Checks that `data` have one table of events per event channel, or none at all, with the channels' columns.
+    /// Checks the tables of events in `data`: there must be no table, or one table per event channel with the
+    /// columns of this channel.
     ///
     /// # Errors
     /// If a number of tables, columns or rows is wrong.
@@ -330,7 +333,8 @@ fn length(
     Err(EventModelError::WrongLength { place: place(), what, actual, expected })
 }
 
-/// Checks that there are at least two numbers, all finite, and each is larger than the one before it.
+/// Checks that there are at least two numbers, that all are finite, and that each is larger than the one
+/// before.
 fn ascending(numbers: &[f64], place: impl Fn() -> String, what: &'static str) -> Result<(), EventModelError> {
     let holds = numbers.len() > 1
         && numbers.iter().all(|x| x.is_finite())

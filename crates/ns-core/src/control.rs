@@ -1,4 +1,4 @@
-//! Progress and cancellation of long computations, in the same way for the command line and Python.
+//! Progress and cancellation of long computations. The command line and Python use the same types.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,13 +16,13 @@ pub struct Control<'a> {
     /// Flag that cancels the batch when it becomes true. It is checked between fits and between iterations.
     /// Finished fits are kept.
     pub cancel: Option<&'a AtomicBool>,
-    /// Flag that cancels one task of the batch ([`FitTask::cancel`](crate::FitTask::cancel)). Sessions set it for the
-    /// task that they work on.
+    /// Flag that cancels only the current task of the batch. Sessions take it from
+    /// [`FitTask::cancel`](crate::FitTask::cancel).
     pub task: Option<&'a AtomicBool>,
 }
 
 impl Control<'_> {
-    /// Returns whether the caller has asked to cancel the batch, or the task that runs.
+    /// Returns whether the caller has asked to cancel the batch or the current task.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         [self.cancel, self.task].into_iter().flatten().any(|flag| flag.load(Ordering::Relaxed))

@@ -1,24 +1,24 @@
-//! The data of a fit or an evaluation. Data are arguments of a fit, as start values are. They are not part of
-//! the compiled model.
+//! The data of a fit or an evaluation. Like start values, data are arguments of a fit and no part of the
+//! compiled model.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{Model, Observations, ToySource};
 
-/// The data of a fit or an evaluation. An analysis does not read the fields. It passes the data on to a
-/// session, or makes other data from them by [`Data::with`]. Only a session asks which kind of data they are.
+/// The data of a fit or an evaluation. A statistical method passes the data on to a session without reading
+/// them, or derives other data by [`Data::with`]. Only sessions read the fields.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Data {
     /// Counts and auxiliary measurements, or the source that they are drawn from.
     pub seen: Seen,
-    /// Numbers that replace numbers of the compiled model, such as yields; `None` if the model's own numbers
-    /// are used.
+    /// Numbers, such as yields, that replace numbers of the compiled model. `None` stands for the model's own
+    /// numbers.
     pub yields: Option<Arc<Yields>>,
 }
 
-/// Numbers that replace numbers of the compiled model: the values of all opened inputs, in the order of
+/// The values of all opened inputs, which replace numbers of the compiled model. They are in the order of
 /// [`InputTable::values`](crate::InputTable::values).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Yields {
@@ -61,8 +61,8 @@ impl Data {
         Self::from(Seen::Observed)
     }
 
-    /// Returns a copy of these data with other counts and auxiliary measurements, and the same
-    /// replaced numbers.
+    /// Returns a copy of these data with other counts and auxiliary measurements. The replaced numbers
+    /// ([`Data::yields`]) stay the same.
     #[must_use]
     pub fn with(&self, seen: impl Into<Seen>) -> Self {
         Self { seen: seen.into(), yields: self.yields.clone() }

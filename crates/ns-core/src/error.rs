@@ -65,7 +65,7 @@ pub enum FitFailure {
     Cancelled,
 }
 
-/// Value of the field `what` of [`SessionError::BadNumber`] if an expected yield is negative or not finite.
+/// Name of the expected yields in [`SessionError::BadNumber`], for a yield that is negative or not finite.
 pub const EXPECTED: &str = "the expected data";
 
 /// Reasons why a session could not be opened, or why a whole call of a session failed.
@@ -91,7 +91,7 @@ pub enum SessionError {
         index: usize,
         /// The number given.
         value: f64,
-        /// Which values are allowed.
+        /// Description of the allowed values.
         remedy: &'static str,
     },
     /// The event channels, functions or penalties of the model, or its data, are inconsistent.
@@ -111,8 +111,8 @@ pub enum SessionError {
         /// Number of parameters of the model.
         n_parameters: usize,
     },
-    /// Toys cannot be drawn, because the expected yield of a bin or the expectation of an auxiliary count is
-    /// negative or too large for a Poisson mean.
+    /// Toys cannot be drawn. The expected yield of a bin or the expected value of an auxiliary count is
+    /// negative, or too large for a Poisson mean.
     #[error(
         "cannot draw toys: {what}[{index}] expects {mean} events, and a Poisson mean lies between 0 and 1e15; check for negative \
          yields or factors, and parameters outside their bounds"
@@ -143,7 +143,7 @@ pub enum SessionError {
         /// What the user can do.
         remedy: String,
     },
-    /// An array that should be in the memory of a device is not there.
+    /// An array is not in the memory of a device, where it is needed.
     #[error("{what} is not in memory of {device}: {problem}. Move it there first")]
     NotOnDevice {
         /// Name of the array.
@@ -164,7 +164,7 @@ pub enum SessionError {
         device: Device,
         /// Name of the quantity that differs.
         what: &'static str,
-        /// Index of the fit among those of one kernel launch.
+        /// Index of the fit among the fits of one kernel launch.
         index: usize,
         /// Absolute difference of the two values.
         difference: f64,
@@ -186,7 +186,7 @@ pub enum SessionError {
     CudaDriverTooOld {
         /// CUDA version that the driver supports, as an integer: 11040 stands for 11.4.
         found: u32,
-        /// Lowest CUDA version that suffices, in the same form.
+        /// Lowest CUDA version that can load the kernels, as an integer: 11040 stands for 11.4.
         needed: u32,
     },
     /// There is no CUDA device, or no CUDA device with this index.
@@ -196,7 +196,7 @@ pub enum SessionError {
         else { "Choose one of them (CUDA_VISIBLE_DEVICES may hide some), or the device cpu" }
     )]
     NoSuchCudaDevice {
-        /// The index asked for, from 0.
+        /// Index of the device that was asked for, counted from 0.
         index: usize,
         /// Number of CUDA devices that the driver shows.
         count: usize,
@@ -214,7 +214,7 @@ pub enum SessionError {
         name: String,
         /// Compute capability of the GPU (major, minor).
         found: (u32, u32),
-        /// Lowest compute capability that suffices (major, minor).
+        /// Lowest compute capability that is supported (major, minor).
         needed: (u32, u32),
     },
     /// The memory of the device is used up.
@@ -286,7 +286,8 @@ pub enum SessionError {
         /// The precision that the device computes in.
         available: Precision,
     },
-    /// Something that cannot be split into smaller parts does not fit into the memory limit.
+    /// A part of the computation that cannot be divided further needs more memory than the memory limit
+    /// allows.
     #[error(
         "{what} on {device} takes {needed} bytes, and the memory limit is {limit}. Raise the limit (--memory; in Python memory=), \
          or {remedy}"
@@ -294,7 +295,7 @@ pub enum SessionError {
     MemoryLimit {
         /// The device whose memory is limited.
         device: Device,
-        /// What does not fit.
+        /// Description of the part that needs too much memory.
         what: &'static str,
         /// Bytes needed, including those that the session holds already.
         needed: u64,
@@ -306,7 +307,7 @@ pub enum SessionError {
     /// The model is too large for the device, for example for the shared memory of a thread block.
     #[error("{what} needs {needed} bytes, more than the limit of {limit}")]
     TooLarge {
-        /// What does not fit.
+        /// Description of the part that is too large.
         what: String,
         /// Bytes needed.
         needed: u64,

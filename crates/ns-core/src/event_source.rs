@@ -32,22 +32,23 @@ impl EventColumns {
     }
 }
 
-/// The density of a channel is negative or not a number at a proposed event. The toy has no data.
+/// Error in drawing a toy: the density of a channel is negative or NaN at a proposed event. The toy then has
+/// no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotDrawn;
 
 /// The distribution of the events of one channel at one parameter point.
 pub trait DrawEvents: Debug + Send + Sync {
-    /// Draws the events of the toy of `stream` into `columns`. The random numbers are those of the slots of
-    /// the stream from `slot` on. Returns the first slot that is free afterwards. The same stream and slot
-    /// give the same bits.
+    /// Draws the events of one toy into `columns`. The random numbers come from consecutive slots of
+    /// `stream`, the first of them `slot`. Returns the first slot that was not used. The same stream and slot
+    /// always give the same bits.
     ///
     /// # Errors
     /// If the density is negative or not a number where an event is drawn.
     fn draw(&self, stream: &Stream, slot: u32, columns: &mut EventColumns) -> Result<u32, NotDrawn>;
 
-    /// Returns the distribution as a value of its own type, so that a session that knows the type can draw
-    /// from it on another device.
+    /// Returns the distribution as [`Any`]. A session that knows the concrete type can then draw from the
+    /// distribution on another device. `None` if only the CPU can draw from it.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }

@@ -1,4 +1,5 @@
-//! Device, threads, precision and memory limit of a run, which are passed on as a value, never set globally.
+//! Device, threads, precision and memory limit of a run. They are passed as a value. There are no global
+//! settings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -66,7 +67,7 @@ pub enum Precision {
     /// Double precision throughout: the default on CPU and CUDA.
     #[default]
     F64,
-    /// Single precision on the device, after which the CPU completes the fit in double precision.
+    /// The device computes in single precision. The CPU then completes the fit in double precision.
     Mixed,
     /// Single precision throughout, for exploration.
     F32,
@@ -90,7 +91,7 @@ pub struct Execution {
     /// Number of threads for independent fits; 0 means one per core. [`Execution::resolved_threads`] limits
     /// this number.
     pub threads: usize,
-    /// Precision of the arithmetic. A session is not opened on a device that computes in another precision.
+    /// Precision of the arithmetic. Opening a session fails on a device that computes in another precision.
     pub precision: Precision,
     /// Largest number of bytes that a session may take for the compiled model, the working memory of its
     /// threads and the batches in progress. The limit applies to the memory of the host and to that of each
@@ -100,13 +101,13 @@ pub struct Execution {
     pub memory_limit: Option<u64>,
 }
 
-/// Largest number of threads, except on a machine with more cores. Starting ten times as many threads would
-/// take minutes. No result depends on the number of threads.
+/// Largest number of threads, except on a machine with more cores. It avoids the minutes that starting
+/// several thousand threads would take. No result depends on the number of threads.
 const MOST_THREADS: usize = 512;
 
 impl Execution {
-    /// Returns the number of threads to use: one per core if `threads` is 0, otherwise `threads`, but at most
-    /// 512 or one per core, whichever is more.
+    /// Returns the number of threads to use. If `threads` is 0, this is one per core. Otherwise it is
+    /// `threads`, limited to 512 or to one per core, whichever is more.
     #[must_use]
     pub fn resolved_threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -122,8 +123,7 @@ impl Execution {
 /// `1.5G`, `2GiB`.
 ///
 /// # Errors
-/// A description of the form that is expected, if the text has another form or the number is below 1 or too
-/// large.
+/// A description of the expected form, if the text has another form or the number is below 1 or too large.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

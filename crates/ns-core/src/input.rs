@@ -1,5 +1,5 @@
-//! Inputs of a model: arrays of numbers, such as nominal yields, that data may replace. Every fit can have other
-//! values.
+//! Inputs of a model: arrays of numbers, such as nominal yields, that data may replace. Each fit can use
+//! other values.
 //!
 //! [`Model::open`](crate::Model::open) chooses the inputs. [`Data::with_yields`](crate::Data::with_yields) replaces
 //! their values, and [`Session::pull_back`](crate::Session::pull_back) computes derivatives with respect to them.
@@ -57,14 +57,14 @@ pub enum Input {
         modifier: usize,
     },
     /// Standard deviations of the Gaussian constraints of a parameter set, one positive number per parameter.
-    /// For a staterror these are relative uncertainties. The number of a parameter without a Gaussian
-    /// constraint is ignored.
+    /// For a staterror these are relative uncertainties. Numbers of parameters without a Gaussian constraint
+    /// are ignored.
     StatError {
         /// Index in [`Model::parameter_sets`](crate::Model::parameter_sets).
         set: usize,
     },
-    /// Relative uncertainties `1/sqrt(tau)` of the Poisson constraints of a parameter set (of a shapesys), one
-    /// positive number per parameter. The number of a parameter without a Poisson constraint is ignored.
+    /// Relative uncertainties `1/sqrt(tau)` of the Poisson constraints of a shapesys parameter set, one
+    /// positive number per parameter. Numbers of parameters without a Poisson constraint are ignored.
     ShapeSys {
         /// Index in [`Model::parameter_sets`](crate::Model::parameter_sets).
         set: usize,
@@ -82,17 +82,17 @@ pub enum InputError {
     NoSuch {
         /// The input.
         input: Input,
-        /// What the model does not have.
+        /// The kind of object that does not exist, for example "channel".
         what: &'static str,
     },
-    /// The modifier is of another type.
+    /// The modifier has another type than the input needs.
     #[error("input {input:?}: the modifier is a {found}; name a {wanted}")]
     OtherModifier {
-        /// The input.
+        /// The input that was asked for.
         input: Input,
-        /// Type of the modifier.
+        /// Type of the modifier in the model.
         found: &'static str,
-        /// Type that the input needs.
+        /// Type of modifier that the input needs.
         wanted: &'static str,
     },
     /// No parameter of the set has a constraint of the needed kind.
@@ -118,14 +118,14 @@ pub enum InputError {
 pub struct InputTable {
     /// The inputs, in the order of the field `open` of [`crate::Model`].
     pub inputs: Vec<Input>,
-    /// Position of each input in the array of the numbers of all inputs.
+    /// For each input, the range of its numbers in [`Self::values`].
     pub ranges: Vec<Range<usize>>,
     /// The compiled values of all inputs, one input after another.
     pub values: Vec<f64>,
 }
 
 impl InputTable {
-    /// Returns the length of the array of the numbers of all inputs.
+    /// Returns the number of values of all inputs together.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
@@ -137,8 +137,7 @@ impl InputTable {
         self.inputs.is_empty()
     }
 
-    /// Returns the position of an input in the array of the numbers of all inputs; `None` if the input is not
-    /// open.
+    /// Returns the range of an input's numbers in [`Self::values`]; `None` if the input is not open.
     #[must_use]
     pub fn range(&self, input: Input) -> Option<Range<usize>> {
         let index = self.inputs.iter().position(|&other| other == input)?;
@@ -152,8 +151,8 @@ impl InputTable {
 pub struct Pulled {
     /// Derivatives with respect to the values of all inputs, in the order of [`InputTable::values`].
     pub yields: Vec<f64>,
-    /// Derivatives with respect to the main counts.
+    /// Derivatives with respect to the main counts, one per main bin.
     pub main: Vec<f64>,
-    /// Derivatives with respect to the auxiliary data.
+    /// Derivatives with respect to the auxiliary data, one per auxiliary datum.
     pub aux: Vec<f64>,
 }

@@ -1,10 +1,10 @@
-//! Interpolation codes: how an effect, which is given for the parameter values -1, 0 and 1, depends on the
-//! parameter.
+//! Interpolation codes. An effect is given for the parameter values -1, 0 and 1. The code determines the
+//! effect at all other values.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Error for a name that no interpolation code has.
+/// The error if no interpolation code has the given name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown interpolation code '{value}' of {modifier}; use {}", listed(.known))]
 pub struct UnknownCode {
@@ -73,7 +73,7 @@ macro_rules! codes {
             }
         }
 
-        /// Parses the name of a code with or without its prefix: `code4` or `4`.
+        /// Parses the name of a code, with or without the prefix `code`: `code4` or `4`.
         impl FromStr for $code {
             type Err = UnknownCode;
 
@@ -130,7 +130,7 @@ impl Interpolation {
     /// The codes code1 and code0 of the original HistFactory.
     pub const PIECEWISE: Self = Self { normsys: NormsysCode::Code1, histosys: HistosysCode::Code0 };
 
-    /// Returns whether asymmetric effects of normsys or histosys modifiers have a kink at 0.
+    /// Returns whether an asymmetric effect of a normsys or histosys modifier has a kink at 0.
     #[must_use]
     pub const fn has_kinks(self) -> bool {
         self.normsys.has_kink() || self.histosys.has_kink()

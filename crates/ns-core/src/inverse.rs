@@ -1,11 +1,11 @@
-//! The inverse Hessian at the minimum of a fit, from which the minima of similar fits are predicted.
+//! The inverse Hessian at the minimum of a fit. Fits of similar data use it to predict their minima.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A full covariance matrix, row-major, `n x n`. It is zero in rows and columns of fixed parameters and of
-/// inactive ones other than `Inactive::TwoSided`.
+/// A full covariance matrix, row-major, `n x n`. Rows and columns of fixed parameters are zero. Those of
+/// inactive parameters are zero too, except for `Inactive::TwoSided`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Covariance {
     /// Number of parameters.
@@ -24,17 +24,18 @@ impl Covariance {
 
 /// The inverse Hessian of a model with many parameters, kept as the factors of its blocks.
 ///
-/// It is zero in rows and columns of fixed and inactive parameters, like a [`Covariance`].
+/// Rows and columns of fixed and inactive parameters are zero, as in a [`Covariance`].
 pub trait FactoredHessian: Debug + Send + Sync {
     /// Returns the number of parameters.
     fn n_parameters(&self) -> usize;
 
-    /// Returns whether the fit moved a parameter and the likelihood determines it.
+    /// Returns whether the inverse has a row for this parameter: the parameter is free and the likelihood
+    /// determines it.
     fn has(&self, parameter: usize) -> bool;
 
     /// Writes the product of the inverse Hessian and `x` to `to`. Both have one number per parameter.
-    /// `memory` is working memory, whose content does not matter. The product costs the solution of one
-    /// system of equations.
+    /// `memory` is working memory with any content. The product requires the solution of one system of linear
+    /// equations.
     fn apply(&self, x: &[f64], to: &mut [f64], memory: &mut Vec<f64>);
 }
 
@@ -43,7 +44,8 @@ pub trait FactoredHessian: Debug + Send + Sync {
 pub enum InverseHessian {
     /// A matrix over all parameters.
     Dense(Arc<Covariance>),
-    /// Factors of its blocks, for models in which the matrix would take more time and memory than the fit.
+    /// Factors of the blocks of the Hessian. They are used if the full matrix would need more time and memory
+    /// than the fit.
     Factored(Arc<dyn FactoredHessian>),
 }
 
@@ -58,7 +60,7 @@ impl InverseHessian {
     }
 
     /// Writes the product of the inverse Hessian and `x` to `to`. Both have one number per parameter.
-    /// `memory` is working memory, whose content does not matter.
+    /// `memory` is working memory with any content.
     pub fn apply(&self, x: &[f64], to: &mut [f64], memory: &mut Vec<f64>) {
         match self {
             Self::Dense(matrix) => {
@@ -70,7 +72,8 @@ impl InverseHessian {
         }
     }
 
-    /// Returns whether the fit moved a parameter and the likelihood determines it.
+    /// Returns whether the inverse has a row for this parameter: the parameter is free and the likelihood
+    /// determines it.
     #[must_use]
     pub fn has(&self, parameter: usize) -> bool {
         match self {
@@ -83,7 +86,7 @@ impl InverseHessian {
     }
 
     /// Returns row `parameter` of the matrix; `None` if there is no such parameter. For a factored inverse,
-    /// one system of equations is solved.
+    /// this requires the solution of one system of linear equations.
     #[must_use]
     pub fn row(&self, parameter: usize) -> Option<Cow<'_, [f64]>> {
         match self {
@@ -103,7 +106,8 @@ impl InverseHessian {
     }
 }
 
-/// Matrices are compared by their elements. Two sets of factors are equal only if they are the same object.
+/// Two matrices are equal if their elements are. Two sets of factors are equal only if they are the same
+/// object.
 impl PartialEq for InverseHessian {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

@@ -1,8 +1,8 @@
 //! [`LogProb`]: a density that is not a formula, such as a normalising flow.
 //!
-//! Such a density is evaluated outside the engine. A density without context is evaluated once per data set and once
-//! per toy, and the engine sees a column of log-densities. For a density with context, log-densities and their
-//! derivatives are computed whenever a number of the context has changed.
+//! Such a density is evaluated outside the engine. A density without context is evaluated once per data set
+//! and once per toy, and the engine reads its logarithm from a column of the events. For a density with
+//! context, log-densities and their derivatives are computed again whenever a number of the context changes.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -67,8 +67,9 @@ pub struct BoxIntegral {
     pub panels: usize,
 }
 
-/// Method by which derivatives with respect to the context are computed. Second derivatives are always differences.
-/// With [`Self::Graph`] they are differences of the gradient, otherwise of log-densities at the points of a grid.
+/// Method by which derivatives with respect to the context are computed. Second derivatives are always finite
+/// differences: differences of the gradient for [`Self::Graph`], otherwise differences of log-densities on a
+/// grid of points.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GradientMethod {
     /// A graph in the manifest of the density gives the first derivatives.
@@ -77,7 +78,7 @@ pub enum GradientMethod {
     Differences(Vec<f64>),
 }
 
-/// The random numbers that a sampler turns into events.
+/// The kind of random numbers that a sampler turns into events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// Standard normal numbers.
@@ -86,19 +87,20 @@ pub enum Base {
     Uniform,
 }
 
-/// The program and precision that evaluate a density that a network has learned.
+/// The program and the precision in which the network of a learned density is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NetworkEvaluation {
-    /// The provider: `cpu`, `cuda` or `tensorrt`.
+    /// Name of the provider that runs the network: `cpu`, `cuda` or `tensorrt`.
     pub provider: &'static str,
-    /// The precision: `f64`, `f32`, `tf32` or `fp16`.
+    /// Name of the precision: `f64`, `f32`, `tf32` or `fp16`.
     pub precision: &'static str,
-    /// Largest difference from the CPU, divided by the larger of 1 and the absolute log-density; `None` on the CPU.
+    /// Largest difference of a log-density from that of the CPU, divided by the larger of 1 and the absolute
+    /// log-density. `None` on the CPU.
     pub largest_difference: Option<f64>,
 }
 
-/// A density `p(x | c)` of `d` features that is evaluated event by event, for a context `c` that all events of a call
-/// share. It is normalised over its support.
+/// The density `p(x | c)` of events with `d` features, given a context `c`. All events of a call share one
+/// context. The density is normalised over its support.
 ///
 /// Events are rows of `d` numbers, one after the other. The same call gives the same bits on every thread.
 pub trait LogProb: Debug + Send + Sync {
@@ -108,16 +110,16 @@ pub trait LogProb: Debug + Send + Sync {
     /// Returns the number of features `d`.
     fn dimension(&self) -> usize;
 
-    /// Returns the names of the numbers of the context, in the order in which calls give them; an empty list for a
-    /// density without context.
+    /// Returns the names of the numbers in the context, in the order of the argument `context` of the
+    /// methods. The list is empty for a density without context.
     fn context(&self) -> &[String];
 
     /// Returns the method by which derivatives with respect to the context are computed; `None` for a density
     /// without context.
     fn gradient_method(&self) -> Option<GradientMethod>;
 
-    /// Returns the rounding error of a log-density of about 1, in units of `f64::EPSILON`. It is 1 for computations
-    /// with 64 bits.
+    /// Returns the rounding error of a log-density whose size is about 1, in units of `f64::EPSILON`. It is 1
+    /// for computations with 64 bits.
     fn rounding(&self) -> f64;
 
     /// Returns the lower and upper end of each feature, beyond which the density is 0. An end may be infinite.
@@ -126,14 +128,15 @@ pub trait LogProb: Debug + Send + Sync {
     /// Returns a text that changes whenever the density changes, for digests of models.
     fn digest(&self) -> &str;
 
-    /// Writes the logarithm of the density of each event to `out`. It is minus infinity outside the support.
+    /// Writes the logarithm of the density of each event to `out`. Outside of the support it is minus
+    /// infinity.
     ///
     /// # Errors
     /// If a length is wrong, the evaluation fails, or a result is NaN or plus infinity.
     fn log_prob(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<(), LogProbError>;
 
-    /// Writes the derivatives of each event's log-density with respect to the context to `out`, row after row, and
-    /// returns the method.
+    /// Writes the derivatives of each event's log-density with respect to the context to `out`, and returns
+    /// the method. `out` has one row per event and one column per number of the context.
     ///
     /// # Errors
     /// The errors of [`Self::log_prob`].
@@ -144,9 +147,11 @@ pub trait LogProb: Debug + Send + Sync {
         out: &mut [f64],
     ) -> Result<GradientMethod, LogProbError>;
 
-    /// Writes the log-densities of the events with their first and second derivatives with respect to the context:
-    /// columns of one number per event, in the order log-density, first derivatives, second derivatives with respect to
-    /// the numbers `j <= i` at column `1 + c + i (i + 1) / 2 + j`. Outside of the support, all derivatives are 0.
+    /// Writes the log-density of each event to `out`, with its first and second derivatives with respect to
+    /// the context. Each column of `out` has one number per event. Column 0 is the log-density. For a context
+    /// of `c` numbers, columns 1 to `c` are the first derivatives, and column `1 + c + i (i + 1) / 2 + j` is
+    /// the second derivative with respect to the numbers `i` and `j <= i`. Outside of the support, all
+    /// derivatives are 0.
     ///
     /// # Errors
     /// The errors of [`Self::log_prob`].
@@ -157,16 +162,18 @@ pub trait LogProb: Debug + Send + Sync {
         out: &mut [f64],
     ) -> Result<(), LogProbError>;
 
-    /// Returns the integral over a box, with lower and upper end of each feature.
+    /// Returns the integral of the density over a box. `sides` has the lower and the upper end of each
+    /// feature.
     ///
     /// # Errors
     /// If the integral cannot be computed, or if it contradicts a density that is normalised over its
     /// support.
     fn integral(&self, sides: &[(f64, f64)], context: &[f64]) -> Result<BoxIntegral, LogProbError>;
 
-    /// Writes the integral over a box with its first and second derivatives with respect to the context, in the
-    /// order of [`Self::context_derivatives`], computed with the number of panels that [`Self::integral`] chose
-    /// at another context. So the integral is a smooth function of the context.
+    /// Writes the integral of the density over a box to `out`, with its first and second derivatives with
+    /// respect to the context, in the order of [`Self::context_derivatives`]. The quadrature has `panels`
+    /// panels per feature, the number that [`Self::integral`] chose at another context. With a fixed number
+    /// of panels, the integral is a smooth function of the context.
     ///
     /// # Errors
     /// The errors of [`Self::integral`], and if the panels are too wide for this context.
@@ -184,10 +191,11 @@ pub trait LogProb: Debug + Send + Sync {
         None
     }
 
-    /// Returns the kind of random numbers that [`Self::sample`] takes, and how many per event; `None` without a sampler.
+    /// Returns the kind of random numbers that [`Self::sample`] takes, and their number per event; `None`
+    /// without a sampler.
     fn base(&self) -> Option<(Base, usize)>;
 
-    /// Turns rows of random numbers into events, which are written to `out`.
+    /// Turns rows of random numbers into events. `base` has one row per event. Events are written to `out`.
     ///
     /// # Errors
     /// If there is no sampler, a length is wrong, or the evaluation fails.

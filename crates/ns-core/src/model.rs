@@ -5,17 +5,18 @@
 
 use crate::{EventChannel, Function, Input, Interpolation, Observations, Parameter, ParameterSet, Penalty};
 
-/// What a modifier does to the yields of its sample. A template has one value per bin of the channel.
+/// The effect of a modifier on the yields of its sample. A template has one value per bin of the channel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Adds to the nominal yields a difference that is interpolated between the templates `lo` and `hi`.
+    /// Adds a difference to the nominal yields. The difference is interpolated between the templates `lo` and
+    /// `hi`.
     HistoSys {
         /// Yields at alpha = -1, not differences from the nominal yields.
         lo: Vec<f64>,
         /// Yields at alpha = +1, not differences from the nominal yields.
         hi: Vec<f64>,
     },
-    /// Multiplies the yields by a factor that is interpolated between `lo` and `hi`.
+    /// Multiplies the yields by a factor. The factor is interpolated between `lo` and `hi`.
     NormSys {
         /// Factor at alpha = -1.
         lo: f64,
@@ -66,7 +67,7 @@ pub struct Modifier {
     /// Index of the parameter. For an effect with one parameter per bin: index of the parameter of the
     /// channel's first bin.
     pub first: usize,
-    /// What the modifier does to the yields of the sample.
+    /// Effect of the modifier on the yields of the sample.
     pub effect: Effect,
 }
 
@@ -120,7 +121,7 @@ pub struct Model {
     pub penalties: Vec<Penalty>,
     /// Observed counts of the main bins (channel after channel), nominal auxiliary data, and events.
     pub observed: Observations,
-    /// Numbers that data may replace ([`Model::open`]).
+    /// Inputs: arrays of numbers of the model that data may replace (see [`Model::open`]).
     pub open: Vec<Input>,
     /// Warnings about the workspace, as sentences for the user.
     pub warnings: Vec<String>,

@@ -7,12 +7,11 @@ use crate::EventTable;
 /// Counts, auxiliary measurements and events of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observations {
-    /// Counts of the main bins, channel after channel. They need not be integers: Asimov data are expected
-    /// yields.
+    /// Counts of the main bins, channel after channel. Counts may be fractional, as in Asimov data.
     pub main: Vec<f64>,
     /// Auxiliary data, one number per constrained parameter, in the order of these parameters.
     pub aux: Vec<f64>,
-    /// Events, one table per event channel. Empty: the observed events of the model.
+    /// Events, one table per event channel. If the list is empty, the observed events of the model are used.
     pub events: Vec<Arc<EventTable>>,
 }
 

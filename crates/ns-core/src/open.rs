@@ -1,11 +1,11 @@
-//! Opens inputs of a model, i.e. lets data replace their numbers, and reads their compiled values.
+//! Opens inputs of a model and reads their compiled values. Data may replace the numbers of an open input.
 
 use crate::input::{Input, InputError, InputTable};
 use crate::model::{Effect, Model, Sample};
 use crate::parameter::Constraint;
 
 impl Model {
-    /// Returns a copy of the model with exactly these inputs open, in this order.
+    /// Returns a copy of the model in which exactly these inputs are open, in this order.
     ///
     /// # Errors
     /// [`InputError`] if the model does not have an input, or an input is given twice.
@@ -19,7 +19,7 @@ impl Model {
         Ok(Self { open: inputs.to_vec(), ..self.clone() })
     }
 
-    /// Returns the nominal yields of all samples with this name, channel after channel, as inputs.
+    /// Returns the nominal yields of all samples with this name as inputs, channel after channel.
     #[must_use]
     pub fn nominal_inputs(&self, name: &str) -> Vec<Input> {
         let channels = self.channels.iter().enumerate();
@@ -44,7 +44,7 @@ impl Model {
         Ok(table)
     }
 
-    /// Returns the model's values of an input.
+    /// Returns the compiled values of an input.
     fn values_of(&self, input: Input) -> Result<Vec<f64>, InputError> {
         let no = |what| InputError::NoSuch { input, what };
         let sample_of = |channel: usize, sample: usize| {
@@ -94,8 +94,8 @@ impl Model {
         })
     }
 
-    /// Returns the widths of the constraints of a parameter set; 0 for a parameter whose constraint is of
-    /// another kind.
+    /// Returns the constraint width of each parameter of a set. `width` returns the width of a constraint of
+    /// the wanted kind. A parameter whose constraint is of another kind has the width 0.
     fn widths(
         &self,
         input: Input,

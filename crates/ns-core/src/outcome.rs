@@ -10,7 +10,7 @@ use crate::{Covariance, FitFailure, InverseHessian};
 pub enum Reason {
     /// The iteration limit was reached before convergence.
     IterationLimit,
-    /// No step lowers `-ln L`, although the gradient is not zero.
+    /// No step lowers `-ln L`, although the gradient is not yet zero.
     NoProgress,
     /// `-ln L` falls without limit along a direction.
     Unbounded,
@@ -36,7 +36,7 @@ pub enum Inactive {
     /// The parameter is at 0, on the kink of a piecewise interpolation.
     Kink,
     /// The parameter is at 0, on a kink at which the slopes of both sides vanish, as with Asimov data. The
-    /// curvature differs between the sides, and the covariance uses the mean of the two curvatures.
+    /// curvatures of the two sides differ. The covariance uses their mean.
     TwoSided,
     /// The likelihood does not depend on the parameter, or on some combination of it with other parameters.
     Flat,
@@ -45,16 +45,16 @@ pub enum Inactive {
 /// Numbers that show whether a point is a minimum.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
-    /// Estimated distance to the minimum, `g' H^-1 g / 2` with gradient `g` and Hessian `H`, in units of
-    /// `-ln L`.
+    /// Estimated distance to the minimum, `g' H^-1 g / 2`, with the gradient `g` and the Hessian `H` of `-ln
+    /// L`. The unit is that of `-ln L`.
     pub edm: f64,
-    /// Largest absolute value, over all parameters, of gradient element times uncertainty. If no
-    /// uncertainties were asked for, this is an estimate.
+    /// Largest absolute product of gradient element and uncertainty, over all parameters. If no uncertainties
+    /// were asked for, this is an estimate.
     pub projected_gradient: f64,
     /// Number of iterations in which the exact Hessian was not positive definite.
     pub indefinite_steps: usize,
-    /// Number of descents from further starting points that ended below the lowest minimum found before them.
-    /// It is 0 if the first descent gave the lowest minimum.
+    /// Number of descents from further starting points that ended below the lowest minimum known before. It
+    /// is 0 if the first descent gave the lowest minimum.
     pub restarts_improved: usize,
 }
 

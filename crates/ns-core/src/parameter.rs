@@ -27,7 +27,7 @@ pub enum Constraint {
 }
 
 impl Constraint {
-    /// Returns the index of the auxiliary datum; `None` without a constraint.
+    /// Returns the index of the auxiliary datum; `None` for a parameter without a constraint.
     #[must_use]
     pub fn aux(&self) -> Option<usize> {
         match *self {
@@ -36,8 +36,8 @@ impl Constraint {
         }
     }
 
-    /// Returns the uncertainty before the fit: `sigma`, or `1/sqrt(tau)` for a Poisson term; `None` without a
-    /// constraint.
+    /// Returns the uncertainty of the parameter before the fit: `sigma`, or `1/sqrt(tau)` for a Poisson
+    /// constraint. `None` without a constraint.
     #[must_use]
     pub fn prefit_sigma(&self) -> Option<f64> {
         match *self {
@@ -48,7 +48,7 @@ impl Constraint {
     }
 }
 
-/// One scalar parameter, as the optimiser sees it.
+/// One scalar parameter of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
     /// Name as in pyhf: `mu`, or `gamma[3]` for an element of a vector.
@@ -57,7 +57,7 @@ pub struct Parameter {
     pub init: f64,
     /// Lower and upper bound.
     pub bounds: (f64, f64),
-    /// Whether the parameter is fixed at `init` in every fit that does not release it or fix it at another
+    /// Whether the model fixes the parameter at `init`. A fit can release the parameter or fix it at another
     /// value.
     pub fixed: bool,
     /// The auxiliary measurement that constrains the parameter.

@@ -1,7 +1,7 @@
 //! [`Session`]: a compiled model on a device, and the fits and evaluations that it offers.
 //!
-//! The statistical methods in `ns-inference` use a model only through [`Session`]. So they do not depend on
-//! the device, nor on whether the data are counts or events.
+//! The statistical methods in `ns-inference` use a model only through [`Session`]. They are therefore
+//! independent of the device, and of whether the data are counts or events.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,11 +20,12 @@ pub enum Start {
     /// A given point: one value for each parameter.
     At(Arc<[f64]>),
     /// The point at which the earlier fit with this index in the task ended. If that fit failed or was
-    /// unbounded, the point at which it started.
+    /// unbounded, this fit starts at the starting point of that fit.
     Earlier(usize),
-    /// The point of [`Start::Earlier`] with this index, moved along a direction (one number per parameter)
-    /// until the first parameter in [`FitRequest::fixed`] has its fixed value, and then put inside the
-    /// bounds. A conditional fit can start in this way from the result of the free fit.
+    /// A point on a line: the point of [`Start::Earlier`] with this index, moved along a direction (one
+    /// number per parameter) until the first parameter in [`FitRequest::fixed`] has its fixed value. The
+    /// result is moved into the bounds. A conditional fit can start in this way from the result of the free
+    /// fit.
     Along(usize, Arc<[f64]>),
 }
 
@@ -33,13 +34,14 @@ pub enum Start {
 pub enum Search {
     /// One descent from the start point, for fits that start near the minimum of a similar fit. If the model
     /// can have several minima, toys drawn by the session also descend from further points, which are the
-    /// same for all toys, unless the request wants a single descent ([`FitRequest::single_descent`]).
+    /// same for all toys. With [`FitRequest::single_descent`], these toys also have one descent.
     Local,
-    /// The default of a single fit: also descents from other points, for example from the opposite sign of
-    /// pulled parameters with an asymmetric effect, and from the other side of kinks.
+    /// Descents from the start point and from some other points, for example with the opposite sign of pulled
+    /// parameters that have an asymmetric effect, or on the other side of kinks. This is the default of a
+    /// single fit.
     #[default]
     Standard,
-    /// Descents from many points, whatever the model.
+    /// Descents from many points, for every model.
     Thorough,
 }
 
@@ -47,7 +49,7 @@ impl Search {
     /// All efforts, from the least to the greatest.
     pub const ALL: [Self; 3] = [Self::Local, Self::Standard, Self::Thorough];
 
-    /// Returns the name of the effort on the command line and in Python.
+    /// Returns the name of the effort, as used on the command line and in Python.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -68,8 +70,9 @@ impl std::str::FromStr for Search {
 }
 
 /// The condition under which a later fit of a task is needed. It holds if the earlier fit failed or did not
-/// converge, or if its value of `parameter` lies within `range`, limits included. For example, a test
-/// statistic needs no conditional fit if the best fit of the POI lies beyond the tested value.
+/// converge, or if the value of `parameter` in the earlier fit lies within `range`, limits included. For
+/// example, a test statistic needs no conditional fit if the best fit of the POI lies beyond the tested
+/// value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
     /// Index of the earlier fit within the task.
@@ -93,14 +96,14 @@ pub struct FitRequest {
     pub bounds: Vec<(usize, (f64, f64))>,
     /// The effort of the search for the global minimum.
     pub search: Search,
-    /// Whether toys drawn by the session descend from the starting point alone. Otherwise they also descend
+    /// Whether toys drawn by the session descend from the starting point alone. If false, they also descend
     /// from further points if the model can have several minima ([`Search::Local`]).
     pub single_descent: bool,
-    /// Inverse Hessian of a similar fit, with which the descent begins. It saves iterations and does not
-    /// change what counts as a minimum; a device may ignore it.
+    /// Inverse Hessian of a similar fit, used as the first metric of the descent. It saves iterations, but
+    /// does not change the criterion for convergence. A device may ignore it.
     pub metric: Option<InverseHessian>,
-    /// Condition under which the fit is needed; otherwise it is skipped
-    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None`: always.
+    /// Condition under which the fit is needed. If it does not hold, the fit is skipped
+    /// ([`FitFailure::NotNeeded`](crate::FitFailure::NotNeeded)). `None`: the fit is always made.
     pub only_if: Option<Condition>,
 }
 
@@ -111,28 +114,30 @@ pub struct FitTask {
     pub data: Data,
     /// The minimisations, made in this order.
     pub fits: Vec<FitRequest>,
-    /// Flag that cancels this task when it becomes true; the other tasks of its batch go on. It is checked as
-    /// [`Control::cancel`] is. A GPU checks it where the CPU completes a fit.
+    /// Flag that cancels this task, but not the other tasks of its batch, when it becomes true. The CPU
+    /// checks it between fits and between iterations, like [`Control::cancel`]. With a GPU it is checked only
+    /// where the CPU completes a fit.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
 impl FitTask {
-    /// Returns the control of this task in a batch with the control `batch`.
+    /// Returns the control of the batch, with the cancel flag of this task added.
     #[must_use]
     pub fn control<'a>(&'a self, batch: Control<'a>) -> Control<'a> {
         Control { task: self.cancel.as_deref(), ..batch }
     }
 }
 
-/// Which optional parts of an outcome to compute.
+/// The optional parts of an outcome that a session computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutcomeParts {
     /// Whether to compute the uncertainties of all free parameters.
     pub uncertainties: bool,
     /// Whether to compute the full covariance matrix and the uncertainties.
     pub covariance: bool,
-    /// Whether to compute what [`FitOutcome::inverse_hessian`](crate::FitOutcome::inverse_hessian) returns,
-    /// for similar fits, and the uncertainties. In small models it is the covariance matrix.
+    /// Whether to compute the uncertainties and the inverse Hessian
+    /// ([`FitOutcome::inverse_hessian`](crate::FitOutcome::inverse_hessian)), which speeds up similar fits.
+    /// In small models the inverse Hessian is the covariance matrix.
     pub inverse: bool,
 }
 
@@ -148,7 +153,7 @@ impl Sink for Vec<TaskOutcome> {
     }
 }
 
-/// What to evaluate at given points.
+/// The quantities that are evaluated at given points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EvaluationRequest {
     /// Whether to compute `-ln L`.
@@ -178,8 +183,8 @@ pub struct Evaluation {
     pub hessian: Vec<f64>,
     /// Expected data in pyhf's order (main, then auxiliary), `points x (bins + auxiliary data)`.
     pub expected: Vec<f64>,
-    /// Expected yields of every sample: for each point channel after channel, within a channel sample after
-    /// sample, within a sample bin after bin. Their sums over samples are the main part of `expected`.
+    /// Expected yields of every sample, ordered by point, then channel, then sample, then bin. Their sums
+    /// over the samples are the main part of `expected`.
     pub samples: Vec<f64>,
 }
 
@@ -214,9 +219,9 @@ pub trait Session: Send + Sync {
     /// Returns start values, bounds and fixed flags of the parameters.
     fn parameters(&self) -> &ParameterTable;
 
-    /// Runs every task and hands the outcomes to `sink` in the order of the tasks. A failed fit is an outcome
-    /// and no error. If the batch is cancelled, the last outcomes may be missing, and fits in the others can
-    /// be [`FitFailure::Cancelled`](crate::FitFailure::Cancelled).
+    /// Runs every task and hands the outcomes to `sink` in the order of the tasks. A failed fit is part of an
+    /// outcome; it is no error of the call. If the batch is cancelled, the last outcomes may be missing, and
+    /// fits in the other outcomes can be [`FitFailure::Cancelled`](crate::FitFailure::Cancelled).
     ///
     /// Results do not depend on the number of threads, the batch size or the order of the tasks.
     ///
@@ -242,8 +247,8 @@ pub trait Session: Send + Sync {
         request: EvaluationRequest,
     ) -> Result<Evaluation, SessionError>;
 
-    /// Returns the Asimov data at the point `parameters`: a copy of `of` with the expected counts and
-    /// auxiliary data.
+    /// Returns the Asimov data at the point `parameters`: a copy of `of` in which the expected values replace
+    /// the counts and auxiliary data.
     ///
     /// # Errors
     /// If the length of `parameters` does not fit the model, `of` are toys, an expected yield is negative or
@@ -339,21 +344,21 @@ pub trait Session: Send + Sync {
     /// If the data do not fit the model.
     fn saturated_nll(&self, data: &Data) -> Result<Option<f64>, SessionError>;
 
-    /// Returns a session of the same model on the CPU, which is faster for a single fit; `None` if this
-    /// session is on the CPU itself.
+    /// Returns a session of the same model on the CPU, which makes a single fit faster than a GPU. `None` if
+    /// this session is on the CPU itself.
     fn cpu(&self) -> Option<&dyn Session> {
         None
     }
 
-    /// Returns how far the fits made since the session was opened differ from what the CPU computes at the
-    /// same points; `None` if the CPU itself made the fits. If `-ln L` or a gradient differs by more than its
-    /// tolerance, the batch ends with [`SessionError::DeviceDisagrees`].
+    /// Returns the differences between this session's fits and the CPU, collected since the session was
+    /// opened. `None` if the CPU itself made the fits. A batch ends with [`SessionError::DeviceDisagrees`] if
+    /// `-ln L` or a gradient differs by more than its tolerance.
     fn check(&self) -> Option<DeviceCheck> {
         None
     }
 
-    /// Returns the reason why the CPU made fits instead of the requested device; `None` if there were no such
-    /// fits so far. Single fits that a device could not finish do not count.
+    /// Returns the reason why the CPU made fits that were requested from the device; `None` if it made none
+    /// so far. Single fits that the device could not finish do not count.
     fn left_to_cpu(&self) -> Option<LeftToCpu> {
         None
     }

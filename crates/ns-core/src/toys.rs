@@ -20,8 +20,8 @@ pub enum AuxiliarySource {
     Poisson(Poisson),
 }
 
-/// The distributions of all data at one parameter point, with the seed and the hypothesis that select the
-/// random numbers. Made by [`crate::Session::toy_source`].
+/// The distributions of all data at one parameter point. The seed and the hypothesis select the random
+/// numbers. [`crate::Session::toy_source`] makes such a source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToySource {
     /// The user's seed.
@@ -58,9 +58,9 @@ impl ToySource {
         }
     }
 
-    /// Draws the eight toys from index `first` on, side by side: element `8 b + l` of `main` is bin `b` of
-    /// toy `first + l`, and `auxiliary` is ordered likewise. Each toy is the same, bit for bit, as that of
-    /// [`Self::draw_into`].
+    /// Draws the eight toys from index `first` on. Element `8 b + l` of `main` is bin `b` of toy `first + l`,
+    /// and element `8 a + l` of `auxiliary` is auxiliary datum `a` of that toy. The bits of each toy are the
+    /// same as those of [`Self::draw_into`].
     pub fn draw_eight_into(&self, first: u64, main: &mut [f64], auxiliary: &mut [f64]) {
         #[cfg(target_arch = "x86_64")]
         {
@@ -125,8 +125,9 @@ impl ToySource {
         Ok(data)
     }
 
-    /// Draws the events of toy `index`: one table per event channel. Their slots of the toy's random
-    /// [`Stream`] come after the slots of the auxiliary data. `buffer` is memory that toys share.
+    /// Draws the events of toy `index`: one table per event channel. They use the slots of the toy's random
+    /// [`Stream`] after those of the auxiliary data. `buffer` is working memory that is reused from toy to
+    /// toy.
     ///
     /// # Errors
     /// [`FitFailure::NotDrawn`] if a density is negative or not a number where an event is drawn.

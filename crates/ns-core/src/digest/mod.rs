@@ -1,4 +1,4 @@
-//! Fingerprints of models and data, by which a result records what it was computed from.
+//! Digests of models and data. A result contains the digests of its input.
 
 mod events;
 

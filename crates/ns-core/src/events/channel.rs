@@ -11,21 +11,22 @@ pub struct Observable {
     pub min: f64,
     /// Upper end of the observable's axis.
     pub max: f64,
-    /// Blinded ranges: pictures show no data there. They do not change the likelihood.
+    /// Blinded ranges (lower and upper end). Pictures show no data in these ranges. The likelihood ignores
+    /// the blinding.
     pub blind: Vec<(f64, f64)>,
 }
 
 /// How the content of a bin is compared with a continuous density.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BinRule {
-    /// By the density at the bin's centre, as by RooFit.
+    /// With the density at the bin's centre, as in RooFit.
     Center,
-    /// By the mean of the density over the bin.
+    /// With the mean of the density over the bin.
     Integral,
 }
 
-/// Bins of a channel whose data are a histogram. Such data are a table of events at the bin centres, weighted
-/// with the contents; the last observable varies fastest.
+/// Bins of a channel whose data are a histogram. The data are stored as a table with one event per bin: the
+/// bin centre, weighted with the content of the bin. The bin index of the last observable varies fastest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Binning {
     /// Bin edges of each observable, ascending.
@@ -39,36 +40,38 @@ pub struct Binning {
 pub struct Process {
     /// Name of the process in the file.
     pub name: String,
-    /// Expected number of events in the fit ranges if the channel is extended, otherwise the fraction of
-    /// events.
+    /// Expected number of events in the fit ranges if the channel is extended. Otherwise the fraction of the
+    /// channel's events that belong to this process.
     pub rate: Value,
     /// Density of the observables, normalised over the fit ranges.
     pub density: Density,
 }
 
-/// A region of the analysis in which every event has a density.
+/// A region of the analysis whose data are single events.
 ///
-/// Its term of `-ln L` is `sum_k nu_k - sum_i w_i ln sum_k nu_k p_k(x_i)` with rates `nu_k`, densities `p_k`
-/// and event weights `w_i`; without the first sum if the channel is not extended.
+/// The channel adds `sum_k nu_k - sum_i w_i ln(sum_k nu_k p_k(x_i))` to `-ln L`, with the rates `nu_k` and
+/// densities `p_k` of the processes, and the weights `w_i` of the events. If the channel is not extended, the
+/// first sum is absent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventChannel {
     /// Name of the channel in the file.
     pub name: String,
     /// Observables, in the order of the columns of the channel's [`crate::EventTable`].
     pub observables: Vec<Observable>,
-    /// Fit ranges: a union of boxes that do not overlap, each with a lower and upper limit per observable.
-    /// Empty: the whole axes.
+    /// Fit ranges: a union of boxes that do not overlap. A box has a lower and an upper limit for each
+    /// observable. If the list is empty, the whole axes are fitted.
     pub ranges: Vec<Vec<(f64, f64)>>,
     /// Whether the number of events is part of the likelihood.
     pub extended: bool,
-    /// Processes whose densities add up.
+    /// The processes of the channel. Their densities are added, weighted with their rates.
     pub processes: Vec<Process>,
-    /// Bins of the data, if they are a histogram.
+    /// Bins of the data, if the data are a histogram.
     pub binning: Option<Binning>,
 }
 
 impl EventChannel {
-    /// Returns the boxes over which densities are normalised: the fit ranges, or the whole axes.
+    /// Returns the boxes over which densities are normalised: the fit ranges, or one box of the whole axes. A
+    /// box has a lower and an upper limit for each observable.
     #[must_use]
     pub fn boxes(&self) -> Vec<Vec<(f64, f64)>> {
         if self.ranges.is_empty() {

@@ -6,7 +6,7 @@ use super::{ConditionalDensity, LogDensity, Tape, Value, WeightSys};
 /// `A = (n/alpha)^n exp(-alpha^2/2)` and `B = n/alpha - alpha`, so that value and slope are continuous.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tail {
-    /// Distance of the tail from the mean in units of the width; positive.
+    /// Distance between the mean and the start of the tail, in units of the width; positive.
     pub alpha: Value,
     /// Power of the tail; positive.
     pub n: Value,
@@ -146,8 +146,8 @@ pub enum Density {
         observables: Vec<usize>,
         /// Bin edges of each axis, ascending.
         edges: Vec<Vec<f64>>,
-        /// Density in each bin before normalisation, not divided by the bin's volume. The last axis varies
-        /// fastest.
+        /// Value of the density in each bin before normalisation, i.e. content divided by bin volume. The
+        /// last axis varies fastest.
         heights: Vec<f64>,
     },
     /// Histogram of simulated events whose weights depend on nuisance parameters; 0 outside of all bins.
@@ -156,9 +156,10 @@ pub enum Density {
         observables: Vec<usize>,
         /// Bin edges of each axis, ascending.
         edges: Vec<Vec<f64>>,
-        /// Sum of the weights over the volume of each bin; the last axis varies fastest.
+        /// Sum of the event weights in each bin, divided by the volume of the bin. The last axis varies
+        /// fastest.
         heights: Vec<f64>,
-        /// Effects of nuisance parameters on the weights; they add up.
+        /// Effects of nuisance parameters on the weights. The effects are added.
         variations: Vec<WeightSys>,
     },
     /// Natural cubic spline through points; 0 outside of the knots.
@@ -210,7 +211,7 @@ pub enum Density {
 }
 
 impl Density {
-    /// Returns the name of the kind of density in messages and digests.
+    /// Returns the name of the kind of density, as used in messages and digests.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -241,7 +242,7 @@ impl Density {
     }
 
     /// Returns the parameters in the formula of the density, in the order of the formula. The parameters of
-    /// its factors or summands are not included.
+    /// the factors of a product or the summands of a mixture are not included.
     #[must_use]
     pub fn own_values(&self) -> Vec<Value> {
         match self {

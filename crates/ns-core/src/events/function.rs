@@ -25,10 +25,10 @@ pub enum FunctionForm {
         /// Coefficients; the first belongs to `x^0`.
         coefficients: Vec<Value>,
     },
-    /// The number `nominal`, to which each variation is applied in turn. Nuisance parameters determine the
-    /// variations.
+    /// The number `nominal`, changed by each variation in turn. Each variation depends on a nuisance
+    /// parameter.
     Interpolation {
-        /// The number if all nuisance parameters are 0.
+        /// The number at the value 0 of all nuisance parameters.
         nominal: f64,
         /// Effects of the nuisance parameters, applied one after the other.
         variations: Vec<InterpolationForm>,
@@ -40,7 +40,7 @@ pub enum FunctionForm {
     Expression(Tape),
 }
 
-/// Effect of one nuisance parameter `alpha` on a number with the nominal value `n` and the current value `y`.
+/// Effect of one nuisance parameter `alpha` on a number. Variations are applied one after the other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InterpolationForm {
     /// The nuisance parameter `alpha`.
@@ -49,16 +49,18 @@ pub struct InterpolationForm {
     pub lo: f64,
     /// The number at `alpha = +1`.
     pub hi: f64,
-    /// Code of the interpolation, numbered as by RooFit's `flexibleInterpSingle`: 0 adds a linear function in
-    /// two pieces, 1 multiplies by an exponential function in two pieces, 2 adds a parabola that continues
-    /// linearly, 4 adds a polynomial of degree 6 that continues linearly, 5 multiplies by a polynomial of
-    /// degree 6 that continues exponentially, 6 multiplies by a polynomial of degree 6 that continues
-    /// linearly.
+    /// Code of the interpolation, numbered as in RooFit's `flexibleInterpSingle`:
+    /// * 0 adds a piecewise linear function.
+    /// * 1 multiplies by a piecewise exponential function.
+    /// * 2 adds a parabola that continues linearly.
+    /// * 4 adds a polynomial of degree 6 that continues linearly.
+    /// * 5 multiplies by a polynomial of degree 6 that continues exponentially.
+    /// * 6 multiplies by a polynomial of degree 6 that continues linearly.
     pub code: u8,
 }
 
 impl FunctionForm {
-    /// Returns the values that the function uses; each may come several times.
+    /// Returns the values that the function uses. A value that is used several times occurs several times.
     #[must_use]
     pub fn values(&self) -> Vec<Value> {
         match self {

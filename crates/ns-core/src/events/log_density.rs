@@ -8,7 +8,7 @@ use crate::{Density, EventChannel, EventTable, LogProbError, SharedLogProb, Valu
 /// A density without context whose logarithm is a column of the channel's [`EventTable`], computed once per data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogDensity {
-    /// Observables of the channel that are the features of the density, in the order of its features.
+    /// Indices of the observables that are the features of the density, in the order of the features.
     pub observables: Vec<usize>,
     /// Index of the density's column. The columns of log-densities come after the columns of the observables,
     /// without gaps.
@@ -18,7 +18,7 @@ pub struct LogDensity {
 }
 
 impl LogDensity {
-    /// Returns the column for events whose observables are `columns`.
+    /// Computes the log-density of each event. `columns` has one column for each observable of the channel.
     ///
     /// # Errors
     /// If the density cannot be evaluated for an event.
@@ -35,16 +35,17 @@ impl LogDensity {
 /// A density whose context is made of parameters and functions of parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConditionalDensity {
-    /// Observables of the channel that are the features of the density, in the order of its features.
+    /// Indices of the observables that are the features of the density, in the order of the features.
     pub observables: Vec<usize>,
-    /// The numbers of the context, in the order of the context.
+    /// The parameters and functions that make up the context, in the order in which `source` takes them.
     pub context: Vec<Value>,
     /// The object that computes log-densities.
     pub source: SharedLogProb,
 }
 
 impl ConditionalDensity {
-    /// Appends the features of some events to `rows`, event after event.
+    /// Appends the features of the events with the indices `events` to `rows`, one event after another.
+    /// `columns` has one column for each observable of the channel.
     pub fn push_rows<C: AsRef<[f64]>>(&self, columns: &[C], events: Range<usize>, rows: &mut Vec<f64>) {
         push_rows(columns, &self.observables, events, rows);
     }
@@ -73,7 +74,7 @@ impl Density {
         self.parts().iter().for_each(|part| part.collect_logs(found));
     }
 
-    /// Adds the densities with context within this density to `found`. Each of them is added once.
+    /// Adds the densities with context within this density to `found`. Each density is added once.
     fn collect_conditionals<'a>(&'a self, found: &mut Vec<&'a ConditionalDensity>) {
         if let Self::Conditional(own) = self
             && !found.contains(&own)
@@ -85,7 +86,7 @@ impl Density {
 }
 
 impl EventChannel {
-    /// Returns the densities of the channel that are columns of its events, in the order of the columns.
+    /// Returns the log-densities of the channel, in the order of their columns.
     #[must_use]
     pub fn log_densities(&self) -> Vec<&LogDensity> {
         let mut found = Vec::new();
@@ -94,7 +95,7 @@ impl EventChannel {
         found
     }
 
-    /// Returns the densities of the channel whose context is made of parameters, each once.
+    /// Returns the densities of the channel that depend on a context of parameters. Each density occurs once.
     #[must_use]
     pub fn conditional_densities(&self) -> Vec<&ConditionalDensity> {
         let mut found = Vec::new();
@@ -102,8 +103,8 @@ impl EventChannel {
         found
     }
 
-    /// Adds the columns of log-densities to a table with the columns of the observables. This computes the
-    /// columns, once per data set.
+    /// Computes the columns of log-densities, once per data set, and appends them to a table that has the
+    /// columns of the observables.
     ///
     /// # Errors
     /// If a density cannot be evaluated for an event.

@@ -7,12 +7,12 @@ use super::Value;
 pub enum Measured {
     /// A number that belongs to the model.
     Value(Value),
-    /// The auxiliary datum with this index, which toys and Asimov data replace.
+    /// The auxiliary datum with this index. Toys and Asimov data replace its value.
     Datum(usize),
 }
 
 /// A constraint term that is not a [`crate::Constraint`] of a single parameter, for example a constraint on a
-/// function of parameters. `-ln` of its normalised density is added to `-ln L`.
+/// function of parameters. The term adds the negative logarithm of its normalised density to `-ln L`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Penalty {
     /// Name of the term in the file.
@@ -26,14 +26,14 @@ pub struct Penalty {
 pub enum PenaltyForm {
     /// Normal distribution of `x`.
     Gaussian {
-        /// The quantity that is distributed.
+        /// The quantity that follows the distribution.
         x: Value,
         /// Mean.
         mean: Measured,
         /// Standard deviation.
         sigma: Value,
     },
-    /// Poisson distribution of `count`, with `Gamma(count + 1)` for its factorial.
+    /// Poisson distribution of `count`. The count may be fractional: the factorial is `Gamma(count + 1)`.
     Poisson {
         /// The count.
         count: Measured,
@@ -42,7 +42,7 @@ pub enum PenaltyForm {
     },
     /// Log-normal distribution of `x`: `ln x` is normal.
     Lognormal {
-        /// The quantity that is distributed; positive.
+        /// The quantity that follows the distribution; positive.
         x: Value,
         /// Mean of `ln x`.
         mu: Value,
@@ -51,7 +51,7 @@ pub enum PenaltyForm {
     },
     /// Gamma distribution of `x` over `x > 0`: `rate^shape x^(shape - 1) exp(-rate x) / Gamma(shape)`.
     Gamma {
-        /// The quantity that is distributed; positive.
+        /// The quantity that follows the distribution; positive.
         x: Value,
         /// Shape.
         shape: Value,

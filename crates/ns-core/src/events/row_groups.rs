@@ -1,7 +1,7 @@
-//! [`RowGroups`]: a file of events that is decoded one group of rows at a time.
+//! [`RowGroups`]: a table of events in a file that is decoded one group of rows at a time.
 
-/// A table of events in a file, whose groups of rows several threads decode one by one. Code that copies events to
-/// another place, such as a GPU, uses this trait, so that the whole table is never in memory.
+/// A table of events in a file. Several threads can decode its groups of rows at the same time. Code that
+/// copies events to another place, such as a GPU, uses this trait to keep only a part of the table in memory.
 pub trait RowGroups: Sync {
     /// Reason why a column cannot be decoded.
     type Error: std::error::Error + Send + Sync + 'static;

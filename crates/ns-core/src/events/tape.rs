@@ -152,8 +152,8 @@ impl Tape {
         &self.ops
     }
 
-    /// Iterates over the parameters and functions that the expression uses. One that is used several times
-    /// occurs several times.
+    /// Iterates over the parameters and functions that the expression uses. A value that is used several
+    /// times occurs several times.
     pub fn values(&self) -> impl Iterator<Item = Value> {
         self.ops.iter().filter_map(|op| match op {
             Op::Value(value) => Some(*value),
@@ -161,7 +161,8 @@ impl Tape {
         })
     }
 
-    /// Iterates over the observables that the expression uses; each may come several times.
+    /// Iterates over the indices of the observables that the expression uses. An index can occur several
+    /// times.
     pub fn observables(&self) -> impl Iterator<Item = usize> {
         self.ops.iter().filter_map(|op| match op {
             Op::Observable(observable) => Some(*observable),

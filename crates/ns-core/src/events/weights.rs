@@ -5,29 +5,30 @@ use crate::HistosysCode;
 
 /// Dependence of the weights of a template's simulated events on one nuisance parameter `alpha`.
 ///
-/// An event with the weight `w` has the weights `lo` at `alpha = -1` and `hi` at `alpha = +1`; in between and beyond
-/// its weight is `w + alpha (hi - lo)/2 + f(alpha) ((hi + lo)/2 - w)`, as a yield under histosys
-/// (HistFactory, CERN-OPEN-2012-016, section 4.1). This is linear in the three weights, so that the sums over the
-/// events of each bin follow the same formula.
+/// An event with the weight `w` has the weights `lo` at `alpha = -1` and `hi` at `alpha = +1`. For any other
+/// `alpha` its weight is `w + alpha (hi - lo)/2 + f(alpha) ((hi + lo)/2 - w)`, like a yield under histosys
+/// (HistFactory, CERN-OPEN-2012-016, section 4.1). The formula is linear in the three weights, so it also
+/// holds for the sum of the weights in a bin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WeightSys {
     /// The nuisance parameter.
     pub alpha: Value,
-    /// Height of each bin at `alpha = -1`.
+    /// Sum of the weights at `alpha = -1` divided by the bin volume, for each bin.
     pub lo: Vec<f64>,
-    /// Height of each bin at `alpha = +1`.
+    /// Sum of the weights at `alpha = +1` divided by the bin volume, for each bin.
     pub hi: Vec<f64>,
     /// Interpolation code, which determines the function `f`.
     pub code: HistosysCode,
-    /// Whether the shape of the template follows the weights.
+    /// Whether the nuisance parameter changes the shape of the template.
     pub shape: bool,
-    /// Whether the rate of the process follows the weights. The density is normalised, so this effect is a separate
-    /// factor of the rate ([`crate::Process::rate`]).
+    /// Whether the nuisance parameter changes the rate of the process. Densities are normalised, so the
+    /// change of the rate is a separate factor in [`crate::Process::rate`].
     pub rate: bool,
 }
 
 impl WeightSys {
-    /// Returns whether the effect has a kink at 0.
+    /// Returns whether the effect has a kink at `alpha = 0`. `nominal` has the height of each bin at `alpha =
+    /// 0`.
     fn has_kink(&self, nominal: &[f64]) -> bool {
         let bins = self.lo.iter().zip(&self.hi).zip(nominal);
         self.code.has_kink() && bins.into_iter().any(|((lo, hi), n)| hi - n != n - lo)
@@ -35,7 +36,7 @@ impl WeightSys {
 }
 
 impl Density {
-    /// Adds the parameters at whose value 0 the density has a kink.
+    /// Appends the parameters for which the density has a kink at the value 0.
     pub(crate) fn kinks(&self, to: &mut Vec<usize>) {
         if let Self::Template { heights, variations, .. } = self {
             to.extend(variations.iter().filter(|v| v.shape && v.has_kink(heights)).filter_map(parameter));
@@ -43,7 +44,7 @@ impl Density {
         self.parts().iter().for_each(|part| part.kinks(to));
     }
 
-    /// Replaces interpolation codes by the closest smooth ones.
+    /// Replaces each interpolation code by the closest smooth code.
     pub(crate) fn smooth_codes(&mut self) {
         match self {
             Self::Template { variations, .. } => {

@@ -29,8 +29,8 @@ const AHEAD: usize = 3;
 /// Number of cells of the guide.
 const CELLS: usize = 1 << CountTable::GUIDE_BITS;
 
-/// Number of consecutive probabilities of which only the first is computed directly. Each of the others is
-/// computed from the probability before it, which adds a rounding error of about 2e-16 each time.
+/// Length of a row of consecutive probabilities. The first probability of a row is computed directly. Each
+/// later one is computed from the probability before it, which adds a rounding error of about 2e-16 per step.
 const ROW: u32 = 16;
 
 /// A table of the Poisson distribution with one mean.

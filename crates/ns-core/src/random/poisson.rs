@@ -46,7 +46,7 @@ impl Poisson {
     /// exactly.
     pub const MAX_MEAN: f64 = 1e15;
 
-    /// The largest mean for which counts are looked up in a table. The up to 2000 numbers of a table take
+    /// The largest mean for which counts are looked up in a table. A table has up to 2000 numbers, which take
     /// some microseconds to compute.
     pub const MAX_TABLE_MEAN: f64 = 1e4;
 
@@ -206,7 +206,7 @@ impl Rejection {
 /// are drawn one by one.
 const SIDE_BY_SIDE: u32 = 3;
 
-/// Smallest count that the approximate test may decide on; the exact test decides on smaller ones.
+/// Smallest count that the approximate test may decide on. The exact test decides on smaller counts.
 const LEAST_SERIES: f64 = 8.0;
 
 /// The number ln(2 pi)/2.

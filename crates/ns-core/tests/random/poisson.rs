@@ -123,7 +123,7 @@ const FROZEN: [(f64, [f64; 8]); 9] = [
     ),
 ];
 
-/// Compares the bits of so many draws that they include attempts beyond the first and every way to accept an
+/// Compares the bits of many draws. They include second and later attempts, and every way to accept an
 /// attempt.
 #[test]
 fn many_bits_are_frozen() {
