@@ -1,5 +1,5 @@
-//! Describes the models of many workspaces as JSON, for comparison with other programs. It reads one
-//! workspace per line from standard input and writes one line for each.
+//! Writes descriptions of models as JSON, for comparison with other programs. It reads one workspace per line
+//! from standard input and writes one line for each.
 //!
 //! For text that is not a workspace, and for a measurement without a model, it writes `{"error": "..."}`.
 #![allow(clippy::print_stdout)]

@@ -8,13 +8,13 @@ use serde::Serialize;
 use crate::ModelSource;
 use crate::pyhf::{ModelOptions, Problem, Report, Severity, WorkspaceError};
 
-/// The result of `inspect` and `validate`. If the workspace has errors, the fields from `measurement` to
+/// The result of `inspect` and `validate`. For a workspace with errors, the fields from `measurement` to
 /// `modifier_counts` are null.
 #[derive(Debug, Serialize)]
 pub struct Contents {
     /// Name of the measurement.
     pub measurement: Option<String>,
-    /// Names of all measurements of a workspace.
+    /// Names of all measurements of a workspace; null for an HS3 model.
     pub measurements: Option<Vec<String>>,
     /// Name of the parameter of interest, if there is one.
     pub poi: Option<String>,
@@ -29,9 +29,9 @@ pub struct Contents {
     pub parameters: Option<Vec<ParameterRow>>,
     /// Number of modifiers of each type in all samples.
     pub modifier_counts: Option<BTreeMap<&'static str, usize>>,
-    /// Errors and warnings.
+    /// Errors and warnings, each with its place and a remedy.
     pub problems: Vec<ProblemRow>,
-    /// Number of errors that `problems` leaves out.
+    /// Number of further errors that are not in `problems`.
     pub problems_omitted: usize,
     /// Whether there are no errors.
     pub valid: bool,
@@ -39,8 +39,8 @@ pub struct Contents {
     pub warnings: Vec<String>,
 }
 
-/// A channel in the result. `observed` and `nominal` are the observed and the nominal expected number of
-/// events, summed over its bins.
+/// A binned channel in the result. `observed` is the observed number of events and `nominal` the nominal
+/// expected number, both summed over the bins.
 #[derive(Debug, Serialize)]
 pub struct ChannelRow {
     /// Name.
@@ -55,8 +55,8 @@ pub struct ChannelRow {
     pub samples: Vec<String>,
 }
 
-/// An event channel in the result. `n_events` is the number of events in the fit ranges, and `weight` the sum
-/// of the weights of these events.
+/// An event channel in the result. `n_events` counts the events in the fit ranges. `weight` is the sum of the
+/// weights of these events.
 #[derive(Debug, Serialize)]
 pub struct EventChannelRow {
     /// Name.
@@ -73,8 +73,8 @@ pub struct EventChannelRow {
     pub processes: Vec<String>,
 }
 
-/// A sample in the result. `nominal`, the nominal expected number of events, and `n_modifiers` are sums over
-/// the channels that contain the sample.
+/// A sample in the result. The nominal expected number of events (`nominal`) and the number of modifiers
+/// (`n_modifiers`) are sums over all channels that contain the sample.
 #[derive(Debug, Serialize)]
 pub struct SampleRow {
     /// Name.
@@ -87,8 +87,8 @@ pub struct SampleRow {
     pub n_modifiers: usize,
 }
 
-/// A parameter in the result. `width` is the width of its constraint; null if there is no constraint. `modifiers` are
-/// the types of the modifiers that use the parameter.
+/// A parameter in the result. `width` is the width of the constraint, or null without a constraint.
+/// `modifiers` are the types of the modifiers that use the parameter.
 #[derive(Debug, Serialize)]
 pub struct ParameterRow {
     /// Name.
@@ -101,9 +101,9 @@ pub struct ParameterRow {
     pub fixed: bool,
     /// Kind of the constraint: none, gaussian or poisson.
     pub constraint: &'static str,
-    /// Width of the constraint.
+    /// Width of the constraint; null if there is none.
     pub width: Option<f64>,
-    /// Types of the modifiers.
+    /// Types of the modifiers that use the parameter.
     pub modifiers: Vec<&'static str>,
 }
 
@@ -142,11 +142,11 @@ impl Contents {
         Ok((Self::of(workspace, &model, problems.iter().map(ProblemRow::from).collect()), model))
     }
 
-    /// Returns the contents and problems of a workspace, and its model. `read` is the result of reading the
-    /// workspace. If the workspace has errors, there is no model.
+    /// Returns the contents and the problems of a workspace, and its model. `read` is the result of reading
+    /// the workspace. For a workspace with errors, the model is `None`.
     ///
     /// # Errors
-    /// Errors of reading that do not concern the contents of the workspace, such as a missing file, and the errors of
+    /// Errors that do not concern the contents of the workspace, such as a missing file, and the errors of
     /// [`ModelSource::model`].
     pub fn validate(
         read: Result<ModelSource, WorkspaceError>,
@@ -183,7 +183,7 @@ impl Contents {
         }
     }
 
-    /// Returns the contents of a workspace with errors: only its problems, because it has no model.
+    /// Returns the contents of a workspace with errors. It lists only problems, because there is no model.
     fn broken(problems: Vec<ProblemRow>, problems_omitted: usize) -> Self {
         Self {
             measurement: None,
@@ -316,7 +316,7 @@ fn modifier_counts(model: &Model) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// The name of effects on the weights of simulated events in lists of modifiers.
+/// The modifier type under which effects on the weights of simulated events are listed.
 const WEIGHTS: &str = "weightsys";
 
 /// Returns the effects on the weights of simulated events in all processes.

@@ -1,6 +1,6 @@
 //! Readers of pyhf's JSON workspaces, patches and patchsets, of HS3 models, and of events in Parquet files.
 //!
-//! The crate turns text into a checked [`ns_core::Model`]; it does not evaluate models.
+//! The crate turns text into a checked [`ns_core::Model`]. It does not evaluate models.
 
 pub mod arrow;
 mod contents;

@@ -1,11 +1,11 @@
-//! A file from which models are made, in any supported format.
+//! A file from which models are built, in any supported format.
 
 use ns_core::Model;
 
 use crate::hs3::{EventSources, Hs3, is_hs3};
 use crate::pyhf::{ChannelSelection, DigestCheck, ModelOptions, Patch, Problem, Workspace, WorkspaceError};
 
-/// A pyhf workspace or an HS3 model. The keys of the file decide which of the two it is.
+/// A pyhf workspace or an HS3 model. The keys of the file decide which it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelSource {
     /// A pyhf workspace.
@@ -36,8 +36,8 @@ impl ModelSource {
         Self::with_events(text, patches, check, &EventSources::default())
     }
 
-    /// Reads JSON text like [`Self::from_slice_patched`], and reads the events of an HS3 file's data sets from
-    /// `sources`.
+    /// Reads JSON text like [`Self::from_slice_patched`]. `sources` provides events for the data sets of an
+    /// HS3 file.
     ///
     /// # Errors
     /// The errors of [`Self::from_slice_patched`] and [`Hs3::with_events`];
@@ -130,8 +130,8 @@ impl ModelSource {
         }
     }
 
-    /// Returns the warnings about parts that were corrected or left out when a workspace was read. The text
-    /// of [`Self::to_json`] contains the corrected parts and has no such warnings.
+    /// Returns the warnings about parts that were corrected or left out when a workspace was read.
+    /// [`Self::to_json`] writes the corrected parts, without these warnings.
     #[must_use]
     pub fn reading_warnings(&self) -> &[Problem] {
         match self {

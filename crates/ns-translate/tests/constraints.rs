@@ -4,8 +4,8 @@
 use ns_core::{Constraint, Model};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Makes a model of two samples that share a staterror. One of the samples has a shapesys. Some bins have no
-/// yield or no uncertainty.
+/// Returns a model of two samples with a common staterror. One of the samples has a shapesys. Some bins have
+/// no yield or no uncertainty.
 fn model() -> Model {
     let text = r#"{"channels": [{"name": "SR", "samples": [
       {"name": "first", "data": [30.0, 20.0, 0.0, 8.0], "modifiers": [

@@ -177,8 +177,8 @@ fn a_faulty_part_can_be_cut_out() {
     assert!(warnings(&edited).contains("still has errors"), "{}", warnings(&edited));
 }
 
-/// Makes a workspace with small and large systematics. The name of each systematic says what the operation
-/// does with it if both thresholds are 1 %.
+/// Returns a workspace with small and large systematics. The name of each says what happens to it if both
+/// thresholds are 1 %.
 fn small_and_large() -> Workspace {
     let normsys =
         |name: &str, lo: f64, hi: f64| json!({"name": name, "type": "normsys", "data": {"lo": lo, "hi": hi}});
@@ -411,7 +411,8 @@ fn join_outer_refuses_what_differs() {
     ] {
         assert!(message.contains(part), "{part} is not in {message}");
     }
-    // With a left or right outer join one side is taken. Warnings list the parts of the other side that are left out.
+    // A left or right outer join takes the items of one side. Warnings list the items of the other side that
+    // are left out.
     for (join, expected, kept) in
         [(Join::LeftOuter, simple(), "right"), (Join::RightOuter, other.clone(), "left")]
     {

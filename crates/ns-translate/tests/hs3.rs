@@ -1,5 +1,5 @@
-//! Tests of the meaning of keys and names in the three dialects of HS3: constraints, interpolation, parameters,
-//! analyses.
+//! Tests the meaning of keys and names in the three dialects of HS3. The subjects are constraints,
+//! interpolation, parameters and analyses.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{Constraint, Density, Effect, HistosysCode, Model, NormsysCode, Value as ModelValue};
@@ -105,7 +105,7 @@ fn per_bin_factors_have_the_constraint_that_is_written() {
     assert_eq!(poisson.parameters[0].constraint, Constraint::Poisson { tau: 1.0 / (0.1 * 0.1), aux: 0 });
     assert_eq!(poisson.observed.aux[0], 1.0 / (0.1 * 0.1));
 
-    // Older versions of ROOT leave the names out.
+    // Older versions of ROOT do not write the names.
     let unnamed = model(&channel(json!([{"name": "stat", "type": "staterror", "constraint": "Poisson"}])));
     assert_eq!(unnamed.parameters[1].name, "gamma_stat_SR_bin_1");
 

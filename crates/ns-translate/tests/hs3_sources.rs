@@ -1,4 +1,4 @@
-//! Data sets of HS3 models whose events are in a Parquet file, or come from the caller.
+//! Tests data sets of HS3 models whose events are in a Parquet file or come from the caller.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -106,7 +106,8 @@ fn events_of_the_caller_replace_those_of_the_file() {
     let source = json!({"nextstat.source": good()});
     let expected = json!({"entries": [120.0, 130.0], "weights": [1.0, 0.5]});
     let expected = model(&expected, &EventSources::default()).unwrap().observed;
-    // The columns have their names in the file, and its conditions apply, or they have the names of the axes.
+    // The columns either have their names in the file, and its conditions apply, or they have the names of
+    // the axes.
     let columns = vec![("m_yy", vec![120.0, 130.0, 99.0]), ("w", vec![1.0, 0.5, 7.0])];
     assert_eq!(model(&source, &given(columns)).unwrap().observed, expected);
     let plain = vec![("m", vec![120.0, 130.0]), ("weights", vec![1.0, 0.5])];

@@ -1,5 +1,5 @@
-//! Tests of deviations from pyhf's format that can have only one meaning: the model is that of the workspace
-//! without deviations, with a warning that gives the JSON pointer.
+//! Tests deviations from pyhf's format that have only one possible meaning. The model must be that of the
+//! workspace without deviations. A warning must give the JSON pointer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;

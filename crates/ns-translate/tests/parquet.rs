@@ -1,5 +1,5 @@
-//! Events from Parquet files: types, compressions, selections, damaged files. The tests write the files, so that
-//! their contents are known.
+//! Tests reading events from Parquet files: types, compressions, selections and damaged files. The tests
+//! write the files themselves.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 

@@ -1,5 +1,5 @@
-//! Property tests: the fast reader and the slow reader agree, and a workspace is unchanged after it is written and
-//! read back.
+//! Property tests. The fast and the slow reader must agree. A workspace that is written and read again must
+//! not change.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::Path;
@@ -56,9 +56,9 @@ proptest! {
     // The environment variable PROPTEST_CASES can increase the number of cases.
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(1000)))]
 
-    /// For any changes to a fixture, its text and its JSON tree give the same workspace or the same problems.
-    /// Validation agrees with whether the models can be made. An accepted workspace is unchanged if it is
-    /// written and read again.
+    /// Changes a fixture at random. Its text and its JSON tree must give the same workspace or the same
+    /// problems. Validation must report an error exactly if the models cannot be built. A workspace that is
+    /// written and read again must not change.
     #[test]
     fn text_and_tree_agree(
         which in 0usize..100, changes in proptest::collection::vec((any::<usize>(), any::<u8>(), any::<usize>(), -5.0..50.0f64), 0..3),

@@ -1,10 +1,10 @@
-//! Chooses the analysis, and its likelihood, from which a model is made.
+//! Chooses the analysis and the likelihood from which a model is built.
 
 use crate::pyhf::WorkspaceError;
 
 use super::document::{Analysis, Data, Document, Likelihood, Named};
 
-/// A likelihood to be built, with its analysis if the file has one.
+/// A likelihood that a model can be built from, with its analysis if the file has one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Choice<'a> {
     /// Name of the analysis, or of the likelihood if there are no analyses.
@@ -13,7 +13,7 @@ pub(super) struct Choice<'a> {
     pub(super) analysis: Option<&'a Named<Analysis>>,
 }
 
-/// Returns all choices: one per analysis, or one per likelihood if there are no analyses.
+/// Returns all possible choices: one per analysis, or one per likelihood if there are no analyses.
 pub(super) fn choices<'a>(document: &'a Document) -> Vec<Choice<'a>> {
     if document.analyses.is_empty() {
         let choice = |likelihood: &'a Named<Likelihood>| Choice {
@@ -33,7 +33,8 @@ pub(super) fn choices<'a>(document: &'a Document) -> Vec<Choice<'a>> {
     document.analyses.iter().filter_map(choice).collect()
 }
 
-/// Returns the choice with this name. Without a name, exactly one choice must have data other than Asimov data.
+/// Returns the choice with the given name. Without a name, returns the only choice whose data are not Asimov
+/// data.
 ///
 /// # Errors
 /// [`WorkspaceError::ChooseAnalysis`] if no choice has this name, or if several choices are possible.
@@ -53,7 +54,7 @@ pub(super) fn choose<'a>(document: &'a Document, name: Option<&str>) -> Result<C
     })
 }
 
-/// Returns whether a likelihood has Asimov data. ROOT's names of such data contain `asimov`.
+/// Returns whether the data of a likelihood are Asimov data. ROOT gives them names that contain `asimov`.
 fn is_asimov(document: &Document, likelihood: &Named<Likelihood>) -> bool {
     let asimov = |name: &str| name.to_lowercase().contains("asimov");
     let data = &likelihood.content.data;

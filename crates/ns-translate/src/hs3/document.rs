@@ -1,9 +1,9 @@
-//! The parts of an HS3 file as they are written, before references between them are resolved.
+//! The parts of an HS3 file as they are written. References between parts are not resolved yet.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A part of the file with its name and its location.
+/// A part of the file with its name and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Named<T> {
     /// Name of the part. Names of distributions, functions and data are unique in the file.
@@ -47,10 +47,11 @@ pub(crate) struct Document {
     pub(crate) domains: Vec<Named<Vec<DomainAxis>>>,
     pub(crate) points: Vec<Named<Vec<PointValue>>>,
     pub(crate) analyses: Vec<Named<Analysis>>,
-    /// Whether ROOT or pyhs3 wrote the file. Some words of these files differ from the HS3 standard.
+    /// Whether ROOT or pyhs3 wrote the file. Some keys have a different meaning in such files than in the HS3
+    /// standard.
     pub(crate) from_root: bool,
-    /// Whether the templates of histosys modifiers are known to be yields. The program that wrote the file determines
-    /// this.
+    /// Whether the templates of histosys modifiers are known to be yields, and not differences. This follows
+    /// from the program that wrote the file.
     pub(crate) templates_are_yields: bool,
     /// Names that ROOT marks as constant.
     pub(crate) constants: Vec<String>,
@@ -82,7 +83,7 @@ pub(crate) enum Distribution {
         slope: Arg,
         power: Arg,
     },
-    /// If there is only one list of tail parameters (`alpha`, `n`), `tails` says which tails it describes.
+    /// A Crystal Ball. A file may give a single `alpha` and `n`; `tails` says which tails they describe.
     CrystalBall {
         x: Arg,
         mean: Arg,
@@ -138,7 +139,7 @@ pub(crate) enum Distribution {
         mean: Arg,
         width: Arg,
     },
-    /// A Breit-Wigner folded with a Gaussian; `nextstat.voigt_dist`.
+    /// A Breit-Wigner convolved with a Gaussian; `nextstat.voigt_dist`.
     Voigt {
         x: Arg,
         mean: Arg,
@@ -181,7 +182,7 @@ pub(crate) enum Distribution {
     Generic {
         expression: Placed<String>,
     },
-    /// The density is a function, or the exponential of a function.
+    /// A density that is a function, or the exponential of a function.
     DensityFunction {
         function: Arg,
         logarithmic: bool,
@@ -209,7 +210,8 @@ pub(crate) enum Distribution {
     },
 }
 
-/// Tails of a Crystal Ball: exponent `n`, and the start `alpha` of the tail in units of the width.
+/// Tails of a Crystal Ball: the exponent `n`, and the distance `alpha` of the tail from the peak in units of
+/// the width.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tails {
     pub(crate) left: Option<(Arg, Arg)>,
@@ -227,18 +229,18 @@ pub(crate) struct Template {
     pub(crate) responses: Vec<Response>,
 }
 
-/// Method by which a density is made of simulated events.
+/// Method by which a density is computed from simulated events.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Estimator {
-    /// Bins with these edges of each observable.
+    /// A histogram with these bin edges, one list per observable.
     Histogram(Vec<Vec<f64>>),
-    /// A sum of Gaussian kernels over one observable, with this factor of the widths; `reflect` says whether kernels are
-    /// mirrored at the ends of the axis.
+    /// A sum of Gaussian kernels over one observable. `bandwidth` is a factor of the kernel widths. `reflect`
+    /// says whether kernels are mirrored at the ends of the axis.
     Kernels { bandwidth: f64, reflect: bool },
 }
 
 impl Template {
-    /// Returns the bin edges of each observable; no list for kernels.
+    /// Returns one list of bin edges per observable; empty for kernels.
     pub(crate) fn edges(&self) -> &[Vec<f64>] {
         match &self.estimator {
             Estimator::Histogram(edges) => edges,
@@ -252,9 +254,9 @@ impl Template {
 pub(crate) struct Response {
     pub(crate) path: String,
     pub(crate) parameter: Arg,
-    /// Weights of the events if the parameter is 1.
+    /// Weight of each event at the parameter value 1.
     pub(crate) up: Arc<[f64]>,
-    /// Weights of the events if the parameter is -1.
+    /// Weight of each event at the parameter value -1.
     pub(crate) down: Arc<[f64]>,
     pub(crate) interpolation: Option<Placed<Interpolation>>,
     /// Whether the response changes the shape (`shape`) and the expected number of events (`rate`).
@@ -262,7 +264,7 @@ pub(crate) struct Response {
     pub(crate) rate: bool,
 }
 
-/// A channel of a HistFactory model.
+/// A channel of a HistFactory model (`histfactory_dist`).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HistFactory {
     pub(crate) axes: Vec<Axis>,
@@ -303,7 +305,7 @@ pub(crate) enum Effect {
         hi: Vec<f64>,
         lo: Vec<f64>,
     },
-    /// Relative uncertainties per bin, if the file has them.
+    /// Relative uncertainty of each bin, if the file gives them.
     ShapeSys {
         relative: Option<Vec<f64>>,
     },
@@ -320,23 +322,23 @@ pub(crate) enum WrittenConstraint {
     Kind(Placed<String>),
     /// The name of a distribution.
     Distribution(Placed<String>),
-    /// Names of distributions, one for each parameter. A parameter without a name is free.
+    /// Names of distributions, one entry for each parameter. A parameter without a name has no constraint.
     Distributions(Vec<Option<Placed<String>>>),
 }
 
 /// The interpolation of a modifier as written in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Interpolation {
-    /// ROOT's number of the code.
+    /// Number of the interpolation code in ROOT.
     Number(i64),
-    /// A word of the HS3 standard.
+    /// Name of the interpolation in the HS3 standard.
     Word(String),
-    /// The structure of the next version of HS3: whether the effect multiplies, and the shapes within and beyond one
-    /// standard deviation.
+    /// The notation of the next version of HS3. `multiplies` says whether the effect multiplies the yields.
+    /// `inside` is the shape within one standard deviation, and `outside` the shape beyond.
     Structure { multiplies: bool, inside: String, outside: Option<String> },
 }
 
-/// A function of parameters (and, within densities, of observables).
+/// A function of parameters. Within a density it may also depend on observables.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Function {
     Sum {
@@ -382,7 +384,7 @@ pub(crate) struct Axis {
 pub(crate) enum Data {
     /// Events: one column per axis.
     Unbinned { axes: Vec<Axis>, columns: Vec<Arc<[f64]>>, weights: Option<Arc<[f64]>>, origin: Origin },
-    /// Contents of bins, the last axis running fastest.
+    /// Contents of bins. The last axis varies fastest.
     Binned { axes: Vec<Axis>, contents: Vec<f64> },
     /// One measured number.
     Point { axes: Vec<Axis>, value: f64 },
@@ -407,11 +409,11 @@ pub(crate) struct Likelihood {
     pub(crate) distributions: Vec<Placed<String>>,
     pub(crate) data: Vec<Arg>,
     pub(crate) auxiliary: Vec<Placed<String>>,
-    /// How a density is compared with bins: `center` or `integral`.
+    /// Rule by which a density is compared with bins: `center` or `integral`.
     pub(crate) bins: Option<Placed<String>>,
     /// Fit ranges of observables.
     pub(crate) ranges: Vec<Ranges>,
-    /// Blinded ranges of observables: pictures show no data there.
+    /// Blinded ranges of observables. Pictures show no data in them.
     pub(crate) blind: Vec<Ranges>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds distributions and functions by name, with their expressions parsed.
+//! Finds distributions and functions by name. Their expressions are parsed once.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -28,7 +28,7 @@ pub(super) struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// Makes the index. Reports names that are used twice, and mistakes in expressions.
+    /// Creates the index. Reports names that are used twice, and mistakes in expressions.
     pub(super) fn new(document: &'a Document, report: &mut Report) -> Self {
         let mut objects = HashMap::new();
         let distributions = document.distributions.iter().enumerate();
@@ -94,7 +94,7 @@ impl<'a> Index<'a> {
         self.distribution_expressions.get(i)?.as_ref()
     }
 
-    /// Returns all names, for suggestions.
+    /// Returns all names, from which messages suggest one.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> + Clone {
         self.objects.keys().copied()
     }
@@ -141,7 +141,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Parses an expression and reports its mistake.
+/// Parses an expression. Reports an error if it cannot be parsed.
 fn parsed<T>(part: &Named<T>, expression: &Placed<String>, report: &mut Report) -> Option<Expression> {
     match Expression::parse(&expression.value) {
         Ok(parsed) => Some(parsed),

@@ -1,7 +1,7 @@
 //! HS3 models: text is read as an [`Hs3`], from which an [`ns_core::Model`] is made.
 //!
-//! Supported are version 0.2.9 of the HS3 standard, files that ROOT 6.40 writes, and changes that were being merged
-//! into the next version of the standard. All problems of a file are reported at once, with their paths in the file
+//! The reader supports version 0.2.9 of the HS3 standard, the files of ROOT 6.40, and changes that were being
+//! merged into the next version of the standard. It reports all problems of a file at once, with their paths
 //! and remedies. A part that is not supported is an error if the model uses it. No part is ignored.
 
 mod build;

@@ -1,4 +1,4 @@
-//! [`Hs3`]: an HS3 file that was read, from which models are made.
+//! [`Hs3`]: an HS3 file that was read. Models are built from it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use super::{build, check, choose, read};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hs3 {
     document: Document,
-    /// The text of the file.
+    /// The text of the file, in JSON.
     text: Arc<[u8]>,
-    /// Names of channels that are left out.
+    /// Names of the channels that are left out of the models.
     omitted: BTreeSet<String>,
     /// Problems found when the file was read.
     notes: Report,
 }
 
-/// The keys by which an HS3 file is recognised.
+/// The keys that distinguish an HS3 file from a workspace.
 #[derive(Deserialize)]
 struct Keys {
     metadata: Option<Metadata>,
@@ -43,8 +43,8 @@ struct Metadata {
     hs3_version: Option<IgnoredAny>,
 }
 
-/// Returns whether a JSON text is an HS3 file. Such a file has an `hs3_version`, or distributions or likelihoods and
-/// no channels.
+/// Returns whether a JSON text is an HS3 file. It is one if it has an `hs3_version`. It is also one if it has
+/// distributions or likelihoods, and no channels.
 #[must_use]
 pub fn is_hs3(text: &[u8]) -> bool {
     let Ok(keys) = serde_json::from_slice::<Keys>(text) else { return false };
@@ -61,7 +61,7 @@ impl Hs3 {
         Self::with_events(text, &EventSources::default())
     }
 
-    /// Reads JSON text. Events that are not in the text come from `sources`.
+    /// Reads JSON text. `sources` provides events that are not in the text.
     ///
     /// # Errors
     /// The errors of [`Self::from_slice`], and if events cannot be read.
@@ -87,15 +87,15 @@ impl Hs3 {
         &self.text
     }
 
-    /// Returns the names of the analyses, in the order of the file. Without analyses, returns the names of the
-    /// likelihoods.
+    /// Returns the names of the analyses, in the order of the file. For a file without analyses, returns the
+    /// names of the likelihoods.
     #[must_use]
     pub fn analysis_names(&self) -> Vec<String> {
         choose::choices(&self.document).into_iter().map(|choice| choice.name).collect()
     }
 
-    /// Returns the file as JSON text, without the channels that were left out. Events from other sources are written
-    /// into the text.
+    /// Returns the file as JSON text, without the channels that were left out. Events from other sources are
+    /// included in the text.
     ///
     /// # Errors
     /// If the text cannot be written.
@@ -151,8 +151,8 @@ impl Hs3 {
         names
     }
 
-    /// Returns the file with some of its channels. Constraint terms that only removed channels have as factors are
-    /// removed too.
+    /// Returns the file with the selected channels. Constraint terms that are factors of removed channels
+    /// only are removed too.
     ///
     /// # Errors
     /// [`WorkspaceError::NoSuchChannel`] if a channel does not exist, or none is left.

@@ -1,4 +1,4 @@
-//! The names to which distributions and functions refer.
+//! The names in distributions and functions that refer to other objects.
 
 use ns_unbinned::expression::Expression;
 
@@ -21,7 +21,7 @@ pub(super) struct Reference<'a> {
     pub(super) role: Role,
 }
 
-/// Returns the names among arguments.
+/// Returns a reference for each argument that is a name.
 fn named<'a>(arguments: impl IntoIterator<Item = &'a Arg>, role: Role) -> Vec<Reference<'a>> {
     let reference = |argument: &'a Arg| match &argument.value {
         Argument::Name(name) => Some(Reference { name, path: &argument.path, role }),
@@ -30,7 +30,7 @@ fn named<'a>(arguments: impl IntoIterator<Item = &'a Arg>, role: Role) -> Vec<Re
     arguments.into_iter().filter_map(reference).collect()
 }
 
-/// Returns the names that an expression uses.
+/// Returns a reference for each name in an expression.
 fn expressed<'a>(path: &'a str, expression: Option<&'a Expression>) -> Vec<Reference<'a>> {
     let names = expression.map(Expression::names).unwrap_or_default();
     names.iter().map(|name| Reference { name, path, role: Role::Value }).collect()

@@ -1,7 +1,7 @@
-//! Writes an HS3 file again, in the words of version 0.2.9 of the HS3 standard, or of its next version if version
-//! 0.2.9 has no word for a part. A model of the result has the same digest as a model of the file. Words that only
-//! ROOT uses are replaced, and events of other files are written into the result. Parts of unknown types are not
-//! changed.
+//! Writes an HS3 file again in the words of version 0.2.9 of the HS3 standard. Parts that version 0.2.9
+//! cannot express are written in the words of its next version. The models of the result have the same
+//! digests as those of the file. Words that only ROOT uses are replaced, and events of other files are
+//! written into the result. Parts of unknown types are not changed.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -51,7 +51,7 @@ impl Hs3 {
         section("domains", words.domains());
         section("parameter_points", words.points());
         section("analyses", analyses(document));
-        // For a parameter without a value, only ROOT's format can say that the parameter is constant.
+        // Only ROOT's format can declare a parameter without a value as constant.
         let valued = |name: &String| words.names.contains(name.as_str());
         let marks: Map<String, Value> = document
             .constants
@@ -102,7 +102,7 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Returns an axis. `binned` says whether the bins of the axis are written.
+/// Returns an axis as JSON. `binned` says whether to write the bins of the axis.
 pub(super) fn axis(axis: &Axis, binned: bool) -> Value {
     let mut map = object(json!({"name": axis.name}));
     let mut set = |key: &str, value: Option<Value>| {
@@ -146,12 +146,13 @@ fn data(data: &Data) -> Option<Value> {
 /// Lower and upper end of the range of a parameter; `None` for an open end.
 type Range = (Option<f64>, Option<f64>);
 
-/// The names and ranges that determine how parts are written.
+/// The names and ranges that decide how the parts of the document are written.
 pub(super) struct Words<'a> {
     document: &'a Document,
     /// Names of objects, of axes, and of parameters with a value.
     names: HashSet<&'a str>,
-    /// Ranges that the file gives with the values of parameters. They are written to the default domain.
+    /// Ranges that the file gives together with the values of parameters. They are moved to the default
+    /// domain.
     moved: BTreeMap<&'a str, Range>,
 }
 
@@ -185,7 +186,7 @@ impl<'a> Words<'a> {
         Self { document, names, moved: ranges.into_iter().filter_map(one).collect() }
     }
 
-    /// Returns an argument. ROOT writes some numbers as text.
+    /// Returns an argument as JSON. ROOT writes some numbers as strings.
     pub(super) fn arg(&self, argument: &Arg) -> Value {
         match &argument.value {
             Argument::Number(number) => json!(number),
@@ -358,7 +359,7 @@ impl<'a> Words<'a> {
         Value::Object(map)
     }
 
-    /// Returns whether a likelihood compares bins with a density.
+    /// Returns whether a likelihood compares the contents of bins with a density.
     fn compares_bins(&self, likelihood: &Likelihood) -> bool {
         let find =
             |name: &str| self.document.distributions.iter().find(|d| d.name == name).map(|d| &d.content);

@@ -9,27 +9,28 @@ use serde_json::Value;
 use crate::arrow::parquet::Condition;
 use crate::pyhf::names::quoted;
 
-/// Sources of events that are not written in the model file.
+/// The sources of events that are not written in the model file: other files, and the caller.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EventSources {
-    /// Folder of the model file, which is searched for files of events. `None` means that no file is read, for
-    /// example because the model came over the network.
+    /// Folder of the model file. Files of events are looked for in this folder. If it is `None`, no file is
+    /// read, for example because the model came over the network.
     pub folder: Option<PathBuf>,
-    /// Events that the caller gives, by name of their data set. They replace the events of the file.
+    /// Events from the caller, by the name of their data set. They replace the events that the model file
+    /// names.
     pub given: BTreeMap<String, GivenEvents>,
 }
 
 /// The events of one data set, column by column.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GivenEvents {
-    /// Columns with their names, all of the same length. The names are those of the axes of the data set, or of the
-    /// columns in its `nextstat.source`. A column `weights` has the weights of the events, unless an axis has this
-    /// name.
+    /// Columns with their names, all of the same length. The names are those of the axes of the data set, or
+    /// those of the columns in its `nextstat.source`. The column `weights` has the weights of the events,
+    /// unless an axis is called `weights`.
     pub columns: Vec<(String, Arc<[f64]>)>,
 }
 
 impl EventSources {
-    /// Returns sources that read files of events from the folder of a model file.
+    /// Returns sources that read files of events from the folder of the model file `file`.
     #[must_use]
     pub fn beside(file: &Path) -> Self {
         let folder = match file.parent() {
@@ -39,7 +40,7 @@ impl EventSources {
         Self { folder: Some(folder), given: BTreeMap::new() }
     }
 
-    /// Returns the same sources with events that the caller gives, by name of their data set.
+    /// Returns the same sources with events from the caller, by the name of their data set.
     #[must_use]
     pub fn with(mut self, given: BTreeMap<String, GivenEvents>) -> Self {
         self.given = given;
@@ -54,17 +55,17 @@ impl GivenEvents {
     }
 }
 
-/// Names of the columns that a data set of events may take from what a caller gives.
+/// Names of the columns that a data set of events may take from the caller's events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WantedColumns {
     /// Names of the axes of the data set.
     pub axes: Vec<String>,
-    /// Names of the columns in its `nextstat.source`, and `weights`.
+    /// Names of the columns in the data set's `nextstat.source`, and `weights`.
     pub others: Vec<String>,
 }
 
-/// Returns the columns that each data set of events may take from what a caller gives. The result is empty if the
-/// text is not a model. In this case, reading the text gives an error.
+/// Returns, for each data set of events, the columns that it may take from the caller's events. The result is
+/// empty if the text is not a model.
 #[must_use]
 pub fn wanted_columns(text: &[u8]) -> BTreeMap<String, WantedColumns> {
     let tree: Value = serde_json::from_slice(text).unwrap_or_default();
@@ -95,22 +96,22 @@ pub fn wanted_columns(text: &[u8]) -> BTreeMap<String, WantedColumns> {
 /// A file of events, as described in a data set.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct FileSource {
-    /// Path of the file, relative to the folder of the model file.
+    /// Path of the file of events, relative to the folder of the model file.
     pub(super) file: String,
     /// Expected hash of the file, as hexadecimal text.
     pub(super) sha256: Option<String>,
-    /// Column of each axis, in the order of the axes.
+    /// Name of the column for each axis, in the order of the axes.
     pub(super) columns: Vec<String>,
-    /// Column of the weights.
+    /// Name of the column of weights.
     pub(super) weight: Option<String>,
-    /// Further columns of weights.
+    /// Names of further columns of weights.
     pub(super) more: Vec<String>,
     /// Conditions that each event must fulfil.
     pub(super) selection: Vec<Condition>,
 }
 
-/// Returns the path of a file that a model names. The file must lie in the folder of the model or below, also after
-/// links are resolved. The error has a message and a remedy.
+/// Returns the path of a file that a model names. The file must lie in the folder of the model or in a
+/// subfolder, also after links are resolved. An error consists of a message and a remedy.
 pub(super) fn inside(folder: &Path, file: &str) -> Result<PathBuf, (String, String)> {
     let near =
         "Put the file into the folder of the model, and write its path relative to that folder.".to_owned();

@@ -1,5 +1,5 @@
-//! Writes HistFactory models as HS3, in the words of version 0.2.9 of the standard, or of its next version if version
-//! 0.2.9 has no word for a part.
+//! Writes HistFactory models as HS3, in the words of version 0.2.9 of the standard. Parts that version 0.2.9
+//! cannot express are written in the words of its next version.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,16 +16,16 @@ pub enum WriteError {
         "the model has {what}, which are not written yet. Models of HistFactory channels alone can be written."
     )]
     NotWritten {
-        /// The parts that are not written.
+        /// Description of the parts that cannot be written.
         what: &'static str,
     },
 }
 
-/// The names that are in use. Names of distributions, functions and parameters must all be different.
+/// The names in use. Distributions, functions and parameters must all have different names.
 struct Names(HashSet<String>);
 
 impl Names {
-    /// Returns the name. If it is taken, a suffix is added.
+    /// Returns the name, with a suffix if the name is in use.
     fn free(&mut self, name: &str) -> String {
         let mut free = name.to_owned();
         while !self.0.insert(free.clone()) {
@@ -35,7 +35,8 @@ impl Names {
     }
 }
 
-/// Returns a model as an HS3 document, with one analysis that has the name of its measurement.
+/// Returns a model as an HS3 document. The document has one analysis, which has the name of the model's
+/// measurement.
 ///
 /// # Errors
 /// If the model has parts other than HistFactory channels.
@@ -103,7 +104,7 @@ pub fn write(model: &Model) -> Result<Value, WriteError> {
     }))
 }
 
-/// Returns the range of a parameter; an open end is left out.
+/// Returns the range of a parameter as JSON. An open end is left out.
 fn range(parameter: &Parameter) -> Value {
     let mut axis = Map::from_iter([("name".to_owned(), json!(parameter.name))]);
     for (key, bound) in [("min", parameter.bounds.0), ("max", parameter.bounds.1)] {

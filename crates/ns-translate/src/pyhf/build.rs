@@ -12,7 +12,7 @@ use super::document::{self, Document, Measurement};
 use super::problem::Report;
 use super::settings::{Resolution, ResolvedConstraint};
 
-/// Builds the model of one measurement. `report` must have no errors; its warnings are copied into the model.
+/// Builds the model of one measurement. `report` must have no errors. Its warnings are copied into the model.
 pub(crate) fn build(
     document: &Document,
     measurement: &Measurement,
@@ -67,7 +67,7 @@ struct Parameters {
     auxdata: Vec<f64>,
 }
 
-/// Makes the scalar parameters, one parameter set after another, and the auxiliary data, in the order of the
+/// Creates the scalar parameters, one parameter set after another, and the auxiliary data in the order of the
 /// constrained parameters.
 fn parameters(declared: &[Declared], resolution: &Resolution) -> Parameters {
     let n = declared.iter().map(|d| d.kind.n()).sum();

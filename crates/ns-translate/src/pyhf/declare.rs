@@ -1,9 +1,9 @@
 //! Determines the parameters that the modifiers of a document use, in pyhf's order.
 //!
-//! pyhf registers parameters by modifier type. Within a type, parameters are in the order of their first use, with
-//! channels, samples and modifiers sorted by name (`pyhf.pdf`). Only staterror parameters are sorted by their own
-//! names (`pyhf.modifiers.staterror`). A name that modifiers of several types use is one parameter, in the position
-//! of the first of these types.
+//! pyhf orders parameters by modifier type. Within a type, parameters are in the order of their first use,
+//! with channels, samples and modifiers sorted by name (`pyhf.pdf`). Only staterror parameters are sorted by
+//! their own names (`pyhf.modifiers.staterror`). If modifiers of several types use one name, this is one
+//! parameter. It takes the position of the first of these types.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use super::document::{Channel, Document, Effect, Modifier, ModifierType, Sample}
 use super::names::quoted;
 use super::problem::Report;
 
-/// One parameter set that modifiers share by name.
+/// One parameter set. All modifiers with its name share it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Declared {
     pub(crate) name: String,
@@ -20,12 +20,12 @@ pub(crate) struct Declared {
     pub(crate) path: String,
 }
 
-/// The properties of a parameter set that follow from its modifiers, before the settings of a measurement are
-/// applied.
+/// The properties of a parameter set that follow from its modifiers. The settings of a measurement are not
+/// applied yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SetKind {
     /// One parameter with a Gaussian constraint of mean 0 and width 1. It belongs to histosys and normsys
-    /// modifiers, which may share a name.
+    /// modifiers. A histosys and a normsys of the same name share it.
     Alpha,
     /// The luminosity: one parameter with a Gaussian constraint. The measurement must give its start value,
     /// bounds and auxiliary datum.
@@ -79,7 +79,7 @@ impl Use<'_> {
     }
 }
 
-/// Collects the parameter sets and reports modifiers that cannot share their name.
+/// Collects the parameter sets. Reports modifiers of the same name that cannot share a parameter.
 pub(crate) fn declare(document: &Document, report: &mut Report) -> Vec<Declared> {
     let uses = sorted_uses(document);
     let mut sets: Vec<(Declared, ModifierType, Use<'_>)> = Vec::new();
@@ -120,8 +120,8 @@ pub(crate) fn declare(document: &Document, report: &mut Report) -> Vec<Declared>
     sets
 }
 
-/// Warns if a scalar parameter has the same name as an element of a vector. Both are in the model, as in pyhf, but a
-/// look-up by name finds only the first of them.
+/// Warns if a scalar parameter has the same name as an element of a vector. As in pyhf, both are in the
+/// model, and a look-up by name finds only the first of them.
 fn warn_of_equal_names(sets: &[Declared], report: &mut Report) {
     let vectors: HashMap<&str, usize> =
         sets.iter().filter(|set| !set.kind.scalar()).map(|set| (set.name.as_str(), set.kind.n())).collect();
@@ -178,7 +178,7 @@ fn group<'a>(uses: &[Use<'a>], kind: ModifierType) -> Vec<(&'a str, Vec<Use<'a>>
     groups
 }
 
-/// Reports a name that modifiers of two types use, unless pyhf gives both types the same constraint.
+/// Reports a name that modifiers of two types use, unless both types have the same constraint in pyhf.
 fn report_conflict(
     name: &str,
     (earlier_kind, earlier): (ModifierType, &Use<'_>),
@@ -203,8 +203,8 @@ fn report_conflict(
 }
 
 fn shape_factor(users: &[Use<'_>], report: &mut Report) -> SetKind {
-    // In pyhf the first channel in sorted order determines the size of the set. For a longer channel pyhf
-    // would read beyond the set and silently use parameter 0.
+    // In pyhf the first channel in sorted order determines the size of the set. In a longer channel pyhf
+    // would index beyond the set and silently use parameter 0.
     let n = users.first().map_or(0, |u| u.channel.n_bins());
     for user in users {
         let bins = user.channel.n_bins();
@@ -272,7 +272,7 @@ fn shape_sys(name: &str, users: &[Use<'_>], report: &mut Report) -> SetKind {
 }
 
 fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut Report) -> SetKind {
-    // The uses by channel, in the order of `users`: channels and their samples sorted by name.
+    // The uses of the staterror by channel, in the order of `users`: channels and samples sorted by name.
     let mut channels: Vec<(&Channel, Vec<&Use<'_>>)> = Vec::new();
     for user in users {
         match channels.last_mut() {
@@ -309,8 +309,8 @@ fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut R
                     "Check the uncertainties and yields of this bin.",
                 );
             }
-            // A bin without uncertainty keeps a constraint of width 1 in the likelihood,
-            // with its parameter fixed: pyhf's convention.
+            // In pyhf, a bin without uncertainty keeps a constraint of width 1 in the likelihood, and its
+            // parameter is fixed.
             fixed.push(width == 0.0);
             sigma.push(if width == 0.0 { 1.0 } else { width });
         }
@@ -318,7 +318,7 @@ fn stat_error(name: &str, users: &[Use<'_>], document: &Document, report: &mut R
     SetKind::StatError { sigma, fixed, offsets }
 }
 
-/// Reports a staterror that is on different samples in different channels, which pyhf does not allow.
+/// Reports a staterror that acts on different samples in different channels, which pyhf does not allow.
 fn same_samples_everywhere(name: &str, channels: &[(&Channel, Vec<&Use<'_>>)], report: &mut Report) {
     if channels.len() < 2 {
         return;

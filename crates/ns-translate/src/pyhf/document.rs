@@ -1,6 +1,6 @@
 //! The contents of a workspace file: one Rust type for each kind of object in it.
 //!
-//! The field `at` of an element is its index in the array of the file, so that messages about a sorted or
+//! The field `at` of an element is its index in the array of the file. With it, messages about a sorted or
 //! partly read document still give the right JSON pointer.
 
 use std::fmt;
@@ -16,8 +16,8 @@ pub(crate) struct Document {
     pub(crate) known: ReadParts,
 }
 
-/// Says which parts of a document were read in full. A file with structural errors is read as far as possible. Rules
-/// that report missing items must not be applied to parts that were not read in full.
+/// Records which parts of a document were read in full. A file with structural errors is read as far as
+/// possible. Rules about missing items are then applied only to parts that were read in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadParts {
     pub(crate) channels: bool,
@@ -60,8 +60,8 @@ pub(crate) struct Modifier {
     pub(crate) effect: Effect,
 }
 
-/// The type of a modifier and its data. In a partly read document, a number that could not be read is NaN and
-/// an array that could not be read is empty; the checks of the contents skip both.
+/// The type of a modifier and its data. In a partly read document, a number that could not be read is NaN,
+/// and an array that could not be read is empty. The checks of the contents skip both.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
     HistoSys { lo: Vec<f64>, hi: Vec<f64> },
@@ -211,7 +211,7 @@ pub(crate) struct Setting {
 }
 
 impl Document {
-    /// Sets the field `at` of every element to its present index.
+    /// Sets the field `at` of every element to its current index in its array.
     pub(crate) fn number(&mut self) {
         for (c, channel) in self.channels.iter_mut().enumerate() {
             channel.at = c;

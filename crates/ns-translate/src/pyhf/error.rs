@@ -20,7 +20,7 @@ pub enum WorkspaceError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The input is longer than a workspace can be, for example endless.
+    /// The input is longer than any workspace, for example endless.
     #[error("{} is longer than {}, the most that is read. Check that it is the right file.", path.display(), size(*limit))]
     TooLong {
         /// The file, pipe or device.
@@ -45,10 +45,10 @@ pub enum WorkspaceError {
         archive: PathBuf,
         /// Name of the member asked for; `None` if no member was named.
         name: Option<String>,
-        /// Whether a member of this archive can be named on the command line. This is not possible for
-        /// standard input, or for an archive within another archive.
+        /// Whether a member of this archive can be named on the command line. This is impossible for standard
+        /// input, and for an archive within another archive.
         nameable: bool,
-        /// Names of the members. If some members are JSON files, only their names are listed.
+        /// Names of the members. If there are JSON files among them, only JSON files are listed.
         members: Vec<String>,
     },
     /// A member was named, but the file is not an archive.
@@ -151,7 +151,7 @@ pub enum WorkspaceError {
         /// Names of the measurements in the workspace.
         available: Vec<String>,
     },
-    /// An option that applies only to pyhf workspaces was given with an HS3 file.
+    /// An option for pyhf workspaces was given with an HS3 file.
     #[error("{what} was given, but the file is an HS3 model. {remedy}")]
     NotForHs3 {
         /// Name of the option.
@@ -209,8 +209,8 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// Returns the problems of an invalid workspace or patchset, or of an operation; empty for every other
-    /// error.
+    /// Returns the problems of an invalid workspace or patchset, or of an operation that was refused. The
+    /// list is empty for every other error.
     #[must_use]
     pub fn problems(&self) -> &[super::Problem] {
         match self {
@@ -223,7 +223,7 @@ impl WorkspaceError {
         }
     }
 
-    /// Adds the names of the applied patches to an error. Without patches, the error is unchanged.
+    /// Adds the names of the applied patches to an error. Without patches, the error does not change.
     pub(crate) fn after(self, patches: &[String]) -> Self {
         if patches.is_empty() {
             return self;
@@ -232,7 +232,7 @@ impl WorkspaceError {
     }
 }
 
-/// Writes a question whether the nearest available name was meant; empty if no name is near.
+/// Returns the question whether the nearest available name was meant; empty if no name is near.
 fn meant(name: &str, available: &[String]) -> String {
     let near = nearest(name, available.iter().map(String::as_str));
     near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))
@@ -272,7 +272,7 @@ fn patches_named(patches: &[String]) -> String {
     format!("patch{} {}", if patches.len() == 1 { "" } else { "es" }, patches.join(", "))
 }
 
-/// Formats a number of bytes, from 1 GiB on in whole GiB.
+/// Formats a number of bytes. From 1 GiB on, it is given in whole GiB.
 fn size(bytes: u64) -> String {
     match bytes >> 30 {
         0 => format!("{bytes} bytes"),

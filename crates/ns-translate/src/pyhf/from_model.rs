@@ -1,4 +1,4 @@
-//! Writes a model as a pyhf workspace, if a workspace can express all parts of the model.
+//! Writes a model as a pyhf workspace. This is possible if workspaces can express all parts of the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::names::quoted;
 
-/// A pyhf workspace cannot express some parts of the model.
+/// The error that a pyhf workspace cannot express some parts of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the model cannot be written as a pyhf workspace: {}", reasons.join("; "))]
 pub struct NotPyhf {
@@ -16,11 +16,10 @@ pub struct NotPyhf {
     pub reasons: Vec<String>,
 }
 
-/// Absolute value of the bound that is written for a parameter without a bound, because bounds in workspaces
-/// are finite.
+/// Absolute value of the bound that replaces an infinite bound, because bounds in workspaces are finite.
 const FAR: f64 = 1e10;
 
-/// How the parameters of a modifier are declared in a workspace.
+/// The way in which a workspace declares the parameters of a modifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Declared {
     /// A factor without a constraint: normfactor.
@@ -43,7 +42,7 @@ impl Declared {
     }
 }
 
-/// A modifier of the workspace: how its parameters are declared, and its name.
+/// A modifier of the workspace: the declaration of its parameters, and its name.
 #[derive(Debug, Clone)]
 struct Entry {
     declared: Declared,
@@ -150,7 +149,7 @@ fn entries(model: &Model, reasons: &mut Vec<String>) -> BTreeMap<usize, Entry> {
     entries
 }
 
-/// Returns how the parameters of a modifier are declared.
+/// Returns the way in which a workspace declares the parameters of a modifier.
 fn declared(model: &Model, modifier: &Modifier, n: usize, reasons: &mut Vec<String>) -> Option<Declared> {
     let parameters = model.parameters.get(modifier.first..modifier.first + n)?;
     let first = parameters.first()?;
@@ -238,8 +237,8 @@ fn written_channel(
     json!({"name": channel.name, "samples": samples})
 }
 
-/// Returns, for each bin of a channel, the summed yields of the samples on which the per-bin factors from
-/// parameter `first` on act.
+/// Returns the summed yields of some samples for each bin of a channel. These are the samples with the
+/// per-bin factors that start at parameter `first`.
 fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
     let mut sums = vec![0.0; channel.n_bins];
     for sample in &channel.samples {
@@ -252,8 +251,8 @@ fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
     sums
 }
 
-/// Returns the absolute uncertainties of the per-bin factors of a modifier; 0 for a factor that is fixed or
-/// has no effect. `yields` are the yields on which the factors act.
+/// Returns the absolute uncertainty of each per-bin factor of a modifier. It is 0 for a factor that is fixed
+/// or has no effect. `yields` are the yields that the factors multiply.
 fn absolute(model: &Model, modifier: &Modifier, yields: &[f64], reasons: &mut Vec<String>) -> Vec<f64> {
     let of = |(bin, yields): (usize, &f64)| {
         let parameter = model.parameters.get(modifier.first + bin);
@@ -284,7 +283,7 @@ fn setting(model: &Model, first: usize, entry: &Entry, reasons: &mut Vec<String>
     map.insert("name".to_owned(), json!(entry.name));
     map.insert("inits".to_owned(), json!(inits));
     map.insert("bounds".to_owned(), json!(bounds));
-    // pyhf's rules fix factors without effect, so only the other factors decide.
+    // pyhf itself fixes factors without effect, so only the other factors matter.
     let free = |p: &&Parameter| {
         entry.n == 1 || !matches!(p.constraint, Constraint::None) || entry.declared == Declared::FreeBins
     };

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-/// Returns a workspace as JSON text with one line for each object in an array and for each key of the
-/// outermost object, and a newline at the end. The commands that make workspaces write them in this layout.
+/// Returns a workspace as JSON text. Each object in an array and each key of the outermost object has its own
+/// line, and the text ends with a newline. The commands that make workspaces write them in this layout.
 ///
 /// # Errors
 /// If a key of a map is not a string.
@@ -18,12 +18,12 @@ pub fn to_text(workspace: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 }
 
 /// JSON layout with one line for each object in an array and for each key of the outermost object. Each
-/// modifier then has its own line, arrays of numbers stay on one line, and versions of a file can be compared
+/// modifier then has its own line, and arrays of numbers stay on one line. Versions of a file can be compared
 /// line by line.
 #[derive(Default)]
 struct Lines {
     depth: usize,
-    /// For each open container, from the outermost to the innermost, whether it is an array.
+    /// One element for each open container, from the outermost to the innermost: whether it is an array.
     array: Vec<bool>,
 }
 

@@ -5,8 +5,8 @@ use super::problem::Report;
 /// The byte order mark in UTF-8.
 const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
-/// Returns the text without a byte order mark. If the text has a mark, adds a warning: the mark does not
-/// matter here, but pyhf refuses it.
+/// Returns the text without a byte order mark. If there is a mark, adds a warning that pyhf refuses such
+/// text.
 pub(super) fn without_mark<'a>(text: &'a [u8], report: &mut Report) -> &'a [u8] {
     match text.strip_prefix(&MARK) {
         None => text,

@@ -1,4 +1,4 @@
-//! pyhf workspaces: text is read as a [`Workspace`], from which an [`ns_core::Model`] is made.
+//! pyhf workspaces: text is read as a [`Workspace`]. Models ([`ns_core::Model`]) are built from it.
 //!
 //! ```
 //! # fn main() -> Result<(), ns_translate::pyhf::WorkspaceError> {

@@ -1,7 +1,7 @@
 //! Names in messages: quoting names, listing names, and finding the name nearest to a misspelt name.
 
-/// Largest length, in bytes, of a name that is accepted. The name of a vector parameter is repeated for each
-/// bin, so that a small file with a very long name could use much memory.
+/// Largest length, in bytes, of an accepted name. The name of a vector parameter is repeated for each bin.
+/// Without a limit, a small file with a very long name could use much memory.
 pub(crate) const LONGEST: usize = 512;
 
 /// Puts a name into quotes, escapes its control characters, and cuts it after 80 characters.
@@ -39,11 +39,11 @@ pub(crate) fn list<S: AsRef<str>>(lead: &str, names: &[S]) -> String {
 
 /// Returns the candidate that `name` was probably meant to be.
 ///
-/// HistFactory and ROOT prefix parameter names (`alpha_syst`, `gamma_stat`); pyhf does not,
-/// so a candidate that equals `name` without such a prefix is preferred. Otherwise the candidate with the
-/// closest spelling is returned, if it is close enough for a typing error.
+/// HistFactory and ROOT put prefixes before parameter names (`alpha_syst`, `gamma_stat`), but pyhf does not.
+/// A candidate that equals `name` without such a prefix is therefore preferred. Otherwise the candidate with
+/// the closest spelling is returned, if the difference can be a typing error.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    // Limits the time that hostile input can take; real models stay far below these numbers.
+    // Limits the time that hostile input can take. Real models are far below these numbers.
     const COMPARED: usize = 5000;
     const LONGEST_COMPARED: usize = 100;
     if name.is_empty() || name.len() > LONGEST_COMPARED {

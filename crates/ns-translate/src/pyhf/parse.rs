@@ -55,8 +55,8 @@ impl Serialize for Document {
     }
 }
 
-/// Reads a JSON object as `T`. Readers derived by serde also accept an array of the fields' values, which the
-/// format does not allow.
+/// Reads a JSON object as `T`. The readers that serde derives would also accept an array of the fields'
+/// values, which the format does not allow.
 pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -124,7 +124,7 @@ where
     Ok(items)
 }
 
-/// Reads an array with at least one element, for a key that may be absent but not `null`.
+/// Reads an array with at least one element. Its key may be absent, but must not be `null`.
 pub(crate) fn some_non_empty<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -133,7 +133,7 @@ where
     non_empty(deserializer).map(Some)
 }
 
-/// Reads a value, for a key that may be absent but not `null`.
+/// Reads a value. Its key may be absent, but must not be `null`.
 pub(crate) fn some<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -151,7 +151,7 @@ struct WrittenModifier {
     data: Payload,
 }
 
-/// The `data` of a modifier, read before its `type` is known, since keys come in any order.
+/// The `data` of a modifier. It can come before the `type` and is therefore read before the type is known.
 enum Payload {
     Null,
     Numbers(Vec<f64>),

@@ -1,4 +1,4 @@
-//! Problems of a workspace, each with a path and a remedy.
+//! Problems of a workspace, each with its place and a remedy.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use ns_core::plain;
 /// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// No model can be made until this is corrected.
+    /// An error. No model can be built until it is corrected.
     Error,
-    /// A model can be made, but the user should check that it is the intended one.
+    /// A warning. A model can be built, but the user should check that it is the intended one.
     Warning,
 }
 
@@ -27,8 +27,8 @@ impl fmt::Display for Severity {
 pub struct Problem {
     /// Whether the problem is an error or a warning.
     pub severity: Severity,
-    /// JSON pointer (RFC 6901) to the place of the problem; empty for the whole document. For a patch or
-    /// patchset, the name of the file and `#` come before the pointer.
+    /// JSON pointer (RFC 6901) to the place of the problem; empty for the whole document. In a patch or
+    /// patchset, the name of the file and `#` precede the pointer.
     pub path: String,
     /// What is wrong, in whole sentences.
     pub message: String,
@@ -37,11 +37,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Returns place, message and remedy in one line, without the severity.
+    /// Returns place, message and remedy of the problem in one line, without its severity.
     #[must_use]
     pub fn paragraph(&self) -> String {
         let place = if self.path.is_empty() { "top level" } else { &self.path };
-        // Line breaks are removed, because text quoted from the file could look like the line of another problem.
+        // Text that is quoted from the file could look like the line of another problem, so line breaks are
+        // removed.
         format!("{}: {} {}", plain(place), plain(&self.message), plain(&self.remedy))
     }
 }
@@ -55,17 +56,17 @@ impl fmt::Display for Problem {
 /// All problems that were found in one document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// The problems, in the order of the document as far as possible.
+    /// The problems that are kept, in the order of the document as far as possible.
     pub problems: Vec<Problem>,
-    /// Number of further errors that were not kept because of [`Report::LIMIT`].
+    /// Number of further errors, which were not kept because of [`Report::LIMIT`].
     pub omitted: usize,
 }
 
 impl Report {
-    /// Largest number of problems that are kept, so that a broken file cannot fill the memory.
+    /// Largest number of problems that are kept. Without this limit, a broken file could fill the memory.
     pub const LIMIT: usize = 1000;
 
-    /// Returns whether there are no errors (there may be warnings).
+    /// Returns whether there are no errors. There may be warnings.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         self.omitted == 0 && self.problems.iter().all(|p| p.severity == Severity::Warning)
@@ -106,7 +107,7 @@ impl Report {
         });
     }
 
-    /// Adds the name of a file to each path, for a report on a file other than the workspace.
+    /// Adds the name of a file to each path. This is for a report about a file other than the workspace.
     pub(crate) fn of_file(mut self, name: &str) -> Self {
         for problem in &mut self.problems {
             problem.path =
@@ -123,8 +124,8 @@ impl Report {
         self.omitted += other.omitted;
     }
 
-    /// Adds a problem. Once the limit is reached, a new error replaces the last warning; without a warning, the
-    /// error is only counted in `omitted`. New warnings are then dropped, and not counted.
+    /// Adds a problem. Once the limit is reached, a new warning is dropped, and a new error replaces the last
+    /// warning. If no warning is left, a new error is only counted in `omitted`.
     fn push(&mut self, problem: Problem) {
         if self.problems.len() < Self::LIMIT {
             self.problems.push(problem);

@@ -1,5 +1,5 @@
-//! Checks the rules that a document must follow beyond its structure, with one function for each kind of
-//! object. The rules for parameters are in `declare` and `settings`.
+//! Checks rules that a document must follow in addition to its structure. Each kind of object has one
+//! function. The rules for parameters are in `declare` and `settings`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -117,7 +117,7 @@ fn check_effect(channel: &Channel, sample: &Sample, modifier: &Modifier, path: &
         )
     };
     let per_bin = |key: &str, data: &[f64], report: &mut Report| {
-        // If the sample has a wrong length, this is reported once, not again for each modifier of the sample.
+        // A wrong length of the sample is reported once, and not again for each modifier of the sample.
         let fits = data.len() == sample.data.len() || data.len() == channel.n_bins();
         if !data.is_empty() && !sample.data.is_empty() && !fits {
             report.error(
@@ -255,8 +255,8 @@ fn check_observations(document: &Document, report: &mut Report) {
     }
 }
 
-/// Returns the candidate nearest to `name`, but only if `position` is below 50. Comparing thousands of names with
-/// thousands of candidates would take long and not help.
+/// Returns the candidate nearest to `name` if `position` is below 50, and `None` otherwise. Comparing
+/// thousands of names with thousands of candidates would take long and not help.
 fn nearest_few<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str> + Clone,

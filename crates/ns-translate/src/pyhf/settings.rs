@@ -1,8 +1,8 @@
 //! Applies the parameter settings of a measurement to the declared parameter sets.
 //!
-//! The rules are those of `pyhf.parameters.utils`. An array in a setting replaces the whole default array and must
-//! have one value per parameter. An array is allowed only if the parameter has this property; for example, `sigmas`
-//! needs a Gaussian constraint.
+//! The rules are those of `pyhf.parameters.utils`. An array in a setting replaces the whole default array,
+//! and must have one value per parameter. A property may be set only for parameters that have it. For
+//! example, `sigmas` needs a Gaussian constraint.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub(crate) enum ResolvedConstraint {
     Poisson { auxdata: Vec<f64>, factors: Vec<f64> },
 }
 
-/// The parameter sets of a document with the values for one measurement.
+/// The parameter sets of a document, with their values for one measurement.
 pub(crate) struct Resolution {
     /// The parameter sets, in the order of the declared sets.
     pub(crate) sets: Vec<Resolved>,
@@ -38,7 +38,7 @@ pub(crate) struct Resolution {
     pub(crate) poi: Option<usize>,
 }
 
-/// Determines the values of every declared set for `measurement`, and the parameter of interest.
+/// Determines the values of every parameter set for `measurement`, and the parameter of interest.
 pub(crate) fn resolve(
     document: &Document,
     measurement: &Measurement,
@@ -56,7 +56,7 @@ pub(crate) fn resolve(
     Resolution { sets, poi }
 }
 
-/// Returns the settings by name, and reports repeated and unused settings.
+/// Returns the settings of a measurement by name. Reports repeated and unused settings.
 fn settings_by_name<'a>(
     document: &Document,
     measurement: &'a Measurement,
@@ -83,7 +83,7 @@ fn settings_by_name<'a>(
         }
         if !by_name.contains_key(setting.name.as_str()) && document.known.modifiers {
             unused += 1;
-            // Searching for the nearest name takes time, and a hostile file must not cause thousands of searches.
+            // A search for the nearest name takes time. A hostile file must not cause thousands of searches.
             let near = if unused <= 50 {
                 nearest(&setting.name, declared.iter().map(|d| d.name.as_str()))
             } else {
@@ -107,8 +107,7 @@ fn settings_by_name<'a>(
     settings
 }
 
-/// Returns the values of one parameter set: the values that `setting` gives, and the default values for
-/// everything else.
+/// Returns the values of one parameter set. Values that `setting` does not give are default values.
 fn resolve_set(
     document: &Document,
     measurement: &Measurement,
@@ -143,7 +142,7 @@ fn resolve_set(
         }
         ResolvedConstraint::Gaussian { auxdata, sigmas } => {
             replace("auxdata", &setting.auxdata, Some(auxdata));
-            // histosys and normsys have unit width by definition.
+            // By definition, the constraint of a histosys or normsys has width 1.
             let configurable = !matches!(set.kind, SetKind::Alpha);
             replace("sigmas", &setting.sigmas, configurable.then_some(sigmas));
             replace("factors", &setting.factors, None);
@@ -193,8 +192,8 @@ fn defaults(kind: &SetKind) -> Resolved {
     Resolved { inits: vec![init; n], bounds: vec![bounds; n], fixed, constraint }
 }
 
-/// Reports an error if the measurement lacks the start value, bounds or auxiliary datum of the luminosity,
-/// for which pyhf has no defaults. Missing sigmas give a warning.
+/// Reports an error if the measurement lacks the start value, the bounds or the auxiliary datum of the
+/// luminosity, because pyhf has no defaults for these. Missing sigmas give a warning.
 fn require_lumi(measurement: &Measurement, set: &Declared, setting: Option<&Setting>, report: &mut Report) {
     const EXAMPLE: &str =
         r#"{"name": "lumi", "inits": [1.0], "bounds": [[0.5, 1.5]], "auxdata": [1.0], "sigmas": [0.02]}"#;

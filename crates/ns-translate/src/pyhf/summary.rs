@@ -18,7 +18,7 @@ pub struct Summary {
     pub samples: Vec<String>,
     /// Parameter sets in the model's order.
     pub parameters: Vec<ParameterSummary>,
-    /// Number of modifiers of each type. A modifier counts once for each sample that it is applied to.
+    /// Number of modifiers of each type. A modifier counts once for each sample on which it acts.
     pub modifier_counts: BTreeMap<&'static str, usize>,
     /// Measurements in the order of the file.
     pub measurements: Vec<MeasurementSummary>,
@@ -62,7 +62,7 @@ pub struct MeasurementSummary {
 }
 
 impl Workspace {
-    /// Summarises the contents of the workspace. Its problems are listed by [`Workspace::validate`].
+    /// Returns a summary of the contents of the workspace. [`Workspace::validate`] lists its problems.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let document = &self.document;

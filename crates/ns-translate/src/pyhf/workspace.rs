@@ -1,4 +1,4 @@
-//! [`Workspace`]: a workspace that was read, from which models are made.
+//! [`Workspace`]: a workspace that was read. Models are built from it.
 
 use std::io::Read;
 use std::path::Path;
@@ -22,14 +22,14 @@ use super::{names, rules};
 /// Options for making a model from a workspace.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelOptions {
-    /// Name of the measurement; the first measurement if `None`.
+    /// Name of the measurement; `None` stands for the first measurement.
     pub measurement: Option<String>,
     /// Interpolation codes; by default the smooth codes.
     pub interpolation: Interpolation,
-    /// Name of the parameter of interest; the parameter of interest of the measurement if `None`.
+    /// Name of the parameter of interest; `None` stands for the parameter of interest of the measurement.
     pub poi: Option<String>,
-    /// Device on which the log-densities of flows are evaluated. The CPU is used for `auto`, and if this build has no
-    /// provider for the device. Workspaces have no flows.
+    /// Device on which the log-densities of flows are evaluated. With `auto`, and without a provider for the
+    /// device in this build, the CPU evaluates them. Workspaces have no flows.
     pub flows: Device,
 }
 
@@ -68,8 +68,8 @@ impl Workspace {
         Self { document, notes: Report::default(), patches: Vec::new() }
     }
 
-    /// Makes a workspace from a document that was read. Of several equal items with the same name, only the
-    /// first is kept.
+    /// Makes a workspace from a document that was read. Of several equal items with the same name, the first
+    /// is kept.
     fn read((mut document, mut notes): (Document, Report)) -> Self {
         remove_copies(&mut document, &mut notes);
         Self { document, notes, patches: Vec::new() }
@@ -84,7 +84,7 @@ impl Workspace {
         Self::from_slice(&read_file(path.as_ref())?)
     }
 
-    /// Reads everything that `reader` has, for example standard input.
+    /// Reads all text that `reader` provides, for example standard input.
     ///
     /// # Errors
     /// The errors of [`Workspace::from_path`].
@@ -105,8 +105,8 @@ impl Workspace {
         super::diagnose::read_text(text, notes).map(Self::read)
     }
 
-    /// Reads text that follows pyhf's schema. Returns `None` for any other text. The caller then reads the text again
-    /// to collect its problems.
+    /// Reads text that follows pyhf's schema. Returns `None` for any other text. The caller then reads the
+    /// text again and collects its problems.
     pub(crate) fn quick(text: &[u8]) -> Option<Self> {
         let mut notes = Report::default();
         let document = serde_json::from_slice(without_mark(text, &mut notes)).ok()?;
@@ -167,14 +167,14 @@ impl Workspace {
         Self::from_slice_patched(&read_file(path.as_ref())?, patches, check)
     }
 
-    /// Returns the warnings about parts that were corrected or left out when the workspace was read. The
-    /// value of [`Self::to_value`] does not contain these warnings.
+    /// Returns the warnings about parts that were corrected or left out when the workspace was read.
+    /// [`Self::to_value`] does not contain these warnings.
     #[must_use]
     pub fn reading_warnings(&self) -> &[Problem] {
         &self.notes.problems
     }
 
-    /// Replaces the warnings of [`Self::reading_warnings`], for a workspace that was stored by
+    /// Replaces the warnings of [`Self::reading_warnings`]. This is for a workspace that was stored by
     /// [`Self::to_value`].
     #[must_use]
     pub fn with_reading_warnings(mut self, warnings: Vec<Problem>) -> Self {
@@ -201,7 +201,7 @@ impl Workspace {
         self.report().problems
     }
 
-    /// Returns the problems of [`Workspace::validate`] with the number of errors that were not kept.
+    /// Returns the problems of [`Workspace::validate`], with the number of errors that were not kept.
     fn report(&self) -> Report {
         let mut report = self.notes.clone();
         report.extend(validate_document(&self.document));

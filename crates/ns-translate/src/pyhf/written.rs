@@ -1,4 +1,4 @@
-//! A workspace whose numbers keep the form in which the file writes them. Patching, sorting and digests need this.
+//! A workspace whose numbers are kept as the file writes them. Patching, sorting and digests need this.
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -10,8 +10,7 @@ use super::patch::{DigestAlgorithm, DigestCheck, Patch, digest_of};
 use super::problem::Report;
 use super::workspace::{ModelOptions, Workspace};
 
-/// A workspace with every number in the form in which the file writes it. So `50` differs from `50.0`, as in a
-/// digest.
+/// A workspace with every number as the file writes it. `50` and `50.0` therefore differ, as in a digest.
 ///
 /// The JSON value has the structure of a workspace. Serialisation writes the keys in a fixed order.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +38,7 @@ impl WrittenWorkspace {
         Ok(written)
     }
 
-    /// Converts this value to a [`Workspace`].
+    /// Converts the JSON value to a [`Workspace`].
     ///
     /// # Errors
     /// [`WorkspaceError::AfterPatch`] if the patches made it an invalid workspace.
@@ -67,8 +66,9 @@ impl WrittenWorkspace {
         first.map_or(Ok(()), Err)
     }
 
-    /// Sorts channels, samples, measurements, parameter settings and observations by name, and modifiers by name and
-    /// type, as `pyhf.Workspace.sorted` does. Models stay the same, but another measurement may become the first one.
+    /// Sorts channels, samples, measurements, parameter settings and observations by name, and modifiers by
+    /// name and type, as `pyhf.Workspace.sorted` does. The models do not change, but another measurement may
+    /// become the first one.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         for channel in sort_by(self.value.get_mut("channels"), &["name"]) {
@@ -83,8 +83,8 @@ impl WrittenWorkspace {
         self
     }
 
-    /// Returns the hexadecimal digest of the JSON text that Python writes with sorted keys, as `pyhf digest`
-    /// prints it.
+    /// Returns the hexadecimal digest that `pyhf digest` prints. It is the hash of the JSON text that Python
+    /// writes with sorted keys.
     #[must_use]
     pub fn digest(&self, algorithm: DigestAlgorithm) -> String {
         digest_of(&self.value, algorithm)
@@ -119,7 +119,7 @@ pub(super) fn patched(
     Ok((value, report))
 }
 
-/// Sorts an array of objects by the strings that they have under `keys`, and returns the array.
+/// Sorts an array of objects by their strings under `keys`. Returns the array.
 fn sort_by<'a>(list: Option<&'a mut Value>, keys: &[&str]) -> &'a mut [Value] {
     let Some(Value::Array(items)) = list else { return &mut [] };
     let texts = |item: &Value| -> Vec<String> {
@@ -129,7 +129,7 @@ fn sort_by<'a>(list: Option<&'a mut Value>, keys: &[&str]) -> &'a mut [Value] {
     items
 }
 
-/// Keys in the order in which they are written. Other keys follow them, and `version` comes last.
+/// The order in which keys are written. Other keys follow them, and `version` comes last.
 const USUAL: [&str; 11] = [
     "name",
     "type",

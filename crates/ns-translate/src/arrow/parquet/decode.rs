@@ -19,12 +19,12 @@ pub(super) enum Fault {
     Inexact,
 }
 
-/// Rows without a usable number, as positions among the rows that were read, in ascending order. In these rows the
-/// result has NaN.
+/// Positions of rows without a usable number, among the rows that were read, in ascending order. The number
+/// of such a row is NaN in the result.
 pub(super) type Faults = Vec<(usize, Fault)>;
 
-/// Reads some rows of a column in a row group into `out`. `rows` are ascending ranges of rows of the row
-/// group. `out` has one element for each of these rows.
+/// Reads some rows of one column of a row group into `out`. `rows` are ascending ranges of row indices within
+/// the row group. `out` has one element for each of these rows.
 pub(super) fn decode(
     open: &Open,
     group: usize,
@@ -64,7 +64,7 @@ pub(super) fn decode(
     })
 }
 
-/// Largest number of rows that are converted at once. Their numbers fit into the processor's cache.
+/// Largest number of rows that are converted at once. This many numbers fit into the processor's cache.
 const BATCH: usize = 8192;
 
 fn numbers<T: DataType>(

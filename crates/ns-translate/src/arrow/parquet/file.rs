@@ -1,4 +1,4 @@
-//! An open Parquet file: its metadata, the types of its columns, and access to its bytes.
+//! An open Parquet file: its metadata, the types of its columns, and the access to its bytes.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
@@ -13,7 +13,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::error::ParquetReadError;
 
-/// How the numbers of a column are stored.
+/// The type in which the numbers of a column are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
@@ -77,8 +77,8 @@ impl Open {
         Ok(open)
     }
 
-    /// Checks the metadata of an untrusted file: all bytes that it refers to exist, and the numbers of rows
-    /// are possible for these bytes.
+    /// Checks the metadata of an untrusted file. All bytes that the metadata refer to must exist, and these
+    /// bytes must be enough for the number of rows.
     fn check(&self) -> Result<(), ParquetReadError> {
         let broken =
             |reason: &str| ParquetReadError::Broken { path: self.path.clone(), reason: reason.to_owned() };
@@ -99,8 +99,8 @@ impl Open {
                 }
             }
         }
-        // Even a constant column needs some bytes per page. This check limits the memory, which is allocated before
-        // rows are read.
+        // Even a constant column needs some bytes per page. This check limits the memory that is allocated
+        // before rows are read.
         if rows > 1 << 24 && rows / self.source.length.max(1) > 1 << 16 {
             return Err(broken("its table of contents has more rows than its bytes can hold"));
         }
@@ -162,8 +162,8 @@ impl Open {
     }
 }
 
-/// Returns how numbers of a type are stored. For a type without numbers, returns an error with the name of
-/// the type.
+/// Returns the type in which the numbers of a column are stored. If the column has no numbers, returns an
+/// error with the name of its type.
 fn kind(physical: Physical, logical: Option<&LogicalType>, converted: ConvertedType) -> Result<Kind, String> {
     let unsigned = match logical {
         None | Some(LogicalType::Unknown) => matches!(
@@ -254,10 +254,10 @@ impl Source {
     }
 }
 
-/// Access to a file for the Parquet library. A part of the file may be in memory.
+/// Access to a file for the Parquet library. A part of the file may be held in memory.
 pub(super) struct Part {
     pub(super) source: Arc<Source>,
-    /// Position of the part that is in memory, and its bytes.
+    /// The part that is held in memory: its position in the file, and its bytes.
     pub(super) cached: Option<(u64, Bytes)>,
 }
 
@@ -269,7 +269,7 @@ impl Part {
         Ok(Self { source: Arc::clone(source), cached: Some((start, bytes)) })
     }
 
-    /// Returns bytes from the part that is in memory; `None` if this part does not contain them.
+    /// Returns bytes from the part that is held in memory; `None` if they are not in this part.
     fn known(&self, start: u64, length: usize) -> Option<Bytes> {
         let (first, bytes) = self.cached.as_ref()?;
         let from = usize::try_from(start.checked_sub(*first)?).ok()?;
@@ -307,7 +307,7 @@ impl ChunkReader for Part {
 pub(super) struct Sequence {
     source: Arc<Source>,
     at: u64,
-    /// Bytes from position `at` on that have been read but not delivered.
+    /// Bytes from position `at` on that were read from the file but not yet returned.
     rest: Bytes,
 }
 

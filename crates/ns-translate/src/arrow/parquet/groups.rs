@@ -1,4 +1,4 @@
-//! A file whose row groups are decoded one by one, so that not all of it is in memory.
+//! A Parquet file whose row groups are decoded one by one. The whole file is never in memory.
 
 use std::path::Path;
 
@@ -9,21 +9,23 @@ use super::error::ParquetReadError;
 use super::file::{Column, Open};
 use super::read::failed;
 
-/// Columns of an open Parquet file, whose row groups any thread may decode.
+/// Some columns of an open Parquet file. Any thread may decode any of its row groups.
 ///
-/// While a column is decoded, its compressed bytes in the row group are in memory in addition to the numbers.
+/// Decoding one column of a row group needs memory for the compressed bytes of this column in addition to the
+/// numbers.
 pub struct ParquetGroups {
     open: Open,
     columns: Vec<Column>,
     names: Vec<String>,
     /// Number of rows of each row group.
     groups: Vec<usize>,
-    /// Index in the file of the first row of each row group.
+    /// For each row group, the index of its first row in the file.
     first: Vec<u64>,
 }
 
 impl ParquetGroups {
-    /// Opens a file. `columns` are the columns to read, in this order; `None` stands for all.
+    /// Opens a file. `columns` are the names of the columns to read, in this order; `None` stands for all
+    /// columns.
     ///
     /// # Errors
     /// If the file cannot be read or is damaged; if a column does not exist, is nested, or has no numbers.

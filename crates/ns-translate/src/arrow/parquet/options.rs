@@ -1,4 +1,4 @@
-//! Options for reading a Parquet file: columns, selection of rows, threads.
+//! Options for reading a Parquet file: columns, conditions on rows, and number of threads.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -59,7 +59,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// A condition on one column. A row that is null in this column does not fulfil the condition.
+/// A condition on one column. A row without a value (null) in this column does not fulfil the condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// Name of the column.
@@ -73,11 +73,11 @@ pub struct Condition {
 /// The columns and rows of a file to read, and the number of threads.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParquetOptions {
-    /// Names of the columns, each once; `None` means all columns of the file.
+    /// Names of the columns, each of them once; `None` means all columns of the file.
     pub columns: Option<Vec<String>>,
     /// Conditions on rows. A row is read if it fulfils all conditions.
     pub selection: Vec<Condition>,
-    /// Largest number of threads. `None` means all threads of the machine if there are enough values to read, and
-    /// otherwise one thread.
+    /// Largest number of threads. `None` means all threads of the machine for a large number of values, and
+    /// one thread for a small number.
     pub threads: Option<NonZeroUsize>,
 }

@@ -1,6 +1,6 @@
-//! Finds the rows that can fulfil a selection, from the statistics of row groups and pages.
+//! Finds the rows that can fulfil a selection. It uses the statistics of row groups and pages.
 //!
-//! If a statistic is absent or NaN, the rows that it belongs to are decoded and tested one by one.
+//! If a statistic is absent or NaN, all rows of the row group or page are decoded and tested one by one.
 
 use std::ops::Range;
 
@@ -23,8 +23,8 @@ pub(super) struct Test {
     pub(super) limit: f64,
 }
 
-/// Returns whether a number between the bounds `min` and `max` can fulfil a condition. A bound of NaN is unknown.
-/// Statistics leave out NaN values, which fulfil only `!=`.
+/// Returns whether a number between the bounds `min` and `max` can fulfil a condition. A bound of NaN means
+/// that the bound is unknown. NaN values, which fulfil only `!=`, are not covered by the bounds.
 fn possible(comparison: Comparison, limit: f64, (min, max): (f64, f64)) -> bool {
     match comparison {
         Comparison::Less => !(min >= limit),
@@ -36,7 +36,7 @@ fn possible(comparison: Comparison, limit: f64, (min, max): (f64, f64)) -> bool 
     }
 }
 
-/// Returns the ranges of rows of a row group in which all conditions may hold, in order.
+/// Returns the ascending ranges of rows of a row group in which all conditions may be fulfilled.
 pub(super) fn candidates(
     group: &RowGroupMetaData,
     pages: &RowGroupPageIndex,
@@ -56,7 +56,7 @@ pub(super) fn candidates(
     ranges
 }
 
-/// Returns the smallest and the largest number in a row group; NaN for an unknown bound.
+/// Returns the smallest and the largest number of a column in a row group; NaN for an unknown bound.
 fn of_group(statistics: &Statistics, kind: Kind) -> (f64, f64) {
     fn pair<T: Copy>(min: Option<&T>, max: Option<&T>, number: impl Fn(T) -> f64) -> (f64, f64) {
         (min.map_or(f64::NAN, |x| number(*x)), max.map_or(f64::NAN, |x| number(*x)))
@@ -75,8 +75,8 @@ fn of_group(statistics: &Statistics, kind: Kind) -> (f64, f64) {
     }
 }
 
-/// Returns the rows of the pages in which the condition can be fulfilled; `None` if there are no statistics
-/// of pages.
+/// Returns the ranges of rows of the pages in which the condition can be fulfilled; `None` if there are no
+/// statistics of pages.
 fn of_pages(pages: &RowGroupPageIndex, test: &Test, rows: usize) -> Option<Vec<Range<usize>>> {
     let offsets = pages.offset_index(test.column)?.page_locations();
     let index = pages.column_index(test.column)?;
@@ -120,7 +120,7 @@ fn page_bounds<T: Copy>(index: &PrimitiveColumnIndex<T>, number: impl Fn(T) -> f
     index.min_values_iter().zip(index.max_values_iter()).map(|(min, max)| (of(min), of(max))).collect()
 }
 
-/// Returns the rows that are in both lists of ranges.
+/// Returns the ranges of rows that are in both lists.
 pub(super) fn intersected(a: &[Range<usize>], b: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut both = Vec::new();
     let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());

@@ -13,13 +13,13 @@ use super::options::ParquetOptions;
 use super::prune::{Test, candidates, intersected};
 
 /// Smallest number of values for which several threads are faster than one. One thread decodes some hundred
-/// million values a second, and a thread takes some ten microseconds to start.
+/// million values per second. Starting a thread takes some ten microseconds.
 const WORTH_THREADS: u64 = 200_000;
 
 /// Reads columns of a Parquet file as 64-bit floating-point numbers. Booleans are 0 and 1.
 ///
-/// Memory in addition to the result: one chunk of a column per thread. With a selection, also a second copy of one
-/// column of the result.
+/// Memory in addition to the result: one chunk of a column per thread. With a selection, one column of the
+/// result is also in memory twice.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged; if a column does not exist, is nested, or has no numbers; if a row
@@ -48,10 +48,10 @@ pub fn read_parquet_events_soa(
     Ok(ParquetEventData { names, columns: arrays, rows, skipped })
 }
 
-/// The rows of one column in one row group, with the array into which they are read.
+/// The rows of one column in one row group, and the part of the result into which they are read.
 struct Piece<'a> {
     group: usize,
-    /// Index in the file of the row group's first row.
+    /// Index in the file of the first row of the row group.
     first: u64,
     column: &'a Column,
     out: &'a mut [f64],
@@ -96,10 +96,10 @@ fn everything(
 /// Columns of the result.
 type Columns = Vec<Arc<[f64]>>;
 
-/// The numbers of one row group that the selection keeps: one array per column.
+/// The numbers in one row group that the selection keeps: one array per column.
 type Kept = Vec<Vec<f64>>;
 
-/// Reads the rows that a selection keeps. Also returns the number of rows that were not decoded.
+/// Reads the rows that a selection keeps. Also returns the number of rows that were never decoded.
 fn selected(
     open: &Open,
     columns: &[Column],
@@ -145,7 +145,8 @@ fn selected(
     Ok((arrays, skipped))
 }
 
-/// Reads the rows of one row group that a selection keeps. `rows` are the rows that can fulfil the selection.
+/// Reads the rows of one row group that a selection keeps. `rows` are the ranges of rows that may fulfil the
+/// selection.
 fn of_group(
     open: &Open,
     group: usize,
@@ -162,7 +163,7 @@ fn of_group(
         if !known.iter().any(|(index, _)| *index == column.index) {
             let mut numbers = vec![0.0; n];
             let faults = decode(open, group, column, &rows, &mut numbers)?;
-            // A null or inexact number does not fulfil a condition.
+            // A null, or an integer without an exact floating-point number, does not fulfil a condition.
             for (at, _) in &faults {
                 if let Some(passes) = passes.get_mut(*at) {
                     *passes = false;
@@ -206,7 +207,7 @@ fn of_group(
     Ok(kept)
 }
 
-/// Returns the index in the row group of the row at a position in the list of rows given by `rows`.
+/// Returns the index of a row in its row group. `position` is the position of the row in the list `rows`.
 fn row_of(rows: &[Range<usize>], mut position: usize) -> usize {
     for range in rows {
         if position < range.len() {
@@ -217,7 +218,7 @@ fn row_of(rows: &[Range<usize>], mut position: usize) -> usize {
     position
 }
 
-/// Returns an error for the first row that the selection keeps and that has no usable number.
+/// Returns an error for the first row without a usable number among the rows that the selection keeps.
 fn refuse(
     open: &Open,
     column: &Column,
@@ -241,7 +242,7 @@ pub(super) fn failed(open: &Open, column: &Column, row: u64, fault: Fault) -> Pa
     }
 }
 
-/// Returns an array of this length.
+/// Returns an array of `n` elements.
 fn empty(n: usize) -> Arc<[f64]> {
     std::iter::repeat_n(0.0, n).collect()
 }
@@ -256,8 +257,8 @@ fn threads(options: &ParquetOptions, pieces: usize, values: u64) -> usize {
     most.min(pieces).max(1)
 }
 
-/// Runs `work` on all pieces, on up to `threads` threads. If pieces fail, returns the error of the first failed piece
-/// in the order of the pieces.
+/// Calls `work` for all pieces, on up to `threads` threads. If several pieces fail, returns the error of the
+/// first of them in the order of `pieces`.
 fn shared<T: Send>(
     pieces: Vec<T>,
     threads: usize,
@@ -272,8 +273,8 @@ fn shared<T: Send>(
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((i, piece)) = next else { return };
-            // Pieces are taken in their order. Pieces before a failed piece are still done, so that the error does
-            // not depend on which thread is faster.
+            // Pieces are taken in their order. Pieces before a failed piece are still done. The error
+            // therefore does not depend on which thread is faster.
             let earlier = error.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(i, _)| *i);
             if earlier.is_some_and(|earlier| earlier < i) {
                 return;

@@ -1,4 +1,4 @@
-//! HistFactory channels.
+//! Builds the channels of HistFactory models.
 
 use std::collections::HashMap;
 
@@ -14,11 +14,11 @@ use crate::pyhf::problem::Report;
 use super::parameters::{Default, Written};
 use super::{Builder, interpolation};
 
-/// Default of a nuisance parameter of a normsys or histosys modifier.
+/// Default start value and bounds of a nuisance parameter of a normsys or histosys modifier.
 const ALPHA: Default = Default { init: 0.0, bounds: (-5.0, 5.0) };
-/// Default of a factor of one bin.
+/// Default start value and bounds of a factor of one bin.
 const GAMMA: Default = Default { init: 1.0, bounds: (1e-10, 10.0) };
-/// Default of a factor of a whole sample.
+/// Default start value and bounds of a factor of a whole sample.
 const FACTOR: Default = Default { init: 1.0, bounds: (0.0, 10.0) };
 
 /// The kinds of constraint that a modifier can name.
@@ -29,8 +29,8 @@ enum Kind {
 }
 
 impl Builder<'_, '_> {
-    /// Declares the parameters of modifiers with one parameter per bin. These parameters are consecutive in the
-    /// model.
+    /// Declares the parameters of all modifiers with one parameter per bin. The parameters of such a modifier
+    /// are consecutive in the model.
     pub(super) fn declare_groups(&mut self, likelihood: &Likelihood) {
         let index = self.index;
         let mut open: Vec<usize> = likelihood
@@ -116,7 +116,7 @@ impl Builder<'_, '_> {
             }
             samples.push(Sample { name: sample.name.clone(), nominal: sample.contents.clone(), modifiers });
         }
-        // `first_bin` is set when all channels are known.
+        // `first_bin` is set later, when all channels are known.
         let channel = Channel { name: name.to_owned(), first_bin: 0, n_bins, samples };
         self.binned.push((channel, contents.clone()));
     }
@@ -266,7 +266,8 @@ impl Builder<'_, '_> {
         first
     }
 
-    /// Adds the constraint of a scalar modifier; `nominal` is the value of its auxiliary datum.
+    /// Adds the constraint of a modifier with a single parameter. `nominal` is the value of the auxiliary
+    /// datum.
     fn constrain_scalar(&mut self, parameter: usize, modifier: &document::Modifier, nominal: f64) {
         match &modifier.constraint {
             WrittenConstraint::None => {}
@@ -293,7 +294,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Adds the constraint that a modifier gives to its parameter. Modifiers that share a parameter have to agree.
+    /// Adds the constraint of a modifier to its parameter. Modifiers that share a parameter must have the
+    /// same constraint.
     fn constrain_once(&mut self, parameter: usize, written: Written, modifier: &document::Modifier) {
         if self.parameters.constrain(parameter, written, &modifier.path) {
             return;
@@ -313,8 +315,9 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Adds the constraints of a modifier with one parameter per bin, and returns its effect. `relative` is the
-    /// relative uncertainty of each bin. In a bin without an uncertainty the factor is fixed.
+    /// Adds the constraints of a modifier with one parameter per bin, and returns the effect of the modifier.
+    /// `relative` is the relative uncertainty of each bin. In a bin without an uncertainty the parameter is
+    /// fixed.
     fn constrain_bins(
         &mut self,
         first: usize,
@@ -357,7 +360,8 @@ impl Builder<'_, '_> {
         (first, if kind == Kind::Gauss { Effect::StatError } else { Effect::ShapeSys })
     }
 
-    /// Reports a warning or an error if the templates of a histosys may be differences instead of yields.
+    /// Reports a warning or an error if the templates of a histosys may be differences from the nominal
+    /// yields.
     fn check_templates(
         &mut self,
         modifier: &document::Modifier,
@@ -389,8 +393,8 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Returns the names of the parameters of a modifier with one parameter per bin; empty for other modifiers. A
-/// staterror without names gets the names that ROOT would give.
+/// Returns the names of the parameters of a modifier with one parameter per bin. The list is empty for other
+/// modifiers. A staterror without names of parameters gets the names that ROOT gives.
 fn bin_parameters(channel_name: &str, channel: &HistFactory, modifier: &document::Modifier) -> Vec<String> {
     let prefix = match modifier.effect {
         document::Effect::ShapeFactor | document::Effect::ShapeSys { .. } => {
@@ -408,7 +412,8 @@ fn bin_parameters(channel_name: &str, channel: &HistFactory, modifier: &document
     (0..n_bins).map(|bin| format!("{prefix}_bin_{bin}")).collect()
 }
 
-/// Returns the relative uncertainties of the summed samples that share a staterror. The keys are its parameters.
+/// Returns, for each staterror, the relative uncertainty per bin of the sum of its samples. The keys are the
+/// names of the parameters of the staterror.
 fn stat_errors(channel_name: &str, channel: &HistFactory) -> HashMap<Vec<String>, Vec<f64>> {
     let n_bins = channel.samples.first().map_or(0, |sample| sample.contents.len());
     let mut sums: HashMap<Vec<String>, Vec<(f64, f64)>> = HashMap::new();

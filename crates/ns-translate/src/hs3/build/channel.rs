@@ -1,4 +1,4 @@
-//! Channels: a distribution with its data.
+//! Builds channels. A channel is a distribution with its data.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ struct Events {
 }
 
 impl<'a> Builder<'a, '_> {
-    /// Builds one pair of a distribution and its data.
+    /// Builds the channel of a distribution and its data.
     pub(super) fn channel(&mut self, name: &Placed<String>, data: &Arg, likelihood: &Likelihood) {
         let index = self.index;
         let Some(i) = index.distribution(&name.value) else { return };
@@ -87,8 +87,8 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Divides the factors of a product into distributions of the axes of the data (`shapes`) and constraint terms
-    /// (`terms`). A distribution that is not a product counts as its only factor.
+    /// Divides the factors of a product into distributions that describe the axes of the data (`shapes`) and
+    /// constraint terms (`terms`). A distribution that is not a product counts as a single factor.
     fn factors(&mut self, i: usize, axes: &BTreeSet<&str>, shapes: &mut Vec<usize>, terms: &mut Vec<usize>) {
         let index = self.index;
         if let Some(Distribution::Product { factors }) =
@@ -104,15 +104,15 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Returns whether a distribution describes data with these axes, i.e. whether it uses one of the axes. A
-    /// HistFactory channel always describes its data, even if its axes have other names.
+    /// Returns whether a distribution uses one of the axes of the data. The result is always true for a
+    /// HistFactory channel, even if its axes have other names.
     fn is_shape(&mut self, i: usize, axes: &BTreeSet<&str>) -> bool {
         let content = self.index.document.distributions.get(i).map(|d| &d.content);
         matches!(content, Some(Distribution::HistFactory(_)))
             || self.leaves(Object::Distribution(i)).iter().any(|leaf| axes.contains(leaf.as_str()))
     }
 
-    /// Builds a channel of events, or of bins that are compared with a density.
+    /// Builds a channel whose data are events, or bins that are compared with a density.
     fn event_channel(
         &mut self,
         name: &str,
@@ -170,7 +170,7 @@ impl<'a> Builder<'a, '_> {
         self.tables.push(Arc::new(table));
     }
 
-    /// Returns the columns of the observables.
+    /// Returns the columns of the channel's observables, taken from a data set.
     fn events(
         &mut self,
         data: &Named<Data>,
@@ -226,8 +226,8 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// Returns how a density is compared with bins. If the file does not say so, the density at the bin centre is
-    /// used, as in ROOT.
+    /// Returns how the contents of bins are compared with a density. By default the density at the bin centre
+    /// is used, as in ROOT.
     fn bin_rule(&mut self, likelihood: &Likelihood, path: &str) -> Option<BinRule> {
         match likelihood.bins.as_ref().map(|word| (word.value.as_str(), &word.path)) {
             Some(("center", _)) => Some(BinRule::Center),
@@ -303,7 +303,7 @@ impl<'a> Builder<'a, '_> {
         if restricted { boxes } else { Vec::new() }
     }
 
-    /// Collects the names of all axes of the data of a likelihood.
+    /// Collects the names of the axes of all data of a likelihood.
     pub(super) fn collect_axes(&mut self, likelihood: &Likelihood) {
         for argument in &likelihood.data {
             let Argument::Name(name) = &argument.value else { continue };
@@ -326,7 +326,7 @@ impl<'a> Builder<'a, '_> {
     }
 }
 
-/// Returns the coordinates of bin centres, column by column; the last axis runs fastest.
+/// Returns the coordinates of the bin centres, one column per observable. The last axis varies fastest.
 fn centres(edges: &[Vec<f64>], bins: usize) -> Vec<Arc<[f64]>> {
     let mut repeat = 1;
     let mut columns: Vec<Arc<[f64]>> = Vec::with_capacity(edges.len());

@@ -1,4 +1,4 @@
-//! Constraint terms: distributions that do not depend on the observables of a channel.
+//! Builds constraint terms. These are distributions that do not depend on the observables of a channel.
 
 use ns_core::{FunctionForm, Measured, Op, Penalty, PenaltyForm, Value};
 
@@ -11,7 +11,8 @@ use super::parameters::{Parameters, Written};
 use super::value::operation;
 use super::{Builder, Trouble};
 
-/// Moves the auxiliary datum of a penalty after the auxiliary data of the parameters.
+/// Adds `by` to the index of the auxiliary datum of a penalty. The data of penalties come after those of
+/// parameters.
 pub(super) fn shift_datum(form: &mut PenaltyForm, by: usize) {
     if let PenaltyForm::Gaussian { mean: Measured::Datum(datum), .. }
     | PenaltyForm::Poisson { count: Measured::Datum(datum), .. } = form
@@ -21,8 +22,8 @@ pub(super) fn shift_datum(form: &mut PenaltyForm, by: usize) {
 }
 
 impl Builder<'_, '_> {
-    /// Adds a distribution as a constraint term, once per likelihood. If `given` is a number, it is the datum
-    /// that the distribution describes.
+    /// Adds a distribution as a constraint term. Without `given`, the distribution is added only once per
+    /// likelihood. If `given` is a number, it is the datum of the distribution.
     pub(super) fn constrain(&mut self, i: usize, given: Option<f64>) {
         if given.is_none() && !self.constrained.insert(i) {
             return;
@@ -107,7 +108,8 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Adds a Gaussian term. If it relates a free parameter to numbers, it is the constraint of the parameter.
+    /// Adds a Gaussian term. If the term relates a free parameter to numbers, it becomes the constraint of
+    /// the parameter.
     fn gaussian(
         &mut self,
         distribution: &Named<Distribution>,
@@ -116,7 +118,7 @@ impl Builder<'_, '_> {
         sigma: &Arg,
     ) -> Result<(), Trouble> {
         let space = Space::none();
-        // The term is symmetric in both arguments. The argument that is a constant number is the datum.
+        // The term is symmetric in `x` and `mean`. The one that is a constant number is the datum.
         let (x, mean) =
             if self.constant(x).is_some() && self.constant(mean).is_none() { (mean, x) } else { (x, mean) };
         let width = self.constant(sigma);
@@ -139,8 +141,8 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Makes a Poisson term the constraint of a parameter, if the count is a number and the mean is the parameter
-    /// times a number. Returns whether this was possible.
+    /// Makes a Poisson term the constraint of a parameter. This is possible if the count is a number and the
+    /// mean is the parameter times a number. Returns whether it was possible.
     fn scaled_poisson(
         &mut self,
         distribution: &Named<Distribution>,
@@ -175,7 +177,7 @@ impl Builder<'_, '_> {
         Ok(self.parameters.constrain(parameter, Written::Poisson { tau, datum }, &distribution.path))
     }
 
-    /// Returns a number as an auxiliary datum, and any other argument as a value.
+    /// Returns a number as a new auxiliary datum, and any other argument as a value of the model.
     fn measured(&mut self, argument: &Arg) -> Result<Measured, Trouble> {
         match self.constant(argument) {
             Some(number) => {
@@ -190,7 +192,7 @@ impl Builder<'_, '_> {
         self.penalties.push(Penalty { name: name.to_owned(), form });
     }
 
-    /// Adds a function of two values.
+    /// Adds a function of two values to the model.
     fn combined(
         &mut self,
         distribution: &Named<Distribution>,
@@ -203,8 +205,9 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("{what} {}", distribution.name), FunctionForm::Expression(tape)))
     }
 
-    /// Adds a multivariate normal term as independent Gaussian terms of linear functions. With `C = L D L'`,
-    /// where `L` has ones on its diagonal, `y = L^-1 (x - mean)` has the diagonal covariance matrix `D`.
+    /// Adds a multivariate normal term as independent Gaussian terms of linear functions. Its covariance
+    /// matrix is `C = L D L'`, where `L` has ones on its diagonal. Then `y = L^-1 (x - mean)` has the
+    /// diagonal covariance matrix `D`.
     fn multivariate(
         &mut self,
         distribution: &Named<Distribution>,
@@ -250,7 +253,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Adds a Poisson term for every count of a data set.
+    /// Adds a Poisson term for each count of a data set.
     pub(super) fn counts(&mut self, i: usize, data: &Named<Data>) {
         let numbers: &[f64] = match &data.content {
             Data::Unbinned { columns, weights: None, .. } => match columns.as_slice() {
@@ -277,7 +280,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Returns `L` and `D` of the decomposition `L D L'`; `None` if the matrix is not positive definite.
+/// Returns `L` and `D` of the decomposition `matrix = L D L'`; `None` if the matrix is not positive definite.
 fn decomposed(matrix: &[Vec<f64>]) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
     let n = matrix.len();
     let mut lower = vec![vec![0.0; n]; n];

@@ -18,13 +18,13 @@ impl Builder<'_, '_> {
         };
         self.count_density(&distribution.path)?;
         match self.direct(i, space) {
-            // A density without a formula in the engine becomes an expression, which is normalised numerically.
+            // A density that `direct` cannot express becomes an expression, which is normalised numerically.
             Err(Trouble::Observables) => self.generic(&[i], &distribution.path, space),
             other => other,
         }
     }
 
-    /// Returns the product of distributions. Factors that share observables are normalised together.
+    /// Returns the product of distributions. Factors with common observables are normalised together.
     pub(super) fn product(
         &mut self,
         factors: &[usize],
@@ -52,7 +52,7 @@ impl Builder<'_, '_> {
         Ok(Density::Product(densities?))
     }
 
-    /// Returns the observable that an argument names.
+    /// Returns the position of the observable that an argument names.
     pub(super) fn observable(&self, argument: &Arg, space: &Space) -> Result<usize, Trouble> {
         match &argument.value {
             Argument::Name(name) => space.observable(name).ok_or(Trouble::Observables),
@@ -60,8 +60,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns the density by its own formula. This is possible if its observables are plain names and its parameters
-    /// do not depend on observables.
+    /// Returns a distribution as a density with a formula of its own. This is possible if its observables are
+    /// plain names and its parameters do not depend on observables.
     fn direct(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
         use Distribution as D;
         let index = self.index;
@@ -209,7 +209,7 @@ impl Builder<'_, '_> {
                 self.product(&factors, path, space)?
             }
             D::RateExtended { distribution, .. } => {
-                // Within another density the expected number of events is not used.
+                // Inside another density, the expected number of events is not used.
                 match index.named_distribution(distribution) {
                     Some(inner) => self.density(inner, space)?,
                     None => return Err(Trouble::Reported),
@@ -240,7 +240,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Returns the values of at least one argument.
+    /// Returns the values of the arguments. Reports an error if there are none.
     fn some(&mut self, arguments: &[Arg], path: &str, space: &Space) -> Result<Vec<Value>, Trouble> {
         if arguments.is_empty() {
             let remedy = "Write at least one coefficient.";
@@ -256,7 +256,8 @@ impl Builder<'_, '_> {
         self.report.error(path.to_owned(), format!("{what} {verb} not supported."), remedy);
     }
 
-    /// Checks the lengths of a multivariate normal distribution, and that its matrix is symmetric.
+    /// Checks the lengths of the arrays of a multivariate normal distribution, and the symmetry of its
+    /// matrix.
     pub(super) fn check_matrix(
         &mut self,
         n: usize,
@@ -282,7 +283,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Returns contents divided by the volumes of their bins.
+/// Divides the content of each bin by the volume of the bin.
 pub(super) fn heights(edges: &[Vec<f64>], contents: &[f64]) -> Vec<f64> {
     let mut heights = contents.to_vec();
     let mut repeat = 1;

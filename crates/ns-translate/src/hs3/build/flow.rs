@@ -1,4 +1,4 @@
-//! Normalising flows as densities: `nextstat.flow_dist`.
+//! Builds the densities of normalising flows (`nextstat.flow_dist`).
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::pyhf::names::quoted;
 use super::channel::Space;
 use super::{Builder, Trouble};
 
-/// Smallest error of an integral over the fit ranges that is reported in a warning.
+/// Error of an integral over the fit ranges from which on a warning is given.
 const NOTABLE: f64 = 1e-6;
 
 impl Builder<'_, '_> {
@@ -66,7 +66,7 @@ impl Builder<'_, '_> {
         Ok(Density::Conditional(ConditionalDensity { observables, context: values, source }))
     }
 
-    /// Returns the density of a flow without context: a column of the events.
+    /// Returns the density of a flow without context, whose log-densities are a column of the events.
     fn column(
         &mut self,
         observables: Vec<usize>,
@@ -113,7 +113,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Loads the manifest. Each manifest is read once per model. `sides` are the ends of the axes of the features.
+    /// Loads the manifest of a flow. Each manifest is read once per model. `sides` has the lower and upper
+    /// end of the axis of each feature.
     fn loaded(&mut self, i: usize, sides: &[(f64, f64)]) -> Result<SharedLogProb, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -186,7 +187,8 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Normalises the flows of a channel over its fit ranges, and adds their columns to the events.
+    /// Normalises the flows of a channel over its fit ranges. Adds their log-densities as columns to the
+    /// events.
     pub(super) fn evaluate_flows(
         &mut self,
         channel: &EventChannel,
@@ -231,7 +233,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Loads a flow from the folder of the model. The error has a message and a remedy.
+/// Loads a flow from the folder of the model. An error is a message with a remedy.
 fn load(
     folder: Option<&Path>,
     manifest: &str,

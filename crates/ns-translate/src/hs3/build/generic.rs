@@ -1,4 +1,4 @@
-//! Expressions for densities that have no formula of their own in the engine.
+//! Builds expressions for densities for which the engine has no formula.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,8 @@ use super::{Builder, Trouble};
 /// Largest number of operations of one expression.
 const MOST_OPERATIONS: usize = 100_000;
 
-/// An expression that is being built. Functions of observables are computed once.
+/// An expression that is being built. Each function of observables becomes one operation, even if it is used
+/// several times.
 #[derive(Default)]
 struct Draft {
     ops: Vec<Op>,
@@ -36,7 +37,7 @@ impl Draft {
         self.push(Op::Mul(x, x))
     }
 
-    /// `exp(-t^2 / 2)`.
+    /// Appends `exp(-t^2 / 2)`. Returns the index of its operation.
     fn bell(&mut self, t: usize) -> usize {
         let square = self.square(t);
         let factor = self.number(-0.5);
@@ -44,7 +45,7 @@ impl Draft {
         self.push(Op::Exp(exponent))
     }
 
-    /// `(a - b) / c`.
+    /// Appends `(a - b) / c`. Returns the index of its operation.
     fn distance(&mut self, a: usize, b: usize, c: usize) -> usize {
         let difference = self.push(Op::Sub(a, b));
         self.push(Op::Div(difference, c))
@@ -66,7 +67,7 @@ impl Draft {
 }
 
 impl Builder<'_, '_> {
-    /// Returns the product of distributions as one expression, normalised as a whole.
+    /// Returns the product of distributions as one expression. The product is normalised as a whole.
     pub(super) fn generic(
         &mut self,
         factors: &[usize],
@@ -98,7 +99,8 @@ impl Builder<'_, '_> {
         Ok(Density::Generic(tape))
     }
 
-    /// Appends the formula of a distribution before normalisation. Returns the operation with its value.
+    /// Appends the formula of a distribution before normalisation. Returns the index of the operation with
+    /// its value.
     fn shape(&mut self, i: usize, space: &Space, draft: &mut Draft) -> Result<usize, Trouble> {
         use Distribution as D;
         let index = self.index;
@@ -240,7 +242,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Appends the observable, the value, or the function of observables with this name.
+    /// Appends the observable, parameter or function of this name.
     fn named_operand(
         &mut self,
         name: &str,
@@ -262,7 +264,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Appends a function that depends on observables.
+    /// Appends the formula of a function that depends on observables.
     fn inlined(&mut self, i: usize, space: &Space, draft: &mut Draft) -> Result<usize, Trouble> {
         if let Some(known) = draft.functions.get(&i) {
             return Ok(*known);

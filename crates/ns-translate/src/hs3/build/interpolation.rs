@@ -1,4 +1,4 @@
-//! Interpolation codes of HistFactory modifiers, in all dialects of HS3 (the standard, ROOT, pyhs3).
+//! Interpolation codes of HistFactory modifiers, in the notations of the HS3 standard, of ROOT and of pyhs3.
 
 use ns_core::{HistosysCode, NormsysCode};
 
@@ -6,7 +6,8 @@ use crate::hs3::document::{Interpolation, Placed};
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
-/// The codes found so far: the first code of each kind, with the place of its modifier.
+/// The codes found so far: the first normsys code and the first histosys code, each with the place of its
+/// modifier.
 #[derive(Debug, Default)]
 pub(super) struct Codes {
     normsys: Option<(NormsysCode, String)>,
@@ -51,8 +52,8 @@ impl Codes {
     }
 }
 
-/// Returns the code of a normsys modifier. `alone` says whether it is the only normsys of its sample. In this case,
-/// adding its effect to 1 is the same as multiplying by the factor.
+/// Returns the code of a normsys modifier. `alone` says whether the sample has no other normsys. Only then
+/// may the file describe an effect that is added to 1, because this equals a factor that multiplies.
 pub(super) fn normsys(
     written: Option<&Placed<Interpolation>>,
     alone: bool,
@@ -119,7 +120,7 @@ pub(super) fn additive(
     })
 }
 
-/// Reports an interpolation that is not known for a type of modifier.
+/// Reports an interpolation that does not exist for a type of modifier.
 fn unsupported<T>(written: &Interpolation, kind: &str, path: &str, report: &mut Report) -> Option<T> {
     let shown = match written {
         Interpolation::Number(number) => number.to_string(),

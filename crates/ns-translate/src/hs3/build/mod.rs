@@ -29,8 +29,8 @@ use super::index::{Index, Object};
 use interpolation::Codes;
 use parameters::{Parameters, Written};
 
-/// Builds the model of one likelihood, with the log-densities of flows evaluated on `device`. The document must have no
-/// errors so far. If the result is `None`, `report` gives the reason.
+/// Builds the model of one likelihood. The log-densities of flows are evaluated on `device`. The document
+/// must have no errors so far. If the result is `None`, `report` gives the reason.
 pub(super) fn build(
     index: &Index<'_>,
     choice: &Choice<'_>,
@@ -66,7 +66,8 @@ pub(super) fn build(
     builder.finish(choice, poi)
 }
 
-/// Largest number of densities in a model. References to shared parts can multiply their number.
+/// Largest number of densities in a model. A small file can refer to shared parts so often that their number
+/// explodes.
 const MOST_DENSITIES: usize = 100_000;
 
 /// Reasons why a value or a density could not be built.
@@ -84,28 +85,28 @@ struct Builder<'a, 'r> {
     functions: Vec<Function>,
     /// Value of each function that has been built, by the index of the function in the document.
     function_values: HashMap<usize, Value>,
-    /// The number that a function is equal to, by the index of the function; `None` if the function depends
-    /// on a parameter.
+    /// The number that a function equals, by the index of the function. The number is `None` for a function
+    /// that depends on a parameter.
     constants: HashMap<usize, Option<f64>>,
     /// Names of the axes of all data of the likelihood.
     axes: BTreeSet<String>,
     leaves: HashMap<Object, Arc<BTreeSet<String>>>,
-    /// Distributions that already are constraint terms.
+    /// Indices of the distributions that have become constraint terms.
     constrained: BTreeSet<usize>,
     penalties: Vec<Penalty>,
-    /// Auxiliary data of penalties. Until the model is finished, their indices count from 0.
+    /// Auxiliary data of penalties. Their indices count from 0 until the model is finished.
     penalty_data: Vec<f64>,
-    /// Binned channels with their counts.
+    /// Binned channels, each with its counts.
     binned: Vec<(Channel, Vec<f64>)>,
     channels: Vec<EventChannel>,
     tables: Vec<Arc<EventTable>>,
     codes: Codes,
     densities: usize,
-    /// Parameters on which weights of templates depend, with the JSON pointers to these templates.
+    /// Parameters on which the weights of templates depend, each with the JSON pointer to its template.
     weighted: Vec<(usize, String)>,
     /// Log-densities of the channel that is being built.
     logs: Vec<ns_core::LogDensity>,
-    /// Loaded flows, by index of their distribution.
+    /// Loaded flows by the index of their distribution.
     flows: HashMap<usize, ns_core::SharedLogProb>,
     /// Device on which flows are evaluated.
     device: Device,
@@ -132,13 +133,13 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns the names of observables and parameters that an object depends on.
+    /// Returns the names of all observables and parameters that an object depends on.
     fn leaves(&mut self, object: Object) -> Arc<BTreeSet<String>> {
         let index = self.index;
         Arc::clone(self.leaves.entry(object).or_insert_with(|| Arc::new(index.leaves(object))))
     }
 
-    /// Counts a density. Reports an error if the model has too many densities.
+    /// Counts one more density. Reports an error if the model has too many.
     fn count_density(&mut self, path: &str) -> Result<(), Trouble> {
         self.densities += 1;
         if self.densities == MOST_DENSITIES + 1 {
@@ -225,8 +226,8 @@ impl Builder<'_, '_> {
         Some(model)
     }
 
-    /// Returns the index of the parameter of interest: `poi`, or by default the parameter of interest of the
-    /// analysis.
+    /// Returns the index of the parameter of interest. This is the parameter `poi`, or by default the
+    /// parameter of interest of the analysis.
     fn interest(&mut self, choice: &Choice<'_>, poi: Option<&str>) -> Option<usize> {
         let written =
             choice.analysis.map(|analysis| analysis.content.interest.as_slice()).unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::pyhf::problem::Report;
 
 use super::settings::Settings;
 
-/// A constraint of one parameter.
+/// The constraint of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Written {
     /// `datum ~ N(parameter, sigma)`.
@@ -36,7 +36,7 @@ pub(super) struct Entry {
     pub(super) constraint: Option<Constrained>,
 }
 
-/// Start value and bounds of a parameter for which the file gives none.
+/// Start value and bounds that a parameter gets if the file gives none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Default {
     pub(super) init: f64,
@@ -48,7 +48,8 @@ pub(super) struct Parameters<'a> {
     pub(super) entries: Vec<Entry>,
     pub(super) settings: Settings<'a>,
     index: HashMap<String, usize>,
-    /// Lists of parameters that must be consecutive in the model: one parameter per bin of a channel.
+    /// Lists of parameters that must be consecutive in the model. Each list has one parameter per bin of a
+    /// channel.
     groups: Vec<Vec<String>>,
     group_of: HashMap<String, usize>,
 }
@@ -64,7 +65,7 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Returns the index of a parameter that is in use.
+    /// Returns the index of a parameter; `None` if no part of the model has used it yet.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.index.get(name).copied()
     }
@@ -89,8 +90,8 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Returns the index of a parameter. A new parameter is added. `path` is the JSON pointer to the place that uses
-    /// it.
+    /// Returns the index of a parameter, which is added if it is new. `path` is the JSON pointer to the place
+    /// that uses the parameter.
     pub(super) fn get(
         &mut self,
         name: &str,
@@ -110,7 +111,7 @@ impl<'a> Parameters<'a> {
         self.find(name).unwrap_or_default()
     }
 
-    /// Makes a new parameter from what the file says about it.
+    /// Creates a parameter with the values, bounds and constants that the file gives for it.
     fn entry(&self, name: &str, default: Option<Default>, path: &str, report: &mut Report) -> Entry {
         let given = self.settings.value(name);
         let fixed = self.settings.is_constant(name);

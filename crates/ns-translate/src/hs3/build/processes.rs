@@ -1,4 +1,4 @@
-//! The processes of a channel, i.e. the summands of a mixture, with their rates or fractions.
+//! Builds the processes of a channel. They are the summands of a mixture, with their rates or fractions.
 
 use ns_core::{Density, FunctionForm, Op, Process, Value};
 
@@ -9,15 +9,15 @@ use super::channel::Space;
 use super::value::operation;
 use super::{Builder, Trouble};
 
-/// Densities that are summed, with their coefficients.
+/// Densities that are added, with their coefficients.
 struct Parts {
     extended: bool,
     parts: Vec<(String, Value, Density)>,
 }
 
 impl Builder<'_, '_> {
-    /// Returns the processes of a channel whose density is the product of some distributions. Also returns whether
-    /// the rates of the processes are expected numbers of events.
+    /// Returns the processes of a channel whose density is the product of the distributions `shapes`. Also
+    /// returns whether the rates of the processes are expected numbers of events.
     pub(super) fn processes(
         &mut self,
         shapes: &[usize],
@@ -33,7 +33,7 @@ impl Builder<'_, '_> {
         let parts = match (shapes, shapes.iter().position(composed)) {
             ([only], Some(_)) => self.parts(*only, space).ok()?,
             (_, Some(place)) => {
-                // The density is a mixture times densities of other observables.
+                // The density is a mixture, multiplied by densities of other observables.
                 let mixture = shapes.get(place).copied()?;
                 let mut parts = self.parts(mixture, space).ok()?;
                 let others: Vec<usize> = shapes.iter().copied().filter(|i| *i != mixture).collect();
@@ -74,7 +74,7 @@ impl Builder<'_, '_> {
                 let flat = missing.into_iter().map(|x| Density::Uniform { x });
                 Density::Product(std::iter::once(density).chain(flat).collect())
             };
-            // Weights of simulated events change a rate only if the rate is an expected number of events.
+            // Weights of simulated events change a rate only if it is an expected number of events.
             let rate =
                 if parts.extended { self.response((&name, path), rate, &density, boxes).ok()? } else { rate };
             processes.push(Process { name, rate, density });
@@ -82,7 +82,8 @@ impl Builder<'_, '_> {
         Some((parts.extended, processes))
     }
 
-    /// Returns the summands of a mixture, or of an extended density.
+    /// Returns the summands of a mixture or of an extended density. Any other distribution is its only
+    /// summand.
     fn parts(&mut self, i: usize, space: &Space) -> Result<Parts, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -133,7 +134,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns a rate or a coefficient, which may not depend on observables.
+    /// Returns the value of a rate or a coefficient. It must not depend on observables.
     fn rate(&mut self, argument: &Arg, space: &Space) -> Result<Value, Trouble> {
         self.value(argument, space).map_err(|trouble| {
             if matches!(trouble, Trouble::Observables) {
@@ -147,8 +148,8 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Returns one coefficient per summand of a mixture. The last coefficient may be left out in the file; then it is
-    /// 1 minus the sum of the others.
+    /// Returns one coefficient per summand of a mixture. If the file leaves out the last coefficient, it is 1
+    /// minus the sum of the others.
     fn coefficients(&mut self, i: usize, space: &Space) -> Result<Vec<Value>, Trouble> {
         let index = self.index;
         let Some(distribution) = index.document.distributions.get(i) else { return Err(Trouble::Reported) };
@@ -188,7 +189,7 @@ impl Builder<'_, '_> {
         Ok(rates)
     }
 
-    /// Returns 1 minus the sum of fractions.
+    /// Returns 1 minus the sum of `fractions`.
     fn rest(&mut self, name: &str, path: &str, fractions: &[Value]) -> Result<Value, Trouble> {
         let mut ops = vec![Op::Number(1.0)];
         let mut last = 0;
@@ -204,7 +205,7 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("last fraction of {name}"), FunctionForm::Expression(tape)))
     }
 
-    /// Reports an error if all fractions are given and constant, but do not add up to 1.
+    /// Reports an error if a mixture has constant coefficients for all summands that do not add up to 1.
     fn check_sum(&mut self, coefficients: &[Arg], path: &str) {
         let numbers: Option<Vec<f64>> = coefficients.iter().map(|c| self.constant(c)).collect();
         let Some(sum) = numbers.map(|numbers| numbers.iter().sum::<f64>()) else { return };
@@ -217,7 +218,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns the densities of the summands of a mixture with their names.
+    /// Returns the name and the density of each summand of a mixture.
     fn summands(&mut self, summands: &[Arg], space: &Space) -> Result<Vec<(String, Density)>, Trouble> {
         let index = self.index;
         let mut densities = Vec::with_capacity(summands.len());
@@ -229,7 +230,7 @@ impl Builder<'_, '_> {
         Ok(densities)
     }
 
-    /// Returns a mixture as one density, whose coefficients are fractions.
+    /// Returns a mixture as a single density whose coefficients are fractions.
     pub(super) fn mixture(&mut self, i: usize, space: &Space) -> Result<Density, Trouble> {
         let index = self.index;
         let Some(Distribution::Mixture { summands, coefficients, .. }) =

@@ -1,10 +1,10 @@
-//! The values, ranges and constants that parameter points and domains give to parameters.
+//! The values, ranges and constant flags of parameters, from parameter points and domains.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::hs3::document::{Analysis, Document, DomainAxis, PointValue};
 
-/// Values, ranges and constants of an analysis, by name of the parameter.
+/// Values, ranges and constant flags of an analysis, by the name of the parameter.
 pub(super) struct Settings<'a> {
     values: HashMap<&'a str, &'a PointValue>,
     ranges: HashMap<&'a str, &'a DomainAxis>,
@@ -12,8 +12,8 @@ pub(super) struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// Collects the settings of an analysis. Its own point and domains take precedence. Next come those that ROOT
-    /// calls default, then all others.
+    /// Collects the settings of an analysis. The analysis's own point and domains take precedence over those
+    /// that ROOT calls default. All other points and domains come last.
     pub(super) fn new(document: &'a Document, analysis: Option<&'a Analysis>) -> Self {
         let own = analysis.and_then(|analysis| analysis.init.as_ref()).map(|name| name.value.as_str());
         let rank = |name: &str| match name {
@@ -46,17 +46,18 @@ impl<'a> Settings<'a> {
         Self { values, ranges, constants }
     }
 
-    /// Returns the value that a parameter point gives.
+    /// Returns the value that a parameter point gives to a parameter.
     pub(super) fn value(&self, name: &str) -> Option<&'a PointValue> {
         self.values.get(name).copied()
     }
 
-    /// Returns whether a parameter is constant.
+    /// Returns whether the file declares a parameter constant.
     pub(super) fn is_constant(&self, name: &str) -> bool {
         self.constants.contains(name) || self.value(name).is_some_and(|value| value.constant)
     }
 
-    /// Returns the range of a parameter, with infinities for open ends; `None` if the file gives no range.
+    /// Returns the range of a parameter. An open end is infinite. The result is `None` if the file gives no
+    /// range.
     pub(super) fn range(&self, name: &str) -> Option<(f64, f64)> {
         let domain = self.ranges.get(name).map(|range| (range.min, range.max));
         let point = self.value(name).map(|value| (value.min, value.max));

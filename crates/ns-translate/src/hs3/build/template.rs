@@ -1,4 +1,4 @@
-//! Templates of simulated events: their histograms, and the effect of their weights on rates.
+//! Builds templates of simulated events: their histograms, and the effect of their weights on rates.
 
 use ns_core::{Density, FunctionForm, HistosysCode, InterpolationForm, Value, WeightSys};
 use ns_unbinned::kernels::{KernelDensity, KernelOptions, kernel_density};
@@ -12,7 +12,8 @@ use super::interpolation;
 use super::{Builder, Trouble};
 
 impl Builder<'_, '_> {
-    /// Returns the density of a template. `what` names it, and `path` is its place in the file.
+    /// Returns the density of a template. `what` describes the template in messages, and `path` is its place
+    /// in the file.
     pub(super) fn template(
         &mut self,
         template: &Template,
@@ -71,7 +72,8 @@ impl Builder<'_, '_> {
         Ok(Density::Template { observables, edges: edges.clone(), heights: nominal, variations })
     }
 
-    /// Returns a density of kernels around the simulated events, over the axis of the observable `x`.
+    /// Returns the sum of kernels around the simulated events as a density over the axis of the observable
+    /// `x`.
     fn kernels(
         &mut self,
         template: &Template,
@@ -115,8 +117,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Returns the rate of a process, multiplied by the effects of its templates. Each effect is the sum of weights
-    /// within the fit ranges, divided by its nominal value.
+    /// Multiplies the rate of a process by the effects of its templates, and returns the product. Each effect
+    /// is the sum of the weights within the fit ranges, divided by its nominal value.
     pub(super) fn response(
         &mut self,
         (name, path): (&str, &str),
@@ -191,7 +193,7 @@ impl Builder<'_, '_> {
         Ok(self.add_function(format!("rate of {name}"), FunctionForm::Product(factors)))
     }
 
-    /// Warns of weights that depend on a parameter without a constraint.
+    /// Warns of weights that depend on an unconstrained parameter.
     pub(super) fn check_weighted(&mut self) {
         let weighted = std::mem::take(&mut self.weighted);
         let mut seen = Vec::new();
@@ -219,7 +221,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Returns whether the weights of a template within a density act on a rate.
+/// Returns whether the density contains a template whose weights change the rate.
 fn acts_on_rate(density: &Density) -> bool {
     match density {
         Density::Template { variations, .. } => variations.iter().any(|v| v.rate),
@@ -227,7 +229,7 @@ fn acts_on_rate(density: &Density) -> bool {
     }
 }
 
-/// Returns the index of the bin of an event. Outside the bins, the index is larger than any bin index.
+/// Returns the index of the bin that contains an event; `usize::MAX` if the event is outside of all bins.
 fn bin(template: &Template, event: usize) -> usize {
     let mut index = 0;
     for (edges, column) in template.edges().iter().zip(&template.columns) {

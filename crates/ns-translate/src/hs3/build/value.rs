@@ -1,4 +1,4 @@
-//! Numbers, parameters and functions as values of the model.
+//! Converts arguments to values of the model: numbers, parameters and functions.
 
 use ns_core::{Function, FunctionForm, InterpolationForm, Op, Tape, Value};
 
@@ -39,7 +39,7 @@ impl Builder<'_, '_> {
             Some(Object::Distribution(_)) => Err(Trouble::Reported),
             None => {
                 if self.parameters.settings.value(name).is_none() {
-                    // ROOT writes some numbers as text.
+                    // ROOT writes some numbers as strings.
                     if let Ok(number) = name.parse::<f64>() {
                         return Ok(Value::Number(number));
                     }
@@ -115,7 +115,7 @@ impl Builder<'_, '_> {
         Ok(value)
     }
 
-    /// Stores the value of a function that depends on no parameter.
+    /// Stores the value of a function that does not depend on parameters.
     fn number(&mut self, i: usize, number: f64, path: &str) -> Result<Value, Trouble> {
         if !number.is_finite() {
             self.report.error(
@@ -135,9 +135,10 @@ impl Builder<'_, '_> {
         Value::Function(self.functions.len() - 1)
     }
 
-    /// Builds an expression from operations. `last` is the index of the operation that gives its value.
+    /// Builds an expression from operations. `last` is the index of the operation with the value of the
+    /// expression.
     pub(super) fn tape(&mut self, mut ops: Vec<Op>, last: usize, path: &str) -> Result<Tape, Trouble> {
-        // The last operation of a tape gives its value.
+        // The last operation of a tape gives the value of the tape.
         if last + 1 != ops.len()
             && let Some(op) = ops.get(last).copied()
         {
@@ -150,7 +151,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// Builds ROOT's interpolation of a number by nuisance parameters.
+    /// Builds the interpolation that ROOT applies to a number: a function of nuisance parameters.
     fn interpolation(
         &mut self,
         path: &str,
@@ -191,8 +192,8 @@ impl Builder<'_, '_> {
         Ok(FunctionForm::Interpolation { nominal, variations, positive: true })
     }
 
-    /// Returns the number of an argument that never varies: a number, a constant parameter, or a function of these.
-    /// Returns `None` for any other argument.
+    /// Returns the value of an argument that never changes: a number, a constant parameter, or a function of
+    /// these. Returns `None` for any other argument.
     pub(super) fn constant(&mut self, argument: &Arg) -> Option<f64> {
         match &argument.value {
             Argument::Number(number) => Some(*number),
@@ -242,7 +243,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Returns the operation that gives a value.
+/// Returns the operation that reads a value.
 pub(super) fn operation(value: Value) -> Op {
     match value {
         Value::Number(number) => Op::Number(number),

@@ -1,4 +1,4 @@
-//! Checks data, histograms and samples: lengths, axes, events outside their axis.
+//! Checks data, histograms and samples: their lengths and axes, and events outside of an axis.
 
 use std::sync::Arc;
 
@@ -124,7 +124,8 @@ fn histogram(axes: &[Axis], contents: &[f64], what: &str, path: &str, report: &m
     }
 }
 
-/// Returns the range of an axis. If the axis gives no range, returns the range of the domain with the same name.
+/// Returns the range of an axis. If the axis gives no range, returns the range of the same name in the
+/// domains.
 pub(in crate::hs3) fn range(document: &Document, axis: &Axis) -> Option<(f64, f64)> {
     if let (Some(first), Some(last)) =
         (axis.edges.as_ref().and_then(|e| e.first()), axis.edges.as_ref().and_then(|e| e.last()))

@@ -1,4 +1,4 @@
-//! Checks that every name exists, and that references have no cycles.
+//! Checks that every name in a reference exists, and that references have no cycles.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,7 +8,7 @@ use crate::hs3::references::Role;
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Largest number of levels of functions and distributions that refer to each other.
+/// Largest depth of functions and distributions that refer to each other.
 const DEEPEST: usize = 200;
 
 pub(super) fn check(index: &Index<'_>, report: &mut Report) {
@@ -36,7 +36,7 @@ pub(super) fn check(index: &Index<'_>, report: &mut Report) {
                 );
             }
             let known = found.is_some() || (reference.role == Role::Value && leaves.contains(reference.name));
-            // ROOT writes some numbers as text.
+            // ROOT writes some numbers as strings.
             let number =
                 reference.role == Role::Value && reference.name.parse::<f64>().is_ok_and(f64::is_finite);
             let broken = document.broken.iter().any(|name| name == reference.name);
@@ -105,9 +105,10 @@ fn undefined(
     report.error(path.to_owned(), format!("There is no {kinds} {}.", quoted(name)), remedy);
 }
 
-/// Reports objects that refer to themselves through others, and chains of references that are too long.
+/// Reports objects that refer to themselves, also through other objects, and chains of references that are
+/// too long.
 fn circles(index: &Index<'_>, objects: impl Iterator<Item = Object>, report: &mut Report) {
-    // The number of levels below each finished object; `None` for an object that is being visited.
+    // For each object, the number of levels below it; `None` while the object is being visited.
     let mut levels: HashMap<Object, Option<usize>> = HashMap::new();
     for start in objects {
         if levels.contains_key(&start) {
@@ -163,7 +164,7 @@ fn circles(index: &Index<'_>, objects: impl Iterator<Item = Object>, report: &mu
     }
 }
 
-/// Returns the distributions and functions that an object refers to, each once.
+/// Returns the distributions and functions that an object refers to. Each of them occurs once.
 fn inner(index: &Index<'_>, object: Object) -> Vec<Object> {
     let mut found: Vec<Object> = Vec::new();
     for reference in index.references(object) {
@@ -194,7 +195,7 @@ fn path(index: &Index<'_>, object: Object) -> String {
     found.unwrap_or_default()
 }
 
-/// Checks the names in likelihoods and analyses, and that names are used once in their section.
+/// Checks the names in likelihoods and analyses. Also checks that each name occurs once in its section.
 fn sections(index: &Index<'_>, report: &mut Report) {
     let document = index.document;
     fn unique<'a>(

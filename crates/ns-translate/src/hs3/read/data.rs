@@ -13,7 +13,7 @@ use crate::pyhf::expect;
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
-/// Reads the keys of a data set. Events that are not in the file come from `sources`.
+/// Reads the keys of a data set. `sources` provides events that are not in the file.
 pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) -> Option<Data> {
     let kind = fields.text("type", report)?;
     Some(match kind {
@@ -38,7 +38,7 @@ pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Rep
     })
 }
 
-/// Warns of a key that is known but has no influence on the likelihood.
+/// Warns that a key of the file has no influence on the likelihood.
 fn unused(fields: &Fields<'_>, key: &'static str, report: &mut Report) {
     if fields.optional(key).is_some() {
         report.warn(
@@ -86,7 +86,8 @@ pub(super) fn axes(fields: &Fields<'_>, report: &mut Report) -> Vec<Axis> {
     axes
 }
 
-/// Reads events into one column per axis. The events are given by the caller, by another file, or by the data set.
+/// Reads events into one column per axis. They come from the caller, from another file, or from the data set
+/// itself.
 fn unbinned(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) -> Option<Data> {
     unused(fields, "entries_uncertainties", report);
     let axes = axes(fields, report);
@@ -104,14 +105,14 @@ fn unbinned(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) ->
         fields.ignore(&["entries", "weights"]);
         let origin = if given.is_some() { Origin::Given } else { Origin::File };
         let events = elsewhere(fields, &axes, given, has_source, sources, report);
-        // Without events the data set keeps its axes, so that no further problems are reported.
+        // A data set without events keeps its axes, so that no further problems are reported.
         let events = events.unwrap_or_default();
         return Some(Data::Unbinned { axes, columns: events.columns, weights: events.weights, origin });
     }
     written(fields, axes, report)
 }
 
-/// Takes events that are not written in the data set. If there are none, reports this and returns `None`.
+/// Takes events that are not written in the data set. If they are missing, reports this and returns `None`.
 fn elsewhere(
     fields: &Fields<'_>,
     axes: &[Axis],

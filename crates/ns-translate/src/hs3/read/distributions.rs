@@ -10,7 +10,7 @@ use crate::pyhf::expect;
 use crate::pyhf::names::{nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Distribution types that are read.
+/// Types of distributions that are supported.
 const KNOWN: &[&str] = &[
     "gaussian_dist",
     "normal_dist",
@@ -49,8 +49,8 @@ const KNOWN: &[&str] = &[
     "extend_pdf",
 ];
 
-/// Reads the keys of a distribution. A type that is not supported is kept, because it is an error only if the model
-/// uses it.
+/// Reads the keys of a distribution. A type that is not supported is stored without an error. It is an error
+/// only if the model uses the distribution.
 pub(super) fn read(
     fields: &Fields<'_>,
     from_root: bool,
@@ -93,7 +93,7 @@ pub(super) fn read(
             Distribution::Lognormal { x, mu, sigma: fields.argument("sigma", report) }
         }
         "poisson_dist" => {
-            // The key says whether x is rounded. For whole numbers this makes no difference.
+            // The key says whether `x` is rounded. Rounding does not change whole numbers.
             fields.ignore(&["integer"]);
             Distribution::Poisson { x: fields.argument("x", report), mean: fields.argument("mean", report) }
         }
@@ -172,7 +172,7 @@ pub(super) fn read(
     })
 }
 
-/// Stores a type that is not supported. A type that is probably misspelt is reported.
+/// Stores a distribution of a type that is not supported. Reports a type that is probably misspelt.
 fn unsupported(fields: &Fields<'_>, kind: &str, report: &mut Report) -> Option<Distribution> {
     if let Some(near) = nearest(kind, KNOWN.iter().copied()) {
         report.error(
@@ -200,8 +200,8 @@ fn argus(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     Distribution::Argus { mass, resonance, slope, power }
 }
 
-/// Reads a Crystal Ball. If there is one `alpha` and one `n`, the density is two-sided in the HS3 standard, and
-/// one-sided in files of ROOT and pyhs3.
+/// Reads a Crystal Ball. A single pair of `alpha` and `n` means two tails in the HS3 standard, and one tail
+/// in files of ROOT and pyhs3.
 fn crystal_ball(fields: &Fields<'_>, kind: &str, from_root: bool, report: &mut Report) -> Distribution {
     let x = fields.argument("m", report);
     let mean = fields.argument("m0", report);
@@ -263,7 +263,7 @@ fn histogram(fields: &Fields<'_>, report: &mut Report) -> Option<Distribution> {
     Some(Distribution::Histogram { axes, contents })
 }
 
-/// Reads ROOT's extended density: a density with an expected number of events.
+/// Reads an extended density as ROOT writes it: a density and an expected number of events.
 fn extend_pdf(fields: &Fields<'_>, report: &mut Report) -> Distribution {
     if let Some(range) = fields.optional("range_name").or_else(|| fields.optional("range"))
         && range.as_str() != Some("")

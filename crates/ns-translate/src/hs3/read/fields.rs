@@ -9,17 +9,17 @@ use crate::pyhf::expect::{self, ValueLocation, lower};
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// An object that is being read. [`Fields::finish`] reports keys that no function has read.
+/// An object that is being read. [`Fields::finish`] reports the keys that were never asked for.
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
     place: ValueLocation,
     asked: RefCell<Vec<&'static str>>,
-    /// Whether all keys are accepted.
+    /// Whether keys that were never asked for are accepted too.
     whole: Cell<bool>,
 }
 
 impl<'a> Fields<'a> {
-    /// Begins to read an object. Reports any other value.
+    /// Begins to read an object. Reports an error if the value is not an object.
     pub(super) fn of(value: &'a Value, place: ValueLocation, report: &mut Report) -> Option<Self> {
         let Value::Object(map) = value else {
             // Any keys are allowed here, because they are checked one by one later.
@@ -39,13 +39,13 @@ impl<'a> Fields<'a> {
         self.place.path.clone()
     }
 
-    /// Returns the value of a key that may be absent; `null` counts as absent.
+    /// Returns the value of an optional key. A value of `null` counts as absent.
     pub(super) fn optional(&self, key: &'static str) -> Option<&'a Value> {
         self.asked.borrow_mut().push(key);
         self.map.get(key).filter(|value| !value.is_null())
     }
 
-    /// Returns the value of a key, and reports it if it is absent.
+    /// Returns the value of a required key. Reports an error if the key is absent.
     pub(super) fn required(&self, key: &'static str, report: &mut Report) -> Option<&'a Value> {
         let value = self.optional(key);
         if value.is_none() {
@@ -62,36 +62,36 @@ impl<'a> Fields<'a> {
         value
     }
 
-    /// Returns whether a key exists, without marking it as read.
+    /// Returns whether a key exists. Does not count as asking for the key.
     pub(super) fn has(&self, key: &str) -> bool {
         self.map.get(key).is_some_and(|value| !value.is_null())
     }
 
-    /// Describes the value of a key, for messages.
+    /// Returns the place and the description of the value of a key, for messages.
     pub(super) fn location(&self, key: &str) -> ValueLocation {
         ValueLocation::new(self.path(key), format!("{} of {}", quoted(key), lower(&self.place.what)))
     }
 
-    /// Returns a string, and reports anything else.
+    /// Returns the string under a required key. Reports any other value.
     pub(super) fn text(&self, key: &'static str, report: &mut Report) -> Option<&'a str> {
         let value = self.required(key, report)?;
         expect::string(value, &self.location(key), report)
     }
 
-    /// Returns a string with its place.
+    /// Returns the string under a required key, with its place.
     pub(super) fn name(&self, key: &'static str, report: &mut Report) -> Option<Placed<String>> {
         let value = self.text(key, report)?.to_owned();
         Some(Placed { value, path: self.path(key) })
     }
 
-    /// Returns a string with its place, if the key is there.
+    /// Returns the string under an optional key, with its place.
     pub(super) fn optional_name(&self, key: &'static str, report: &mut Report) -> Option<Placed<String>> {
         let value = self.optional(key)?;
         let text = expect::string(value, &self.location(key), report)?;
         Some(Placed { value: text.to_owned(), path: self.path(key) })
     }
 
-    /// Returns a number. Reports any other value and returns NaN.
+    /// Returns the number under a required key. Reports any other value and returns NaN.
     pub(super) fn number(&self, key: &'static str, report: &mut Report) -> f64 {
         match self.required(key, report) {
             Some(value) => expect::number(value, &self.location(key), report),
@@ -99,13 +99,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns a number, if the key is there.
+    /// Returns the number under an optional key.
     pub(super) fn optional_number(&self, key: &'static str, report: &mut Report) -> Option<f64> {
         let value = self.optional(key)?;
         Some(expect::number(value, &self.location(key), report)).filter(|x| x.is_finite())
     }
 
-    /// Returns `true` or `false`, if the key is there.
+    /// Returns the boolean under an optional key.
     pub(super) fn optional_flag(&self, key: &'static str, report: &mut Report) -> Option<bool> {
         let value = self.optional(key)?;
         if value.as_bool().is_none() {
@@ -115,7 +115,7 @@ impl<'a> Fields<'a> {
         value.as_bool()
     }
 
-    /// Returns the numbers of an array.
+    /// Returns the numbers of the array under a required key.
     pub(super) fn numbers(&self, key: &'static str, report: &mut Report) -> Vec<f64> {
         match self.required(key, report) {
             Some(value) => expect::numbers(value, &self.location(key), report),
@@ -123,7 +123,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns the elements of an array with their places.
+    /// Returns the elements of the array under a required key, with their places.
     pub(super) fn items(
         &self,
         key: &'static str,
@@ -140,7 +140,7 @@ impl<'a> Fields<'a> {
         items.iter().enumerate().map(element).collect()
     }
 
-    /// Returns a number or a name.
+    /// Returns the number or the name under a required key.
     pub(super) fn argument(&self, key: &'static str, report: &mut Report) -> Arg {
         match self.required(key, report) {
             Some(value) => argument(value, &self.location(key), report),
@@ -148,7 +148,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns the numbers and names of an array. A single number or name stands for an array with one element.
+    /// Returns the numbers and names of the array under a required key. A single number or name counts as an
+    /// array with one element.
     pub(super) fn arguments(&self, key: &'static str, report: &mut Report) -> Vec<Arg> {
         if self.map.get(key).is_some_and(|value| value.is_string() || value.is_number()) {
             return vec![self.argument(key, report)];
@@ -157,12 +158,13 @@ impl<'a> Fields<'a> {
         items.into_iter().map(|(item, place)| argument(item, &place, report)).collect()
     }
 
-    /// Returns the numbers and names of an array; an empty list if the key is absent.
+    /// Returns the numbers and names of the array under an optional key; an empty list if the key is absent.
     pub(super) fn optional_arguments(&self, key: &'static str, report: &mut Report) -> Vec<Arg> {
         if self.optional(key).is_some() { self.arguments(key, report) } else { Vec::new() }
     }
 
-    /// Returns the strings of an array with their places; an empty list if the key is absent.
+    /// Returns the strings of the array under an optional key, with their places; an empty list if the key is
+    /// absent.
     pub(super) fn optional_names(&self, key: &'static str, report: &mut Report) -> Vec<Placed<String>> {
         if self.optional(key).is_none() {
             return Vec::new();
@@ -175,17 +177,18 @@ impl<'a> Fields<'a> {
         items.into_iter().filter_map(read).collect()
     }
 
-    /// Marks keys that have no influence on the likelihood, so that they are not reported.
+    /// Accepts keys that have no influence on the likelihood, so that [`Fields::finish`] does not report
+    /// them.
     pub(super) fn ignore(&self, keys: &[&'static str]) {
         self.asked.borrow_mut().extend_from_slice(keys);
     }
 
-    /// Marks all keys, for an object of a type that is not supported.
+    /// Accepts all keys, for an object of a type that is not supported.
     pub(super) fn ignore_all(&self) {
         self.whole.set(true);
     }
 
-    /// Reports all keys that no function has read.
+    /// Reports all keys that were never asked for.
     pub(super) fn finish(self, report: &mut Report) {
         if self.whole.get() {
             return;

@@ -7,7 +7,7 @@ use crate::hs3::document::Function;
 use crate::pyhf::names::{nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Function types that are read.
+/// Types of functions that are supported.
 const KNOWN: &[&str] = &["sum", "product", "polynomial", "generic_function", "generic", "interpolation0d"];
 
 /// Reads the keys of a function.
@@ -46,7 +46,7 @@ pub(super) fn read(fields: &Fields<'_>, report: &mut Report) -> Option<Function>
     })
 }
 
-/// Reads ROOT's number of an interpolation code.
+/// Reads the number of an interpolation code in ROOT.
 fn code(value: &Value, path: &str, report: &mut Report) -> i64 {
     value.as_i64().unwrap_or_else(|| {
         report.error(

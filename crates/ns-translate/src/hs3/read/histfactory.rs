@@ -9,7 +9,7 @@ use crate::pyhf::expect::{self, ValueLocation, lower};
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// Types of modifiers, including the older word for normsys.
+/// Types of modifiers, including the older name of normsys.
 const TYPES: [&str; 7] =
     ["normfactor", "normsys", "histosys", "shapesys", "shapefactor", "staterror", "overallsys"];
 
@@ -132,7 +132,7 @@ fn modifier(
     Some(Modifier { name, path, effect, parameters, constraint, interpolation })
 }
 
-/// Returns the object under `data`.
+/// Returns the object under the key `data`.
 fn payload<'a>(fields: &Fields<'a>, report: &mut Report) -> Option<Fields<'a>> {
     let value = fields.required("data", report)?;
     Fields::of(value, fields.location("data"), report)
@@ -148,7 +148,7 @@ fn template(fields: &Fields<'_>, key: &'static str, report: &mut Report) -> Vec<
     contents
 }
 
-/// Reads the constraint, for which every dialect uses different words.
+/// Reads the constraint of a modifier. The HS3 standard, ROOT and pyhs3 write it in different ways.
 fn constraint(fields: &Fields<'_>, report: &mut Report) -> WrittenConstraint {
     let kinds = ["Gauss", "Poisson", "LogNormal", "Const"];
     let named = fields.optional_name("constraint_name", report);
@@ -176,8 +176,8 @@ fn constraint(fields: &Fields<'_>, report: &mut Report) -> WrittenConstraint {
     }
 }
 
-/// Reads how a modifier is interpolated: ROOT's number, a word of the HS3 standard, or the structure of its next
-/// version.
+/// Reads the interpolation of a modifier: a number as in ROOT, a name of the HS3 standard, or the notation of
+/// the next version of the standard.
 pub(super) fn interpolation(
     value: &Value,
     place: &ValueLocation,

@@ -19,8 +19,8 @@ use super::document::{Data, Document, Named};
 use super::sources::EventSources;
 use fields::Fields;
 
-/// Reads a document. Parts that cannot be read are left out and reported.
-/// Events that are not in the file come from `sources`.
+/// Reads a document. Parts that cannot be read are reported and left out. `sources` provides events that are
+/// not in the file.
 pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) -> Document {
     let place = ValueLocation::new("", "The document");
     let Some(fields) = Fields::of(tree, place, report) else { return Document::default() };
@@ -31,7 +31,8 @@ pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) ->
         templates_are_yields: by(&["root", "pyhs3", "nextstat"]),
         ..Document::default()
     };
-    // The contents of `misc` are not part of the model, but ROOT writes the constant parameters there.
+    // The contents of `misc` are not part of the model. But ROOT writes the names of constant parameters
+    // there.
     if let Some(misc) = fields.optional("misc") {
         document.constants = constants(misc);
     }
@@ -52,7 +53,7 @@ pub(super) fn read(tree: &Value, sources: &EventSources, report: &mut Report) ->
     document
 }
 
-/// Reports events of the caller for a data set that does not exist in the file, or that has no events.
+/// Reports events from the caller whose data set does not exist in the file, or is not a data set of events.
 fn unknown_given(document: &Document, sources: &EventSources, report: &mut Report) {
     let events = |data: &&Named<Data>| matches!(data.content, Data::Unbinned { .. });
     let known: Vec<&str> = document.data.iter().filter(events).map(|data| data.name.as_str()).collect();
@@ -111,7 +112,7 @@ struct Sections<'a, 'r> {
 }
 
 impl Sections<'_, '_> {
-    /// Reads the objects under a key; an absent section is empty.
+    /// Reads the objects of one section. If the section is absent, the list is empty.
     fn parts<T>(
         &mut self,
         key: &'static str,
@@ -134,7 +135,7 @@ impl Sections<'_, '_> {
             let Some(fields) = Fields::of(value, place, report) else { continue };
             let name = fields.text("name", report).map(str::to_owned);
             let content = read(&fields, report);
-            // If the contents could not be read, it is unknown which keys belong to the object.
+            // Without readable contents it is unknown which keys belong to the object.
             if content.is_some() {
                 fields.finish(report);
             }

@@ -16,7 +16,7 @@ use crate::pyhf::expect::{self, ValueLocation};
 use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::problem::Report;
 
-/// The key that names a file of events.
+/// The key under which a data set names its file of events.
 pub(super) const KEY: &str = "nextstat.source";
 
 /// Columns of events, and their weights.
@@ -180,7 +180,7 @@ pub(super) fn from_file(
     checked(events, axes, rows, &ValueLocation::new(fields.path(KEY), fields.here()), report)
 }
 
-/// Takes the events that the caller gives for a data set.
+/// Takes the events that the caller provides for a data set.
 pub(super) fn from_caller(
     fields: &Fields<'_>,
     axes: &[Axis],
@@ -206,7 +206,7 @@ pub(super) fn from_caller(
     let mut columns = Vec::new();
     for (i, axis) in axes.iter().enumerate() {
         let mapped = source.and_then(|source| source.columns.get(i));
-        // If the column is not given, the column with the name of the axis is used.
+        // A column that was not given is replaced by the column with the name of the axis.
         let name = mapped.filter(|name| known.contains(&name.as_str())).unwrap_or(&axis.name);
         columns.push(find(name, "")?);
     }

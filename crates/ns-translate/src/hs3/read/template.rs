@@ -14,7 +14,7 @@ use crate::pyhf::expect::{self, ValueLocation};
 use crate::pyhf::names::quoted;
 use crate::pyhf::problem::Report;
 
-/// Reads a template. Events that are not in the file come from `sources`.
+/// Reads a template. `sources` provides events that are not in the file.
 pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Report) -> Option<Template> {
     let x = fields.arguments("x", report);
     let estimator = estimator(fields, x.len(), report);
@@ -51,13 +51,13 @@ pub(super) fn read(fields: &Fields<'_>, sources: &EventSources, report: &mut Rep
     Some(Template { x, estimator, columns: events.columns, weights: events.weights, responses })
 }
 
-/// Returns an observable as an axis without a range.
+/// Returns an axis with the name of the observable and without a range.
 fn axis(x: &Arg) -> Option<Axis> {
     let Argument::Name(name) = &x.value else { return None };
     Some(Axis { name: name.clone(), path: x.path.clone(), min: None, max: None, bins: None, edges: None })
 }
 
-/// Reads the estimator: bins with edges of each observable, or kernels.
+/// Reads the estimator: a histogram with bin edges for each observable, or kernels.
 fn estimator(fields: &Fields<'_>, axes: usize, report: &mut Report) -> Option<Estimator> {
     let value = fields.required("estimator", report)?;
     let inner = Fields::of(value, fields.location("estimator"), report)?;
@@ -153,14 +153,14 @@ fn edges(inner: Fields<'_>, axes: usize, report: &mut Report) -> Option<Vec<Vec<
     Some(edges)
 }
 
-/// Weights as written in the file: numbers, or the name of a column.
+/// Weights as written in the file: numbers, or the name of a column of events.
 enum Written {
     Numbers(Vec<f64>),
     Column(String),
     Broken,
 }
 
-/// A response whose weights have not been looked up yet.
+/// A response before its weights are looked up in the columns of events.
 struct Draft {
     path: String,
     parameter: Arg,
@@ -214,7 +214,7 @@ fn weights(fields: &Fields<'_>, key: &'static str, report: &mut Report) -> Writt
     }
 }
 
-/// Reads what a response changes: the shape, the yield, or by default both.
+/// Reads whether a response changes the shape or the yield. By default it changes both.
 fn acts_on(fields: &Fields<'_>, report: &mut Report) -> (bool, bool) {
     let words = fields.optional_names("acts_on", report);
     if !fields.has("acts_on") {
@@ -239,7 +239,8 @@ fn acts_on(fields: &Fields<'_>, report: &mut Report) -> (bool, bool) {
     acts
 }
 
-/// Reads the events of a template with all their weights. `more` has the weights `up` and `down` of each response.
+/// Reads the events of a template with all their weights. The further columns (`more`) are the weights `up`
+/// and `down` of each response.
 fn events(
     fields: &Fields<'_>,
     axes: &[Axis],
@@ -333,7 +334,7 @@ fn written(
             );
         }
     }
-    // JSON contains only finite numbers. Other numbers have been reported.
+    // JSON contains only finite numbers, and other values have been reported.
     let own = columns.iter().chain(&weights).flatten();
     if !own.chain(more.iter().flat_map(|(_, w)| w.iter())).all(|x| x.is_finite()) {
         return None;

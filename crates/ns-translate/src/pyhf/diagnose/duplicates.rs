@@ -9,8 +9,8 @@ use crate::pyhf::names::{pointer_token, quoted};
 use crate::pyhf::problem::Report;
 use crate::pyhf::tolerate::Gathered;
 
-/// Reports every repeated key in `text`, which must be valid JSON: as a warning if both values are the same,
-/// otherwise as an error.
+/// Reports every repeated key in `text`, which must be valid JSON. If both values are the same, this is a
+/// warning, otherwise an error.
 pub(crate) fn report_duplicate_keys(text: &[u8], report: &mut Report) {
     let mut path = String::new();
     let mut gathered = Gathered::default();
@@ -20,7 +20,7 @@ pub(crate) fn report_duplicate_keys(text: &[u8], report: &mut Report) {
     gathered.tell(report);
 }
 
-/// A visitor that builds a JSON tree again and reports repeated keys.
+/// A visitor that builds the JSON tree of the text and reports repeated keys.
 struct KeyVisitor<'a> {
     path: &'a mut String,
     report: &'a mut Report,
@@ -28,7 +28,7 @@ struct KeyVisitor<'a> {
 }
 
 impl KeyVisitor<'_> {
-    /// Calls `inner` with a visitor whose path has one more token.
+    /// Calls `inner` with a visitor whose JSON pointer is one token longer.
     fn below<T>(&mut self, token: &str, inner: impl FnOnce(KeyVisitor<'_>) -> T) -> T {
         let length = self.path.len();
         self.path.push('/');
@@ -38,7 +38,7 @@ impl KeyVisitor<'_> {
         result
     }
 
-    /// Reports a key that has occurred before. `same` says whether its value was the same.
+    /// Reports a repeated key. `same` says whether both values are the same.
     fn repeated(&mut self, key: &str, token: &str, same: bool) {
         let path = format!("{}/{token}", self.path);
         if same {
@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for KeyVisitor<'_> {
     }
 }
 
-/// Returns whether two values are equal; 1 equals 1.0.
+/// Returns whether two values are equal. The numbers 1 and 1.0 are equal.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

@@ -45,8 +45,8 @@ fn found(value: &Value) -> String {
     }
 }
 
-/// Returns the object at `place`. Reports missing keys of `required`, and keys that are neither in `required`
-/// nor in `optional`.
+/// Returns the object at `place`. Reports absent keys of `required`. Also reports keys that are neither in
+/// `required` nor in `optional`.
 pub(crate) fn object<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -121,7 +121,7 @@ fn how_to_add(key: &str) -> &'static str {
     }
 }
 
-/// Returns the elements of an array. Reports any other value; `of` describes the elements in the message.
+/// Returns the elements of an array. Reports any other value. `of` describes the elements in the message.
 pub(crate) fn array<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -145,7 +145,7 @@ pub(crate) fn array<'a>(
     None
 }
 
-/// Returns the elements of an array that has at least one. Reports an empty array and any other value.
+/// Returns the elements of an array. Reports an empty array and any other value.
 pub(crate) fn non_empty<'a>(
     value: &'a Value,
     place: &ValueLocation,
@@ -164,7 +164,7 @@ pub(crate) fn non_empty<'a>(
     Some(items)
 }
 
-/// Returns a string; reports any other value.
+/// Returns a string. Reports any other value and returns `None`.
 pub(crate) fn string<'a>(value: &'a Value, place: &ValueLocation, report: &mut Report) -> Option<&'a str> {
     if let Value::String(text) = value {
         return Some(text);
@@ -180,7 +180,7 @@ pub(crate) fn string<'a>(value: &'a Value, place: &ValueLocation, report: &mut R
     None
 }
 
-/// Returns a number; reports any other value and returns NaN.
+/// Returns a number. Reports any other value and returns NaN.
 pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) -> f64 {
     if let Some(x) = value.as_f64().filter(|x| x.is_finite()) {
         return x;
@@ -198,15 +198,15 @@ pub(crate) fn number(value: &Value, place: &ValueLocation, report: &mut Report) 
     f64::NAN
 }
 
-/// Returns the numbers of a non-empty array. Other elements are reported and read as NaN. If the value is not such an
-/// array, reports this and returns an empty list.
+/// Returns the numbers of a non-empty array. Elements that are not numbers are reported and read as NaN. If
+/// the value is not a non-empty array, reports this and returns an empty list.
 pub(crate) fn numbers(value: &Value, place: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(items) = non_empty(value, place, "numbers", report) else { return Vec::new() };
     items
         .iter()
         .enumerate()
         .map(|(i, item)| {
-            // The location in words is built only for an error, since these arrays can be long.
+            // Arrays can be long, so the description of the place is built only for an error.
             match item.as_f64().filter(|x| x.is_finite()) {
                 Some(x) => x,
                 None => {
@@ -221,7 +221,7 @@ pub(crate) fn numbers(value: &Value, place: &ValueLocation, report: &mut Report)
         .collect()
 }
 
-/// Returns the phrase with its first letter in lower case, for use within a sentence.
+/// Returns the phrase with its first letter in lower case. It can then stand within a sentence.
 pub(crate) fn lower(phrase: &str) -> String {
     let mut chars = phrase.chars();
     match chars.next() {

@@ -1,10 +1,10 @@
 //! The slow reader of workspaces, which finds all problems of a file. It runs only if the fast reader failed.
 //!
-//! The text is read as a JSON tree. Deviations that have only one meaning are corrected (`tolerate`). If the fast
-//! reader then accepts the tree, the result is a workspace with warnings. Otherwise [`read`] compares the tree with
-//! the structure of a workspace and keeps all parts that it can read as a [`Document`]. The contents of this document
-//! are then checked as usual (`rules`, `declare`, `settings`). So a wrong type in one part of the file does not hide
-//! a wrong length in another.
+//! The text is read as a JSON tree. Deviations that have only one meaning are corrected (`tolerate`). If the
+//! fast reader then accepts the tree, the result is a workspace with warnings. Otherwise [`read`] compares
+//! the tree with the structure of a workspace and keeps all parts that it can read as a [`Document`]. The
+//! contents of this document are then checked as usual (`rules`, `declare`, `settings`). A wrong type in one
+//! part of the file therefore does not hide a wrong length in another part.
 
 mod duplicates;
 pub(crate) mod expect;
@@ -37,8 +37,8 @@ pub(crate) fn read_text(text: &[u8], mut report: Report) -> Result<(Document, Re
     }
 }
 
-/// Reads a JSON tree for which the fast reader failed, or whose text has repeated keys. `report` has the
-/// problems found so far, including repeated keys.
+/// Reads a JSON tree that the fast reader refused, or whose text has repeated keys. `report` has the problems
+/// found so far, including repeated keys.
 ///
 /// # Errors
 /// The errors of [`read_text`].

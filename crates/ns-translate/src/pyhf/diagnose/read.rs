@@ -12,7 +12,7 @@ use crate::pyhf::names::{list, nearest, quoted};
 use crate::pyhf::parse::VERSION;
 use crate::pyhf::problem::Report;
 
-/// Reads all parts of a workspace that can be read.
+/// Reads a workspace as far as possible.
 pub(crate) fn document(value: &Value, report: &mut Report) -> Document {
     let place = ValueLocation::new("", "The workspace");
     let mut document = Document::default();
@@ -44,8 +44,8 @@ pub(crate) fn document(value: &Value, report: &mut Report) -> Document {
     document
 }
 
-/// Returns whether the value is another kind of file that is often confused with a workspace. Such a file is
-/// reported in one sentence instead of a list of missing keys.
+/// Returns whether the value is a file of another kind that is often confused with a workspace. Reports such
+/// a file in one sentence, in place of a list of missing keys.
 pub(super) fn is_something_else(value: &Value, report: &mut Report) -> bool {
     let message = match value {
         Value::Array(items) if items.iter().any(|i| i.get("op").is_some()) => (
@@ -90,7 +90,7 @@ fn check_version(version: &Value, report: &mut Report) {
     }
 }
 
-/// Reads the non-empty array under `key`, with `item` for each element. Returns whether all elements could be
+/// Reads the non-empty array under `key`. `item` reads each element. Returns whether all elements could be
 /// read.
 fn read_list(
     map: &Map<String, Value>,
@@ -116,8 +116,8 @@ fn name_of(map: &Map<String, Value>, place: &ValueLocation, report: &mut Report)
     string(value, &name, report).map(str::to_owned)
 }
 
-/// Returns the description of an object in messages: its kind and its name. If the object has no name, its
-/// index in the list takes the place of the name.
+/// Returns the kind and the name of an object, for messages. An object without a name is described by its
+/// index in the list.
 fn described(kind: &str, at: usize, value: &Value, of: &str) -> String {
     match value.get("name").and_then(Value::as_str) {
         Some(name) => format!("{kind} {}{of}", quoted(name)),
@@ -179,7 +179,7 @@ fn sample(
             None => known.modifiers = false,
         }
     }
-    // The modifiers of a sample without a name are kept, since they may have problems of their own.
+    // The modifiers of a sample without a name are read too, because they may have problems of their own.
     let name = name.unwrap_or_else(|| {
         known.modifiers = false;
         format!("number {at} (unnamed)")
@@ -254,12 +254,12 @@ fn modifier(value: &Value, at: usize, sample: &ValueLocation, report: &mut Repor
     Some(Modifier { at, name, effect })
 }
 
-/// Removes the first word of "Modifier 'x' on ...".
+/// Removes the first word of a text such as "Modifier 'x' on ...".
 fn lower_object(what: &str) -> &str {
     what.strip_prefix("Modifier ").unwrap_or(what)
 }
 
-/// Reads one template of a histosys. A missing template was reported with the keys.
+/// Reads one template of a histosys. If the template is missing, this has been reported already.
 fn template(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut Report) -> Vec<f64> {
     let Some(value) = value else { return Vec::new() };
     numbers(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
@@ -271,7 +271,7 @@ fn factor(value: Option<&Value>, key: &str, data: &ValueLocation, report: &mut R
     number(value, &ValueLocation::new(data.key(key), format!("{key} in {}", lower(&data.what))), report)
 }
 
-/// Returns the modifier type that has this name in other formats (HistFactory's XML, Combine's data cards).
+/// Returns the modifier type with this name in other formats: HistFactory's XML and Combine's data cards.
 fn foreign_type(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "overallsys" | "lnn" => Some(ModifierType::NormSys.name()),

@@ -1,11 +1,11 @@
-//! Describes an error in text that is not valid JSON: where it is, and what the author probably meant.
+//! Describes an error in text that is not valid JSON: its place, and what the author probably meant.
 
 use serde_json::error::Category;
 
 use crate::pyhf::error::WorkspaceError;
 use crate::pyhf::names::pointer_token;
 
-/// Describes the syntax error that `error` found in `text`.
+/// Returns an error that describes the syntax error of the parser (`error`) in `text`.
 pub(crate) fn explain_syntax(text: &[u8], error: &serde_json::Error) -> WorkspaceError {
     let at = offset(text, error.line(), error.column());
     let (message, remedy) = not_text(text).unwrap_or_else(|| wrong_json(text, error, at));
@@ -18,7 +18,8 @@ pub(crate) fn explain_syntax(text: &[u8], error: &serde_json::Error) -> Workspac
     }
 }
 
-/// Returns message and remedy for another encoding or file format, recognised mostly by the first bytes.
+/// Returns a message and a remedy if the text has another encoding or file format. Most formats are
+/// recognised by the first bytes.
 fn not_text(text: &[u8]) -> Option<(String, String)> {
     let (message, remedy) = match text {
         [] => ("The input is empty.", "Give a workspace; maybe the program that wrote it failed."),
@@ -187,16 +188,17 @@ fn offset(text: &[u8], line: usize, column: usize) -> usize {
     (start + column.saturating_sub(1)).min(text.len())
 }
 
-/// An open array with its current index, or an open object with its current key.
+/// An array that is not closed yet, with its current index, or an object that is not closed yet, with its
+/// current key.
 enum Open {
     Array(usize),
     Object(Option<String>),
 }
 
-/// Returns the JSON pointer of the value at byte `at`, from a simple scan of the text before this byte; empty
-/// if the value is nested too deeply.
+/// Returns the JSON pointer to the value at byte `at`. It is found by a simple scan of the text before this
+/// byte. The pointer is empty if the value is nested too deeply.
 fn path_at(text: &[u8], at: usize) -> String {
-    // Larger than the depth of any workspace; it limits the memory of the scan for hostile text.
+    // Larger than the depth of any workspace. Limits the memory of the scan for hostile text.
     const DEEPEST: usize = 20;
     let mut open: Vec<Open> = Vec::new();
     let mut string_start = None;

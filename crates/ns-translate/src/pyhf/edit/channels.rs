@@ -1,4 +1,4 @@
-//! Selects some of the channels for a fit, without changing the file.
+//! Selects some of the channels for a fit. The file is not changed.
 
 use std::collections::HashSet;
 
@@ -35,14 +35,15 @@ impl Workspace {
 
     /// Returns a workspace with only the selected channels.
     ///
-    /// Parameters that only the removed channels use are removed with their settings. If the parameter of interest is
-    /// removed, the model has no parameter of interest, and there is a warning, as for a background-only workspace.
-    /// Two properties differ from [`Workspace::prune`]: messages about the result give JSON pointers to the file that
-    /// was read, and errors in the removed channels are ignored.
+    /// Parameters that only the removed channels use are removed with their settings. If the parameter of
+    /// interest is removed, the model has no parameter of interest, and there is a warning, as for a
+    /// background-only workspace. The result differs from that of [`Workspace::prune`] in two properties:
+    /// messages about it give JSON pointers to the file that was read, and errors in the removed channels are
+    /// ignored.
     ///
     /// # Errors
-    /// [`WorkspaceError::CannotEdit`] if a channel does not exist, is both kept and left out, or if no
-    /// channel is left.
+    /// [`WorkspaceError::CannotEdit`] if a channel does not exist, if a channel is both kept and left out, or
+    /// if no channel is left.
     pub fn select_channels(&self, selection: &ChannelSelection) -> Result<Self, WorkspaceError> {
         let mut report = Report::default();
         let keep = selection.keep.as_deref();
@@ -71,7 +72,7 @@ impl Workspace {
         let mut document = self.document.clone();
         document.channels.retain(|c| stays(&c.name));
         let channels = NameKind::Channel.names(&self.document);
-        // An observation without a channel stays, so that the warning about it stays too.
+        // An observation without a channel is kept, because the warning about it must be kept too.
         document.observations.retain(|o| stays(&o.name) || !channels.contains(o.name.as_str()));
         let before = NameKind::Modifier.names(&self.document);
         let after =

@@ -19,18 +19,18 @@ pub enum Join {
     /// The same name in both workspaces is an error.
     #[default]
     None,
-    /// Items with the same name must be equal and are taken once. Measurements with the same name must have the same
-    /// parameter of interest. Their settings are joined if no setting differs.
+    /// Items with the same name must be equal. They are taken once. Measurements with the same name must have
+    /// the same parameter of interest. Their settings are joined if no setting differs.
     Outer,
-    /// The item of the left workspace is taken, whatever the right workspace has.
+    /// Of two items with the same name, the item of the left workspace is taken.
     LeftOuter,
-    /// The item of the right workspace is taken, whatever the left workspace has. The items of the right
+    /// Of two items with the same name, the item of the right workspace is taken. The items of the right
     /// workspace come first in the result.
     RightOuter,
 }
 
 impl Join {
-    /// All joins.
+    /// All values.
     pub const ALL: [Self; 4] = [Self::None, Self::Outer, Self::LeftOuter, Self::RightOuter];
 
     /// Returns pyhf's name of the join.
@@ -72,7 +72,8 @@ pub struct Combine {
     /// How items with the same name are combined.
     #[serde(deserialize_with = "join")]
     pub join: Join,
-    /// Whether channels with the same name are merged sample by sample instead of taken as a whole.
+    /// Whether channels with the same name are merged sample by sample. If false, one of the channels is
+    /// taken as a whole.
     pub merge_channels: bool,
 }
 
@@ -80,18 +81,18 @@ fn join<'de, D: Deserializer<'de>>(from: D) -> Result<Join, D::Error> {
     String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }
 
-/// The two input documents. The items of the result are in this order.
+/// The two input documents, in the order in which their items appear in the result.
 struct Pair<'a> {
     first: &'a Document,
     second: &'a Document,
-    /// Names of the two documents in messages: `left` and `right`, or the reverse.
+    /// Names of the two documents in messages: `left` and `right`, in the order of the documents.
     names: [&'static str; 2],
     options: Combine,
 }
 
 impl Workspace {
-    /// Combines two workspaces. Modifiers with the same name in both workspaces share a parameter in the result. This
-    /// correlates the two workspaces. The changes in the result list these parameters.
+    /// Combines two workspaces. Modifiers with the same name in both workspaces share a parameter in the
+    /// result, so that the two workspaces are correlated. The changes in the result list these parameters.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] with every conflict, and if `merge_channels` is set with
@@ -114,7 +115,7 @@ impl Workspace {
             );
             log.check(OPERATION)?;
         }
-        // Numbers the elements as in a file, so that messages give the right JSON pointers and equal items
+        // Numbers the elements as in a file. Messages then give the right JSON pointers, and equal items
         // compare equal.
         let (mut a, mut b) = (self.document.clone(), right.document.clone());
         a.number();
@@ -136,8 +137,8 @@ impl Workspace {
 }
 
 impl Pair<'_> {
-    /// Joins two lists. `kind` compares and describes items; `merge` merges the second of two items into the
-    /// first.
+    /// Joins two lists. `kind` says how items are compared and described. `merge` merges the second item into
+    /// the first.
     fn join<T: Clone>(
         &self,
         lists: [&[T]; 2],
@@ -185,7 +186,7 @@ impl Pair<'_> {
         joined
     }
 
-    /// Adds a warning that `item` of the second workspace is not taken over.
+    /// Adds a warning that `item` of the second document is left out.
     fn dropped<T>(&self, kind: &Named<T>, kept: &T, item: &T, log: &mut Log) {
         log.report.warn(
             (kind.path)(item),
@@ -218,7 +219,7 @@ impl Pair<'_> {
         })
     }
 
-    /// Adds to `channel` the samples of `other` that it lacks.
+    /// Adds the samples of `other` that `channel` lacks.
     fn merge_samples(&self, channel: &mut Channel, other: &Channel, log: &mut Log) {
         for sample in &other.samples {
             let place = format!("sample {} of channel {}", quoted(&sample.name), quoted(&channel.name));
@@ -267,7 +268,7 @@ impl Pair<'_> {
             merges: false,
             remedy: "Make them equal, or choose a side with left-outer or right-outer.",
         };
-        // The changes already list the channels, so they need no line for each observation.
+        // The changes already list the channels. Observations need no further lines.
         let changes = log.changes.len();
         let joined =
             self.join([&self.first.observations, &self.second.observations], &kind, log, |_, _, _| {});
@@ -304,21 +305,21 @@ impl Pair<'_> {
     }
 }
 
-/// How to compare and describe the items of one list.
+/// The functions that compare and describe the items of one list.
 struct Named<T> {
     what: &'static str,
     name: fn(&T) -> &str,
     path: fn(&T) -> String,
     /// Whether two items are equal, except for their index in the file.
     same: fn(&T, &T) -> bool,
-    /// Describes how two items with the same name differ, as the end of a sentence; may be empty.
+    /// Returns the difference of two items with the same name, as the end of a sentence; may be empty.
     difference: fn(&T, &T) -> String,
     /// Whether two items with the same name are merged.
     merges: bool,
     remedy: &'static str,
 }
 
-/// Describes the samples in which two channels differ, as the end of a sentence.
+/// Returns the samples in which two channels differ, as the end of a sentence.
 fn differing_samples(a: &Channel, b: &Channel) -> String {
     let find = |channel: &Channel, name: &str| channel.samples.iter().position(|s| s.name == name);
     let mut names: Vec<&str> = a

@@ -11,14 +11,14 @@ use super::super::rules;
 use super::super::settings::resolve;
 use super::super::workspace::Workspace;
 
-/// A new workspace, with the changes that an operation made.
+/// The new workspace that an operation made, with a list of the changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edited {
     /// The resulting workspace.
     pub workspace: Workspace,
     /// The changes, in the order in which the operation made them.
     pub changes: Vec<Change>,
-    /// Warnings about consequences that may not have been intended.
+    /// Warnings about consequences of the operation that may not have been intended.
     pub warnings: Vec<Problem>,
 }
 
@@ -27,7 +27,8 @@ pub struct Edited {
 pub struct Change {
     /// JSON pointer to the changed item in the input; empty for the whole document.
     pub path: String,
-    /// Description of the changed item, without a verb. The name of the operation gives the verb.
+    /// Description of the changed item, without a verb. The operation determines the verb: pruned, renamed
+    /// and so on.
     pub message: String,
 }
 
@@ -54,7 +55,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns the operation as an infinitive, for messages that it cannot be carried out.
+    /// Returns the infinitive of the operation, for messages that it cannot be carried out.
     pub(crate) fn infinitive(self) -> &'static str {
         match self {
             Self::Prune => "prune the workspace",
@@ -84,8 +85,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Makes a log that begins with the warnings from reading the workspace. The result of the operation no
-    /// longer contains the parts that these warnings are about.
+    /// Creates a log with the warnings from reading the workspace. The result of the operation no longer
+    /// contains the parts that these warnings are about.
     pub(super) fn of(workspace: &Workspace) -> Self {
         Self { report: workspace.notes.clone(), ..Self::default() }
     }
@@ -107,8 +108,8 @@ impl Log {
     /// Numbers the elements of the new document, checks that a valid input did not become invalid, and
     /// returns the result.
     ///
-    /// A workspace that had errors before the operation may still have errors, because a repair may need several
-    /// operations that remove faulty parts.
+    /// The result of a workspace that had errors may have errors too. Its repair may need several operations
+    /// that remove faulty parts.
     pub(super) fn finish(
         mut self,
         operation: Operation,

@@ -12,21 +12,22 @@ use super::super::names::quoted;
 use super::edited::Log;
 use super::prune::for_each_sample;
 
-/// The largest relative effects for which modifiers are removed.
+/// The largest relative effects at which modifiers are still removed.
 pub(super) struct Thresholds {
     pub(super) norm: f64,
-    /// Largest shape effect; `None` keeps every histosys.
+    /// Largest shape effect; `None` removes no histosys.
     pub(super) shape: Option<f64>,
 }
 
-/// The largest absolute relative changes of normalisation and shape by a histosys, up and down.
+/// The largest absolute relative changes of normalisation and shape by a histosys. Up and down variations are
+/// considered.
 struct Size {
     norm: f64,
     shape: f64,
 }
 
-/// Removes the modifiers whose effects are within the thresholds. The log gets one change for each removed
-/// modifier, and their number at the end.
+/// Removes the modifiers whose effects are at most the thresholds. Adds one change per removed modifier to
+/// the log, and the number of removed modifiers at the end.
 pub(super) fn prune(document: &mut Document, thresholds: &Thresholds, log: &mut Log) {
     let pois: HashSet<String> = document.measurements.iter().map(|m| m.config.poi.clone()).collect();
     let (mut norm, mut shape) = (Count::default(), Count::default());
@@ -89,8 +90,8 @@ struct Count {
 }
 
 impl Size {
-    /// Computes the effect of a histosys. If no relative effect is defined, the effect is infinite, so that
-    /// the modifier is kept.
+    /// Computes the effect of a histosys from its templates. The effect is infinite if no relative effect is
+    /// defined. Such a modifier is kept.
     fn of(nominal: &[f64], lo: &[f64], hi: &[f64]) -> Self {
         let total: f64 = nominal.iter().sum();
         let mut size = Self { norm: 0.0, shape: 0.0 };
@@ -119,7 +120,7 @@ impl Size {
     }
 }
 
-/// Returns whether `size` is at most the threshold. Rounding errors, such as the error of 1.05 - 1, are ignored.
+/// Returns whether `size` is at most the threshold. Rounding errors, for example in 1.05 - 1, are tolerated.
 fn within(size: f64, threshold: f64) -> bool {
     size <= threshold * (1.0 + 1e-9) + 1e-12
 }

@@ -1,9 +1,9 @@
 //! Operations that make new workspaces: prune, rename, combine, sort, and select channels.
 //!
-//! The first four operations do what the methods `prune`, `rename`, `combine` and `sorted` of
+//! Pruning, renaming, combining and sorting do what the methods `prune`, `rename`, `combine` and `sorted` of
 //! `pyhf.Workspace` do. Each operation returns a new workspace and does not change its input. References to
-//! removed or renamed items are updated. [`Edited`] lists all changes, including those that the caller did
-//! not ask for by name.
+//! removed or renamed items are updated. [`Edited`] lists all changes, also those that the caller did not ask
+//! for by name.
 //!
 //! ```
 //! # fn main() -> Result<(), ns_translate::pyhf::WorkspaceError> {

@@ -32,19 +32,20 @@ pub struct Prune {
     /// considered alone.
     pub norm_threshold: Option<f64>,
     /// Threshold for histosys modifiers. A histosys is removed if its shape effect in every bin is at most
-    /// this fraction, and its normalisation effect is at most `norm_threshold`, which must be given too. The
-    /// shape effect is the relative change of a bin once the change of the sum over all bins is divided out.
+    /// this fraction and its normalisation effect is at most `norm_threshold`, which must be given too. For
+    /// the shape effect, the template is first scaled to the nominal sum over all bins. The shape effect of a
+    /// bin is then the relative change of the bin.
     pub shape_threshold: Option<f64>,
 }
 
 impl Workspace {
     /// Removes the parts that `prune` names, and then the modifiers whose effects are within its thresholds.
     ///
-    /// Observations are removed with their channels. If a parameter loses its last modifier because modifiers were
-    /// removed, its settings are removed too, and it is no longer a parameter of interest. If its last modifier was
-    /// on a removed channel or sample, the parameter keeps its settings and stays a parameter of interest, with a
-    /// warning, because a patch may add the signal again later. Modifiers of a parameter of interest are never
-    /// removed for a small effect.
+    /// Observations are removed with their channels. If a parameter loses its last modifier because modifiers
+    /// were removed, its settings are removed too, and it is no longer a parameter of interest. If its last
+    /// modifier was on a removed channel or sample, the parameter keeps its settings and stays a parameter of
+    /// interest, because a patch may add the signal again later. A warning says so. Modifiers of a parameter
+    /// of interest are never removed for a small effect.
     ///
     /// # Errors
     /// [`WorkspaceError::CannotEdit`] for names that do not exist, thresholds that are not valid, and if a
@@ -186,7 +187,7 @@ fn prune_modifiers(prune: &Prune, document: &mut Document, log: &mut Log) {
     }
     let names: HashSet<&str> = prune.modifiers.iter().map(String::as_str).collect();
     let types: HashSet<&str> = prune.modifier_types.iter().map(String::as_str).collect();
-    // The log gets one change for each name and type, since a systematic can be on many samples.
+    // A systematic can be on many samples, so the log gets one change for each name and type.
     let mut counts: BTreeMap<(String, ModifierType), (String, usize)> = BTreeMap::new();
     for_each_sample(document, |channel, sample| {
         let place = sample.path(channel);
@@ -206,7 +207,7 @@ fn prune_modifiers(prune: &Prune, document: &mut Document, log: &mut Log) {
     }
 }
 
-/// Calls `edit` with every sample and its channel, whose list of samples is empty during the call.
+/// Calls `edit` with every sample and its channel. During the call, the channel's list of samples is empty.
 pub(super) fn for_each_sample(document: &mut Document, mut edit: impl FnMut(&Channel, &mut Sample)) {
     for channel in &mut document.channels {
         let mut samples = std::mem::take(&mut channel.samples);
@@ -217,8 +218,9 @@ pub(super) fn for_each_sample(document: &mut Document, mut edit: impl FnMut(&Cha
     }
 }
 
-/// Removes the settings of the parameters in `gone`, and removes these parameters as parameters of interest.
-/// Warns about settings of the parameters in `unused`, which lost their modifiers with a channel or sample.
+/// Removes the settings of the parameters in `gone`. These parameters are no longer parameters of interest.
+/// Warns about settings of the parameters in `unused`, which lost their modifiers together with a channel or
+/// sample.
 fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document, log: &mut Log) {
     for measurement in &mut document.measurements {
         let mut kept = Vec::new();
@@ -277,7 +279,8 @@ fn follow(gone: &HashSet<&str>, unused: &HashSet<&str>, document: &mut Document,
 }
 
 impl Thresholds {
-    /// Returns the thresholds; `None` without a normalisation threshold. Reports invalid thresholds.
+    /// Returns the thresholds that `prune` gives; `None` without a normalisation threshold. Reports invalid
+    /// thresholds.
     fn of(prune: &Prune, report: &mut Report) -> Option<Self> {
         for (name, value) in [("norm", prune.norm_threshold), ("shape", prune.shape_threshold)] {
             if let Some(value) = value.filter(|x| !(x.is_finite() && *x >= 0.0)) {

@@ -12,7 +12,7 @@ use super::super::workspace::Workspace;
 use super::edited::{Edited, Log, Operation, usable};
 use super::unknown::{NameKind, modifiers};
 
-/// Maps from old to new names. All names are changed at the same time, so that two names can be swapped.
+/// Old names with their new names. All names are changed at the same time, so two names can be swapped.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rename {
@@ -20,8 +20,8 @@ pub struct Rename {
     pub channels: BTreeMap<String, String>,
     /// New names of samples, in every channel.
     pub samples: BTreeMap<String, String>,
-    /// New names of modifiers of any type, and so of their parameters. Settings of these parameters and
-    /// parameters of interest are renamed too.
+    /// New names of modifiers of any type. The parameters of the modifiers get the same names, also in
+    /// settings and as parameters of interest.
     pub modifiers: BTreeMap<String, String>,
     /// New names of measurements.
     pub measurements: BTreeMap<String, String>,
@@ -75,7 +75,7 @@ impl Workspace {
     }
 }
 
-/// Returns the new name; if there is none, `name`.
+/// Returns the new name of `name`, or `name` itself if it has no new name.
 fn renamed<'a>(map: &'a BTreeMap<String, String>, name: &'a str) -> &'a str {
     map.get(name).map_or(name, String::as_str)
 }
@@ -107,7 +107,7 @@ fn apply(document: &mut Document, rename: &Rename) {
     }
 }
 
-/// Reports a new name for a modifier of type lumi, whose name the format fixes.
+/// Reports a new name for a lumi modifier. The format allows only one name for it.
 fn check_lumi(document: &Document, map: &BTreeMap<String, String>, report: &mut Report) {
     let renamed = map.get("lumi").is_some_and(|new| new != "lumi");
     for channel in &document.channels {
@@ -125,7 +125,7 @@ fn check_lumi(document: &Document, map: &BTreeMap<String, String>, report: &mut 
     }
 }
 
-/// Reports new names that two channels, two samples of a channel or two measurements would share.
+/// Reports new names that two channels, two samples of a channel or two measurements would have in common.
 fn check_taken(document: &Document, rename: &Rename, report: &mut Report) {
     let channels = document.channels.iter().map(|c| (c.name.as_str(), format!("{}/name", c.path())));
     taken(
@@ -182,7 +182,7 @@ fn taken<'a>(
     }
 }
 
-/// Reports settings of one measurement that would become two settings of the same parameter.
+/// Reports settings of one measurement that would become settings of the same parameter.
 fn check_settings(measurement: &Measurement, map: &BTreeMap<String, String>, report: &mut Report) {
     let mut seen: HashMap<&str, &str> = HashMap::new();
     for setting in &measurement.config.parameters {

@@ -3,8 +3,8 @@
 use super::super::workspace::Workspace;
 
 impl Workspace {
-    /// Sorts all lists by name, and modifiers by name and type, as `pyhf.Workspace.sorted` does. Models stay
-    /// the same, but another measurement may become the first one.
+    /// Sorts all lists by name, and modifiers by name and type, as `pyhf.Workspace.sorted` does. The models
+    /// do not change, but another measurement may become the first one.
     #[must_use]
     pub fn sorted(&self) -> Self {
         let mut document = self.document.clone();

@@ -8,7 +8,7 @@ use super::bounded::Limits;
 use super::place::FileMember;
 use crate::pyhf::error::WorkspaceError;
 
-/// Size in bytes of the header of a member. A file is recognised as an archive by its first header.
+/// Size in bytes of the header of a member. The first header shows whether a file is an archive.
 pub(super) const HEADER: usize = 512;
 
 /// Largest number of member names that are kept for messages.
@@ -19,8 +19,8 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
     head.len() == HEADER && head.get(257..262) == Some(b"ustar")
 }
 
-/// Returns the bytes of the member that `place` names. If several members have this name, the last one is used, as
-/// `tar` does.
+/// Returns the bytes of the member that `place` names. If several members have this name, the last one is
+/// read, as by `tar`.
 pub(super) fn member(
     reader: impl Read,
     place: &FileMember<'_>,

@@ -6,9 +6,9 @@ use std::io::{self, Read};
 /// Largest numbers of bytes that are read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Largest size of a document. The largest published documents have a tenth of the default size.
+    /// Largest size of a document in bytes. The largest published documents have a tenth of the default size.
     pub(super) text: u64,
-    /// Largest size of an unpacked stream, such as all members of an archive together.
+    /// Largest size in bytes of an unpacked stream, for example of all members of an archive together.
     pub(super) stream: u64,
 }
 
@@ -16,8 +16,8 @@ impl Limits {
     pub(super) const DEFAULT: Self = Self { text: 1 << 30, stream: 1 << 32 };
 }
 
-/// A reader that fails once more than `left` bytes are read. It then sets the flag `exceeded`, because a
-/// reader around it may replace the error.
+/// A reader that fails when more than `left` bytes are read. It then also sets the flag `exceeded`, because
+/// an outer reader may replace the error.
 pub(super) struct Bounded<'a, R> {
     inner: R,
     left: u64,

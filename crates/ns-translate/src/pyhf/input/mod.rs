@@ -1,7 +1,7 @@
 //! Reads uncompressed files, files compressed with gzip, and members of archives.
 //!
-//! The first bytes of a file determine its type, not its name. A member of an archive is named
-//! `archive.tar.gz:path/in/archive.json`; HEPData publishes such archives. The result is the text of the
+//! The first bytes of a file, and not its name, determine its type. A member of an archive is named
+//! `archive.tar.gz:path/in/archive.json`. HEPData publishes such archives. The result is the text of the
 //! document, so nothing later depends on how the document was packed.
 
 mod archive;
@@ -36,8 +36,8 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     text(BufReader::new(file), &place, Limits::DEFAULT)
 }
 
-/// Reads text as [`read_file`] does, but from another source, such as standard input; `name` is its name in
-/// messages.
+/// Reads text like [`read_file`], but from another source such as standard input. `name` is the name of the
+/// source in messages.
 ///
 /// # Errors
 /// The errors of [`read_file`].
@@ -45,8 +45,8 @@ pub fn read_from(reader: impl Read, name: &str) -> Result<Vec<u8>, WorkspaceErro
     text(reader, &FileMember::stream(name), Limits::DEFAULT)
 }
 
-/// Returns the file on disk that a path refers to. If the path names a member of an archive, this is the
-/// archive.
+/// Returns the path of the file on disk. For a path that names a member of an archive, this is the path of
+/// the archive.
 #[must_use]
 pub fn file_of(path: &Path) -> &Path {
     FileMember::of(path).file()
@@ -69,7 +69,7 @@ fn text(mut reader: impl Read, place: &FileMember<'_>, limits: Limits) -> Result
     })
 }
 
-/// Whether a stream was compressed. The error for a stream that is too long depends on this.
+/// Whether a stream is compressed. This decides which error is returned for a stream that is too long.
 #[derive(Clone, Copy)]
 enum Pipe {
     Plain,

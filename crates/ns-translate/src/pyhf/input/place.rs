@@ -1,4 +1,4 @@
-//! A file or a member of an archive, as the user named it, and the errors of reading this file or member.
+//! A file or a member of an archive, as the user named it, and the errors of reading it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ pub(super) struct FileMember<'a> {
 }
 
 impl<'a> FileMember<'a> {
-    /// Splits a path at the first colon after an existing file, or else after the name of an archive. The
-    /// path of an existing file is not split.
+    /// Splits a path at the first colon after an existing file. If there is none, splits it after the name of
+    /// an archive. A path that is itself an existing file is not split.
     pub(super) fn of(path: &'a Path) -> Self {
         let whole = Self { shown: path, file: path, member: None, nameable: true };
         let Some(text) = path.to_str().filter(|_| !path.exists()) else { return whole };
@@ -43,7 +43,7 @@ impl<'a> FileMember<'a> {
         Self { shown: Path::new(name), file: Path::new(name), member: None, nameable: false }
     }
 
-    /// Returns the place of the unpacked content of this archive member. The content is then read as a stream.
+    /// Returns the place of the unpacked content of this archive member. The content is read as a stream.
     pub(super) fn unpacked(self) -> Self {
         Self { member: None, nameable: false, ..self }
     }
@@ -63,8 +63,8 @@ impl<'a> FileMember<'a> {
         WorkspaceError::Io { path: self.file.to_owned(), source }
     }
 
-    /// Builds the error for an archive that cannot be read or whose content is not valid. In the second case
-    /// `source` does not come from the operating system.
+    /// Returns the error for an archive that cannot be read, or whose content is not valid. If the content is
+    /// not valid, `source` does not come from the operating system.
     pub(super) fn io_or_damaged(&self, source: io::Error) -> WorkspaceError {
         // The caller recognises a compressed stream that is too long by the flag of its `Bounded` reader.
         if source.raw_os_error().is_some() || source.kind() == io::ErrorKind::FileTooLarge {
@@ -102,7 +102,7 @@ impl<'a> FileMember<'a> {
         }
     }
 
-    /// Checks that no member was named, for a file that is not an archive.
+    /// Checks that no member was named. The check is for a file that is not an archive.
     ///
     /// # Errors
     /// [`WorkspaceError::NoArchive`] if a member was named.
@@ -111,7 +111,7 @@ impl<'a> FileMember<'a> {
         Err(WorkspaceError::NoArchive { path: self.file.to_owned(), member: member.to_owned() })
     }
 
-    /// Builds the error for an archive that does not have the named member, or for which no member is named.
+    /// Returns the error for an archive for which no member is named, or that does not have the named member.
     pub(super) fn no_member(&self, mut members: Vec<String>) -> WorkspaceError {
         let json = |name: &String| name.ends_with(".json") || name.ends_with(".json.gz");
         // For each file, macOS adds a file whose name begins with `._` in the same folder.

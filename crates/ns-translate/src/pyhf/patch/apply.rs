@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::pyhf::diagnose::explain_syntax;
 use crate::pyhf::error::WorkspaceError;
 
-/// Largest depth at which an operation may write, including the depth of a copied or moved value. Together with the
-/// limit of the JSON parser, this limits the depth of the result, and so of every later recursion.
+/// Largest depth at which an operation may write. The depth of a copied or moved value is included. Together
+/// with the limit of the JSON parser, this limits the depth of the result, and so of every later recursion.
 const DEEPEST: usize = 127;
 
 /// Largest number of values that all `copy` operations of one patch may create together. Each operation can
@@ -91,7 +91,7 @@ fn describe(operation: &PatchOperation) -> String {
     format!("{verb} at '{path}'")
 }
 
-/// Refuses operations that would make the document too deep or too large.
+/// Refuses an operation that would make the document too deep or too large.
 fn check_limits(
     operation: &PatchOperation,
     document: &Value,

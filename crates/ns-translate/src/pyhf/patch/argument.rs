@@ -12,7 +12,7 @@ use crate::pyhf::mark::without_mark;
 use crate::pyhf::names::{list, quoted};
 use crate::pyhf::problem::Report;
 
-/// The file name that stands for standard input.
+/// The file name that means standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// A patch as a user names it: a JSON Patch file, or a patchset and one of its patches.
@@ -27,10 +27,10 @@ pub struct PatchArgument {
 impl FromStr for PatchArgument {
     type Err = Infallible;
 
-    /// Parses `FILE` or `FILE:NAME`. File and name may both contain colons. If the whole text is an existing file or
-    /// `-` (standard input), it is the file. Otherwise the file is the longest part before a colon that is an
-    /// existing file or `-`. If there is no such part, the text is split at the first colon after which there is a
-    /// name without slash or backslash (so `C:\patch.json` is not split).
+    /// Parses `FILE` or `FILE:NAME`. File and name may both contain colons. A text that is an existing file
+    /// or `-` (standard input) has no name. Otherwise the file is the longest part before a colon that is an
+    /// existing file or `-`. If there is no such part, the text is split at the first colon after which there
+    /// is a name without slash or backslash. The text `C:\patch.json` is therefore not split.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let splits =
             || text.match_indices(':').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
@@ -63,7 +63,8 @@ impl fmt::Display for PatchArgument {
 }
 
 impl PatchArgument {
-    /// Returns whether the file is `-`. The caller must then read standard input and call [`Self::parse`].
+    /// Returns whether the file is `-`. In this case the caller must read standard input and call
+    /// [`Self::parse`].
     #[must_use]
     pub fn is_standard_input(&self) -> bool {
         self.file.as_os_str() == STANDARD_INPUT
@@ -81,7 +82,7 @@ impl PatchArgument {
         }
     }
 
-    /// Reads a patch from an archive; `name` is `MEMBER` or `MEMBER:NAME`.
+    /// Reads a patch from an archive. `name` is `MEMBER` or `MEMBER:NAME`.
     fn load_member(&self, name: &str) -> Result<Patch, WorkspaceError> {
         let mut member = name;
         loop {

@@ -1,5 +1,5 @@
-//! pyhf's digest of a workspace (`pyhf.utils.digest`): a hash of the text that Python's `json` module writes
-//! with sorted keys and without escaping non-ASCII characters.
+//! pyhf's digest of a workspace (`pyhf.utils.digest`). It is a hash of JSON text as Python's `json` module
+//! writes it, with sorted keys and with non-ASCII characters that are not escaped.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use sha2::{Sha224, Sha256, Sha384, Sha512};
 /// The hash algorithm of a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum DigestAlgorithm {
-    /// MD5, with 128 bits; not secure, but enough to distinguish files.
+    /// MD5, with 128 bits. It is not secure, but sufficient to distinguish files.
     Md5,
     /// SHA-224.
     Sha224,
@@ -103,8 +103,8 @@ fn write_value(value: &Value, out: &mut impl Write) -> io::Result<()> {
             out.write_all(b"]")
         }
         Value::Object(map) => {
-            // The keys are already sorted, unless another crate has enabled the feature of serde_json that keeps
-            // insertion order.
+            // The keys are already sorted, unless another crate has enabled the feature of serde_json that
+            // preserves their order.
             let mut entries: Vec<(&String, &Value)> = map.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
             out.write_all(b"{")?;
@@ -139,8 +139,8 @@ fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")
 }
 
-/// Writes an integer as it is. Writes a float as Python's `repr`: with the fewest digits that read back as the same
-/// number, and without an exponent if the exponent would be from -4 to 15.
+/// Writes an integer as it is. Writes a float like Python's `repr`, with the fewest digits that read back as
+/// the same number. There is no exponent if the exponent would be from -4 to 15.
 fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let Some(x) = number.as_f64().filter(|_| number.is_f64()) else {
         return write!(out, "{number}");
@@ -149,7 +149,7 @@ fn write_number(number: &Number, out: &mut impl Write) -> io::Result<()> {
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if x == 0.0 || (-4..16).contains(&exponent) {
-        // `{}` never writes an exponent. `{:?}` writes exponents, but not for the same numbers as Python.
+        // `{}` never writes an exponent. `{:?}` does, but not for the same numbers as Python.
         let text = x.to_string();
         out.write_all(text.as_bytes())?;
         return if text.contains('.') { Ok(()) } else { out.write_all(b".0") };

@@ -32,7 +32,7 @@ pub struct Patch {
     /// Origin of the patch for messages: the file and, for a patchset, the name of the patch.
     origin: String,
     operations: json_patch::Patch,
-    /// Digests of the workspace that the patch was made for: algorithm and hexadecimal text.
+    /// Digests of the workspace for which the patch was made, as pairs of algorithm and hexadecimal text.
     digests: Vec<(String, String)>,
     /// Warnings from reading the patch.
     notes: Report,
@@ -64,7 +64,7 @@ impl Patch {
         &self.origin
     }
 
-    /// Returns the warnings from reading the file, with the name of the file before each JSON pointer.
+    /// Returns the warnings from reading the file. Each JSON pointer begins with the name of the file.
     pub(crate) fn notes(&self) -> &Report {
         &self.notes
     }
@@ -75,8 +75,8 @@ impl Patch {
         self.operations.len()
     }
 
-    /// Compares the digests in the patchset, if there are any, with the digests of `workspace`. The workspace must
-    /// not have been patched yet.
+    /// Compares the digests in the patchset with the digests of `workspace`, if the patchset has digests. No
+    /// patch may have been applied to the workspace before.
     ///
     /// # Errors
     /// [`WorkspaceError::DigestMismatch`] if a digest differs.

@@ -17,8 +17,8 @@ use crate::pyhf::parse::{VERSION, object as typed_object};
 use crate::pyhf::problem::Report;
 use crate::pyhf::tolerate::bring_patchset_into_form;
 
-/// A patchset. Its patches are kept as text until one of them is chosen, because published patchsets have hundreds of
-/// patches.
+/// A patchset. Its patches stay unparsed until one of them is chosen, because published patchsets have
+/// hundreds of patches.
 #[derive(Debug, Clone)]
 pub struct Patchset<'a> {
     origin: String,
@@ -55,7 +55,7 @@ struct WrittenMember<'a> {
     patch: &'a RawValue,
 }
 
-/// A patchset that is valid apart from descriptive keys and a missing version.
+/// A patchset that follows the format, except for descriptive keys and a missing version.
 #[derive(Deserialize)]
 struct Tolerated<'a> {
     metadata: Map<String, Value>,
@@ -91,7 +91,7 @@ impl<'a> Patchset<'a> {
             Ok(written) => written,
             Err(_) => Self::tolerated(text, origin, &mut report)?,
         };
-        // The typed reader stops at the end of the object, so this check finds text after the object.
+        // The typed reader stops at the end of the object. This check finds text after the object.
         if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(text) {
             return Err(syntax_error(text, &error, origin));
         }
@@ -103,7 +103,7 @@ impl<'a> Patchset<'a> {
         Ok(set)
     }
 
-    /// Reads a patchset that the typed reader refused, or reports all its problems.
+    /// Reads a patchset that the typed reader refused. If this is impossible, reports all its problems.
     fn tolerated(text: &'a [u8], origin: &str, report: &mut Report) -> Result<Written<'a>, WorkspaceError> {
         let mut value: Value =
             serde_json::from_slice(text).map_err(|error| syntax_error(text, &error, origin))?;
@@ -130,7 +130,7 @@ impl<'a> Patchset<'a> {
         self.members.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// Returns the labels of the values, which are the same for all patches.
+    /// Returns the labels of the values. They are the same for all patches.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels
@@ -176,7 +176,7 @@ impl<'a> Patchset<'a> {
         })
     }
 
-    /// Checks the parts of a patchset that its Rust types do not guarantee, and makes the patchset.
+    /// Checks the parts of a patchset that its Rust types do not guarantee, and creates the patchset.
     fn check(written: Written<'a>, origin: &str, report: &mut Report) -> Self {
         check_version(&written.version, report);
         if written.patches.is_empty() {
@@ -231,7 +231,7 @@ impl<'a> Patchset<'a> {
                 );
             }
             let key = format!("{values:?}");
-            // `names` contains the names of patches and also their values. No name starts with a bracket.
+            // `names` contains the names and the values of the patches. No name starts with a bracket.
             if let Some(first) = names.get(&key) {
                 report.error(
                     format!("{path}/values"),
@@ -259,7 +259,7 @@ fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Returns whether `key` lists `values`, separated by commas. Numbers are compared by value.
+/// Returns whether `key` consists of `values`, separated by commas. Numbers are equal if their values are.
 fn values_match(values: &[Value], key: &str) -> bool {
     let parts: Vec<&str> = key.trim_matches(['(', ')', '[', ']']).split(',').map(str::trim).collect();
     parts.len() == values.len()
@@ -368,8 +368,9 @@ fn check_metadata(value: &Value, place: &ValueLocation, report: &mut Report) {
     }
 }
 
-/// Reports missing keys of the metadata. If an unknown key resembles a missing key, it may be misspelt, which is an
-/// error. Otherwise there is only a warning, since no key is needed to find and apply a patch.
+/// Reports absent keys of the metadata. It is an error if an unknown key resembles an absent key and may be
+/// misspelt. Otherwise there is only a warning, because no key of the metadata is needed to find and apply a
+/// patch.
 fn check_metadata_keys(map: &Map<String, Value>, known: &[&str], place: &ValueLocation, report: &mut Report) {
     let absent: Vec<&str> = known.iter().copied().filter(|key| !map.contains_key(*key)).collect();
     let mut misspelt = false;

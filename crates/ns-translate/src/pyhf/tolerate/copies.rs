@@ -1,9 +1,10 @@
-//! Removes items that occur more than once with the same content: the first is kept, with a warning.
+//! Removes items that occur more than once with the same content. The first is kept, with a warning.
 //!
-//! pyhf stores items by name and type. So it applies two equal modifiers once, counts two equal samples, channels and
-//! observations once, and reads the first of two measurements. pyhf refuses two shapesys modifiers or two settings of
-//! one name even if they are equal; here they are treated like other copies. If two items of one name differ, both
-//! are kept, and the later check of the contents reports an error.
+//! pyhf stores items by name and type. It therefore applies two equal modifiers once, counts two equal
+//! samples, channels and observations once, and reads the first of two measurements. pyhf refuses two
+//! shapesys modifiers or two settings of one name even if they are equal. Here they are treated like other
+//! copies. If two items of one name differ, both are kept, and the later check of the contents reports an
+//! error.
 
 use std::collections::HashMap;
 
@@ -136,8 +137,8 @@ pub(crate) fn remove_copies(document: &mut Document, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// Returns the kind of a warning about a copy, and the end of its message. `without` and `with` are the kinds
-/// for a copy without and with a shapesys. pyhf refuses copies with a shapesys.
+/// Returns the kind of a warning about a copy, and the end of its message. `without` and `with` are the two
+/// possible kinds, for copies without and with a shapesys. pyhf refuses copies with a shapesys.
 fn compared(shapesys: bool, [without, with]: [&'static str; 2]) -> (&'static str, &'static str) {
     if shapesys { (with, "; pyhf refuses it") } else { (without, ", as in pyhf") }
 }
@@ -146,8 +147,8 @@ fn has_shapesys(sample: &Sample) -> bool {
     sample.modifiers.iter().any(|m| m.effect.kind() == ModifierType::ShapeSys)
 }
 
-/// Removes items that equal the first item with the same name. `tell` is called with each removed item and
-/// the first item.
+/// Removes each item that equals the first item with the same name. `tell` is called with the removed item
+/// and the first item.
 fn keep_first<T>(
     list: &mut Vec<T>,
     key: fn(&T) -> (&String, u8),
@@ -186,7 +187,7 @@ fn modifier_key(modifier: &Modifier) -> (&String, u8) {
     (&modifier.name, modifier.effect.kind() as u8)
 }
 
-// These functions compare items without their positions.
+// These functions compare items, but not their positions.
 
 fn same_modifier(a: &Modifier, b: &Modifier) -> bool {
     a.name == b.name && a.effect == b.effect

@@ -1,4 +1,4 @@
-//! Corrects deviations from the format that can have only one meaning.
+//! Corrects deviations from the format that have only one possible meaning.
 
 use serde_json::{Map, Value, json};
 
@@ -14,9 +14,10 @@ const DESCRIPTIVE: [&str; 4] = ["$schema", "comment", "description", "metadata"]
 /// The keys of a workspace apart from its version.
 const CONTENTS: [&str; 3] = ["channels", "observations", "measurements"];
 
-/// Removes descriptive keys, adds missing values for which there is only one possibility, and replaces single numbers
-/// by lists, each with a warning. The reader refuses any other deviation from the format. No element of an array is
-/// moved, so JSON pointers to the changed document are also valid for the file.
+/// Corrects a document, with a warning for each correction. It removes descriptive keys, adds missing values
+/// for which there is only one possibility, and replaces single numbers by lists. The reader refuses any
+/// other deviation from the format. No element of an array is moved, so JSON pointers to the corrected
+/// document are also valid for the file.
 pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
     let mut gathered = Gathered::default();
     drop_descriptions(document, &mut String::new(), &mut gathered);
@@ -45,7 +46,7 @@ pub(crate) fn bring_into_form(document: &mut Value, report: &mut Report) {
     gathered.tell(report);
 }
 
-/// Returns the elements of an array; no elements if the value is not an array.
+/// Returns the elements of an array. If the value is not an array, there are no elements.
 fn items(value: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
     let items = value.and_then(Value::as_array_mut);
     items.into_iter().flatten()
@@ -84,8 +85,8 @@ fn drop_descriptions(value: &mut Value, path: &mut String, gathered: &mut Gather
     }
 }
 
-/// Adds a missing version, since the format has only one. If there are unknown keys, nothing is added,
-/// because one of them may be a misspelt `version`.
+/// Adds a missing version, because the format has only one. Adds nothing if there are unknown keys, because
+/// one of them may be a misspelt `version`.
 fn add_version(document: &mut Value, gathered: &mut Gathered) {
     let Value::Object(map) = document else { return };
     if !has_only(map, &CONTENTS) || map.len() < CONTENTS.len() {
@@ -104,8 +105,8 @@ fn has_only(map: &Map<String, Value>, known: &[&str]) -> bool {
     map.keys().all(|key| known.contains(&key.as_str()))
 }
 
-/// Adds a missing `"data": null` to a modifier whose data can only be null. In the data of other modifiers,
-/// puts single numbers into lists.
+/// Adds a missing `"data": null` to a modifier whose data can only be null. In other modifiers, replaces
+/// single numbers in the data by lists.
 fn complete(modifier: &mut Value, path: &str, gathered: &mut Gathered) {
     let Some(kind) = modifier.get("type").and_then(Value::as_str).and_then(ModifierType::from_name) else {
         return;
@@ -137,7 +138,8 @@ fn complete(modifier: &mut Value, path: &str, gathered: &mut Gathered) {
     }
 }
 
-/// Replaces a number under `key` by a list with this number. Whether one number is enough is checked later.
+/// Replaces a number under `key` by a list with this number. A later check tests whether the list has the
+/// right length.
 fn put_into_list(object: &mut Value, key: &str, path: &str, gathered: &mut Gathered) {
     let Some(value) = object.get_mut(key).filter(|value| value.is_number()) else { return };
     *value = json!([value]);

@@ -1,4 +1,4 @@
-//! Combines equal problems at many places into one warning.
+//! Combines equal problems at many places of a file into one warning.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use crate::pyhf::problem::Report;
 /// Largest number of places that a warning lists besides the first one.
 const NAMED: usize = 3;
 
-/// Warnings by kind, in the order of their first occurrence. A program that writes something unusual at one
-/// place of a file usually does so at hundreds of places.
+/// Warnings by kind, in the order of their first occurrence. A deviation of a program from the format usually
+/// occurs at hundreds of places of a file.
 #[derive(Default)]
 pub(crate) struct Gathered {
     kinds: Vec<WarningKind>,
@@ -25,7 +25,7 @@ struct WarningKind {
 }
 
 impl Gathered {
-    /// Adds a path to the warning of this kind. For the first path, `say` provides message and remedy.
+    /// Adds a path to the warning of this kind. For the first path, `say` returns the message and the remedy.
     pub(crate) fn note(&mut self, kind: &'static str, path: String, say: impl FnOnce() -> (String, String)) {
         if let Some(known) = self.by_name.get(kind).and_then(|&i| self.kinds.get_mut(i)) {
             known.n_others += 1;

@@ -1,9 +1,9 @@
-//! Accepts deviations from the format that can have only one meaning, with a warning.
+//! Accepts deviations from the format that have only one possible meaning, with a warning.
 //!
-//! Some files contain descriptions, leave out a value for which there is only one possibility, or write a single
-//! number in place of a list. [`bring_into_form`] changes the JSON tree of such a file so that it follows the format.
-//! The strict reader then checks the result, so that no other deviation is accepted. [`remove_copies`] removes items
-//! that occur more than once with the same content.
+//! Some files contain descriptions, leave out a value for which there is only one possibility, or have a
+//! single number in place of a list. [`bring_into_form`] changes the JSON tree of such a file so that it
+//! follows the format. The strict reader then checks the result, so that no other deviation is accepted.
+//! [`remove_copies`] removes items that occur more than once with the same content.
 
 mod copies;
 mod form;

@@ -1,4 +1,4 @@
-//! Corrects two deviations of patchsets from the format: descriptive keys and a missing version.
+//! Corrects two deviations of a patchset from the format: descriptive keys and a missing version.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::pyhf::names::quoted;
 use crate::pyhf::parse::VERSION;
 use crate::pyhf::problem::Report;
 
-/// Descriptive keys. `metadata` is not among them, because it is part of the patchset format and may contain
+/// Descriptive keys. `metadata` is not one of them: it is part of the format of patchsets and may contain
 /// anything.
 const DESCRIPTIVE: [&str; 3] = ["$schema", "comment", "description"];
 
