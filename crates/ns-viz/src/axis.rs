@@ -8,7 +8,7 @@ enum Scale {
     Log,
 }
 
-/// A range of values (`lo` to `hi`) and the positions of its ends on the page (`start` to `end`).
+/// An axis: a range of values from `lo` to `hi`, whose ends have the positions `start` and `end` on the page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Axis {
     pub(crate) lo: f64,
@@ -25,14 +25,14 @@ pub(crate) struct Ticks {
     pub(crate) major: Vec<(f64, String)>,
     /// Values of the short ticks.
     pub(crate) minor: Vec<f64>,
-    /// Exponent of the power of ten by which the labels have to be multiplied; none if the labels show the
-    /// values without a factor.
+    /// Exponent of the power of ten that multiplies all labels; `None` if the labels show the values without
+    /// a factor.
     pub(crate) exponent: Option<i32>,
 }
 
 impl Axis {
-    /// Creates a linear axis. A range of zero width, as when all values are equal, is widened around its
-    /// middle. A range whose lower end is above its upper end, or NaN, becomes 0 to 1.
+    /// Creates a linear axis from `lo` to `hi`. If the ends are equal, the range is widened around them. If
+    /// `lo` is above `hi`, or an end is NaN, the range becomes 0 to 1.
     pub(crate) fn linear(lo: f64, hi: f64) -> Self {
         let (lo, hi) = if lo <= hi { (lo, hi) } else { (0.0, 1.0) };
         let size = lo.abs().max(hi.abs());
@@ -45,8 +45,8 @@ impl Axis {
         Self { lo, hi, scale: Scale::Linear, start: 0.0, end: 1.0 }
     }
 
-    /// Creates a logarithmic axis. Both ends must be positive and in ascending order; otherwise it goes from
-    /// 0.1 to 1.
+    /// Creates a logarithmic axis from `lo` to `hi`. If the ends are not positive or not in ascending order,
+    /// the range becomes 0.1 to 1.
     pub(crate) fn log(lo: f64, hi: f64) -> Self {
         let (lo, hi) = if lo > 0.0 && hi >= lo { (lo, hi) } else { (0.1, 1.0) };
         let (lo, hi) = if hi / lo > 1.01 { (lo, hi) } else { (lo / 3.0, hi * 3.0) };
@@ -58,7 +58,8 @@ impl Axis {
         Self { start, end, ..self }
     }
 
-    /// Returns the position of a value. It lies beyond the ends of the axis if the value is out of range.
+    /// Returns the position of a value on the page. A value outside the range has a position beyond the ends
+    /// of the axis.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value - self.lo) / (self.hi - self.lo),
@@ -69,7 +70,8 @@ impl Axis {
         self.start + share.clamp(-100.0, 100.0) * (self.end - self.start)
     }
 
-    /// Returns the position of a value, or the position of the nearer end of the axis if the value is out of range.
+    /// Returns the position of a value on the page. A value outside the range has the position of the nearer
+    /// end of the axis.
     pub(crate) fn clamped(&self, value: f64) -> f64 {
         self.at(value.clamp(self.lo, self.hi))
     }
@@ -80,7 +82,7 @@ impl Axis {
         value >= self.lo - slack && value <= self.hi + slack
     }
 
-    /// Returns ticks at round values. At most about `most` of them have a label.
+    /// Returns ticks at round values. About `most` of them, or fewer, have a label.
     pub(crate) fn ticks(&self, most: usize) -> Ticks {
         match self.scale {
             Scale::Linear => self.linear_ticks(most),

@@ -2,8 +2,8 @@
 
 use crate::drawing::Area;
 
-/// Returns the parts of a line through `points` that lie inside `area`, each as a separate line (Liang and
-/// Barsky 1984).
+/// Returns the parts of a line that lie inside `area`, each as a separate line (Liang and Barsky 1984).
+/// `points` are the corners of the line.
 pub(crate) fn polyline(points: &[(f64, f64)], area: &Area) -> Vec<Vec<(f64, f64)>> {
     let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
     for pair in points.windows(2) {

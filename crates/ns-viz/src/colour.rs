@@ -1,4 +1,4 @@
-//! Colours that readers with colour blindness can distinguish, and colour scales.
+//! Colours that people with colour blindness can distinguish, and colour scales.
 //!
 //! The palette is that of Okabe and Ito, *Color Universal Design* (2008).
 
@@ -37,13 +37,13 @@ const SAMPLES: [Colour; 10] = [
 ];
 const SIGNALS: [Colour; 3] = [Colour(213, 54, 40), Colour(140, 20, 80), Colour(250, 130, 110)];
 
-/// Returns the colour of the background sample at `index`. After ten samples the colours repeat in other
-/// shades.
+/// Returns the colour of the background sample with this index. From the eleventh sample on, the colours
+/// repeat in other shades.
 pub(crate) fn sample(index: usize) -> Colour {
     shade(&SAMPLES, index)
 }
 
-/// Returns the colour of the signal sample at `index`.
+/// Returns the colour of the signal sample with this index.
 pub(crate) fn signal(index: usize) -> Colour {
     shade(&SIGNALS, index)
 }
@@ -55,7 +55,7 @@ fn shade(palette: &[Colour], index: usize) -> Colour {
 }
 
 impl Colour {
-    /// Returns a mixture of this colour with the fraction `amount` (0 to 1) of `other`.
+    /// Mixes this colour with another one. `amount` is the fraction of `other`, from 0 to 1.
     pub(crate) fn mix(self, other: Colour, amount: f64) -> Colour {
         let channel = |own: u8, theirs: u8| {
             let mixed = f64::from(own) + (f64::from(theirs) - f64::from(own)) * amount.clamp(0.0, 1.0);
@@ -76,7 +76,7 @@ impl Colour {
     }
 }
 
-/// Returns a colour from blue (-1) through white (0) to red (1).
+/// Returns the colour of a value from -1 to 1 in a scale from blue (-1) through white (0) to red (1).
 pub(crate) fn diverging(value: f64) -> Colour {
     along(
         &[
@@ -92,7 +92,8 @@ pub(crate) fn diverging(value: f64) -> Colour {
     )
 }
 
-/// Returns a colour from blue (0) to nearly white (1), light enough for black lines on top.
+/// Returns the colour of a value from 0 to 1 in a scale from blue (0) to nearly white (1). Black lines are
+/// visible on all these colours.
 pub(crate) fn sequential(value: f64) -> Colour {
     along(
         &[Colour(120, 178, 220), Colour(173, 208, 234), Colour(214, 230, 244), Colour(250, 252, 254)],

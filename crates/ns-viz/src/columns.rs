@@ -3,25 +3,25 @@
 
 use crate::axis::Axis;
 
-/// Width in pixels below which bins are grouped with their neighbours.
+/// Width, in pixels, below which a bin is grouped with its neighbours.
 const NARROW: f64 = 1.0;
 
-/// A bin that is drawn, and the positions of its edges on the page.
+/// A bin that is drawn, with the positions of its edges on the page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cell {
     pub(crate) left: f64,
     pub(crate) right: f64,
     pub(crate) bin: usize,
-    /// The second bin of a group, if this is the first of the two bins drawn for the group; otherwise none.
+    /// The second bin of a group. It is set only for the first of the two bins that are drawn for a group.
     pub(crate) other: Option<usize>,
 }
 
-/// Returns the bins that are drawn on the axis `x`, from left to right and without gaps. `edges` are the edges
-/// of all bins.
+/// Returns the bins that are drawn on the axis `x`, from left to right and without gaps. `edges` are the
+/// edges of all bins.
 ///
-/// Neighbouring bins are grouped until the group is a pixel wide. Of a group of several bins, only the bins
-/// with the lowest and the highest `height` are drawn, in their order. Each gets half of the group's width. If
-/// no bin of the group has a height, the first bin is drawn.
+/// Bins are grouped with their neighbours until the group is a pixel wide. In a group of several bins, only
+/// the bins with the lowest and the highest `height` are drawn, in their order. Each of them gets half of the
+/// group's width. If no bin of the group has a height, the first bin is drawn.
 pub(crate) fn cells(edges: &[f64], x: &Axis, height: impl Fn(usize) -> Option<f64>) -> Vec<Cell> {
     let bins = edges.len().saturating_sub(1);
     let at = |edge: usize| edges.get(edge).map_or(0.0, |value| x.at(*value));

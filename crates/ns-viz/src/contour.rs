@@ -21,7 +21,7 @@ const PICTURE: &str = "contour";
 const LINE: Colour = Colour(8, 48, 107);
 const BANDS: usize = 14;
 
-/// The picture of a scan of -2 Δ ln L over two parameters, with all other parameters profiled.
+/// The picture of a scan of `-2 Δ ln L` over two parameters. All other parameters are profiled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Contour {
@@ -29,18 +29,18 @@ pub struct Contour {
     pub x_parameter: String,
     /// Name of the parameter on the vertical axis.
     pub y_parameter: String,
-    /// Title of the picture; none if empty.
+    /// Title of the picture. If empty, there is no title.
     pub title: String,
-    /// Subtitle, a smaller line below the title; none if empty.
+    /// Subtitle, a smaller line below the title. If empty, there is no subtitle.
     pub subtitle: String,
     /// Scanned values of the horizontal parameter, strictly increasing.
     pub x: Vec<f64>,
     /// Scanned values of the vertical parameter, strictly increasing.
     pub y: Vec<f64>,
-    /// Twice the negative log-likelihood minus its value at the best fit, for each point of the scan, indexed
-    /// `[y][x]`; none where the fit failed.
+    /// Twice the negative log-likelihood minus its value at the best fit, indexed `[y][x]`, for each point of
+    /// the scan. `None` where the fit failed.
     pub twice_delta_nll: Vec<Vec<Option<f64>>>,
-    /// Best-fit values of the horizontal and the vertical parameter.
+    /// Best-fit values of the horizontal and the vertical parameter, marked in the picture if given.
     pub best_fit: Option<[f64; 2]>,
     /// Values of `twice_delta_nll` at which contours are drawn. Each contour is labelled with its coverage for
     /// two parameters of interest. The default levels cover 68.27 % and 95 %.
@@ -64,7 +64,7 @@ impl Default for Contour {
 }
 
 impl Contour {
-    /// Draws the values of the scan in light colours, the contours as lines, and the best fit.
+    /// Draws the scan as coloured regions, the contours as lines, and the best fit as a mark.
     ///
     /// # Errors
     /// If no point has a value, a parameter has fewer than two values or its values do not increase, or the

@@ -16,8 +16,8 @@ use crate::text::{Style, drop, fit};
 
 const PICTURE: &str = "correlation";
 const MARGIN: f64 = 16.0;
-/// Largest width of a parameter name in pixels. Longer names get a smaller font. If they are still too long, they are
-/// shortened in the middle.
+/// Largest width of a parameter name in pixels. Longer names get a smaller font. Names that are still too
+/// long are shortened in the middle.
 const LONGEST_NAME: f64 = 420.0;
 const SHADES: f64 = 32.0;
 /// Largest number of parameters for which the coefficients are written into the cells.
@@ -27,17 +27,17 @@ const MOST_NUMBERED: usize = 16;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Correlation {
-    /// Title of the picture; none if empty.
+    /// Title of the picture. If empty, there is no title.
     pub title: String,
-    /// Subtitle, a smaller line below the title; none if empty.
+    /// Subtitle, a smaller line below the title. If empty, there is no subtitle.
     pub subtitle: String,
     /// Names of the parameters, in the order of the matrix.
     pub parameters: Vec<String>,
-    /// Correlation coefficients, with a row and a column for each parameter. A coefficient is none if it does
-    /// not exist, for example for a parameter without uncertainty.
+    /// Correlation coefficients, with a row and a column for each parameter. A coefficient that does not
+    /// exist, for example for a parameter without uncertainty, is `None`.
     pub matrix: Vec<Vec<Option<f64>>>,
-    /// Smallest magnitude of a coefficient that counts as large, between 0 and 1. Parameters without a large
-    /// coefficient with another parameter are not drawn. By default all parameters are drawn.
+    /// Smallest magnitude of a coefficient that counts as large, between 0 and 1. A parameter is drawn only
+    /// if it has a large coefficient with another parameter. By default all parameters are drawn.
     pub threshold: Option<f64>,
 }
 
@@ -117,7 +117,7 @@ impl Correlation {
         Ok(page)
     }
 
-    /// Returns the indices of the parameters that are drawn, given the threshold.
+    /// Returns the indices of the parameters that are drawn. The threshold decides which they are.
     fn kept(&self) -> Vec<usize> {
         let Some(threshold) = self.threshold else { return (0..self.parameters.len()).collect() };
         let large = |row: usize, column: usize| {
@@ -143,9 +143,9 @@ impl Correlation {
         if self.subtitle.is_empty() { counted } else { format!("{} · {counted}", self.subtitle) }
     }
 
-    /// Paints the cells. All cells of the same shade form one path, in which neighbouring cells of a row are
-    /// joined, so that the file for 250 parameters stays small. In small matrices the coefficients are written
-    /// into the cells.
+    /// Paints the cells of the matrix. All cells of the same shade form one path, in which neighbouring cells
+    /// of a row are joined. This keeps the file small for 250 parameters. In small matrices the coefficients
+    /// are written into the cells.
     fn paint_cells(&self, page: &mut Drawing, area: &Area, kept: &[usize], cell: f64) {
         let shade = |row, column| {
             self.value(row, column).map(|value| (value.clamp(-1.0, 1.0) * SHADES).round() as i32)

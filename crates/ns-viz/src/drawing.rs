@@ -13,14 +13,14 @@ use crate::text::{ASCENT, Anchor, DESCENT, Style};
 pub struct Drawing {
     pub(crate) width: f64,
     pub(crate) height: f64,
-    /// Description of the picture for readers who cannot see it.
+    /// Text that describes the picture to readers who cannot see it.
     pub(crate) description: String,
     pub(crate) items: Vec<Item>,
-    /// Pages of the PDF file, if this drawing would be too large to read as one page; otherwise empty.
+    /// Pages of the PDF file, if one page would be too large to read. Otherwise the list is empty.
     pub(crate) pages: Vec<Drawing>,
 }
 
-/// A text of a drawing, and the rectangle that it covers, in CSS pixels.
+/// A text of a drawing, and the rectangle that contains the text, in CSS pixels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Label {
     /// The text as drawn.
@@ -60,7 +60,7 @@ pub(crate) enum Segment {
 pub(crate) struct Stroke {
     pub(crate) colour: Colour,
     pub(crate) width: f64,
-    /// Lengths of the dashes and of the gaps between them; none for a solid line.
+    /// Lengths of a dash and of the gap after it, in pixels; `None` for a solid line.
     pub(crate) dash: Option<(f64, f64)>,
 }
 
@@ -79,7 +79,7 @@ impl Stroke {
 pub(crate) struct Ink {
     pub(crate) fill: Option<Colour>,
     pub(crate) stroke: Option<Stroke>,
-    /// Whether the edges are not antialiased. Neighbouring tiles then join without a visible line.
+    /// Whether the edges are drawn without antialiasing. Neighbouring tiles then join without a visible line.
     pub(crate) crisp: bool,
 }
 
@@ -159,9 +159,9 @@ impl Drawing {
         self.pages.len().max(1)
     }
 
-    /// Returns a warning if neither the font of this crate nor a font of the system has some of the
-    /// characters. PNG and PDF show a replacement character for these. An SVG is drawn with the fonts of its
-    /// viewer.
+    /// Returns a warning about characters that neither the font of this crate nor a font of the system
+    /// contains. PNG and PDF files show a replacement character for them. An SVG is drawn with the fonts of
+    /// its viewer.
     #[must_use]
     pub fn font_warning(&self) -> Option<String> {
         let texts = self.items.iter().filter_map(|item| match item {
@@ -197,8 +197,8 @@ impl Drawing {
         self.items.iter().filter_map(label).collect()
     }
 
-    /// Adds a path. A path with a coordinate that is not finite is left out, because no file format can store
-    /// it.
+    /// Adds a path to the drawing. A path with a coordinate that is not finite is left out, because file
+    /// formats cannot store it.
     pub(crate) fn path(&mut self, path: Vec<Segment>, ink: Ink) {
         if !path.is_empty() && path.iter().flat_map(Segment::numbers).all(f64::is_finite) {
             self.items.push(Item::Shape(Shape { path, ink }));
@@ -249,8 +249,8 @@ impl Drawing {
     }
 }
 
-/// Returns a circle as four cubic curves. Their distance from the centre deviates from the radius by at most
-/// 0.03 %.
+/// Returns a circle as four cubic curves. The distance of the curves from the centre deviates from the radius
+/// by at most 0.03 %.
 pub(crate) fn circle(x: f64, y: f64, r: f64) -> [Segment; 6] {
     let k = 0.552_284_749_8 * r;
     [

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a picture could not be drawn or written.
+/// Reasons why a picture cannot be drawn or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PictureError {
@@ -13,9 +13,9 @@ pub enum PictureError {
     Empty {
         /// Kind of the picture.
         picture: &'static str,
-        /// The field without usable values.
+        /// Name of the field without usable values.
         field: String,
-        /// What the field must contain.
+        /// Description of what the field must contain.
         remedy: &'static str,
     },
     /// Two fields that belong together have different lengths.
@@ -23,35 +23,35 @@ pub enum PictureError {
     Length {
         /// Kind of the picture.
         picture: &'static str,
-        /// The field with the wrong length.
+        /// Name of the field with the wrong length.
         field: String,
         /// Length of the field.
         found: usize,
-        /// The field that determines the right length.
+        /// Name of the field that determines the right length.
         reference: String,
         /// The right length.
         expected: usize,
     },
-    /// The values of a field do not increase strictly, as they must.
+    /// The values of a field do not increase strictly.
     #[error(
         "{picture}: `{field}` has to increase strictly, but entry {index} is not above the one before it"
     )]
     NotIncreasing {
         /// Kind of the picture.
         picture: &'static str,
-        /// The field with the error.
+        /// Name of the field with the error.
         field: String,
-        /// Position of the first entry that does not increase.
+        /// Index of the first value that is not above the value before it.
         index: usize,
     },
-    /// A value of a field is below the one before it.
+    /// A value of a field is below the value before it.
     #[error("{picture}: `{field}` must not descend, but entry {index} is below the one before it")]
     Descending {
         /// Kind of the picture.
         picture: &'static str,
-        /// The field with the error.
+        /// Name of the field with the error.
         field: String,
-        /// Position of the first entry that descends.
+        /// Index of the first value that is below the value before it.
         index: usize,
     },
     /// A number is outside the range of its allowed values.
@@ -59,7 +59,7 @@ pub enum PictureError {
     OutOfRange {
         /// Kind of the picture.
         picture: &'static str,
-        /// The field with the error.
+        /// Name of the field with the error.
         field: String,
         /// The value given.
         value: f64,
@@ -71,7 +71,7 @@ pub enum PictureError {
     UnknownExtension {
         /// The file.
         path: PathBuf,
-        /// Extension of the file name, if it has one.
+        /// Extension of the file name; `None` if there is none.
         extension: Option<String>,
     },
     /// A PNG would have too many pixels.
@@ -89,7 +89,7 @@ pub enum PictureError {
     /// The encoder of the file format returned an error, or the font is damaged.
     #[error("cannot encode the picture as {format}: {message}; write it as SVG instead")]
     Encode {
-        /// The format being written.
+        /// Name of the format being written.
         format: &'static str,
         /// Message of the encoder.
         message: String,
@@ -108,7 +108,7 @@ fn described(extension: Option<&str>) -> String {
     extension.map_or_else(|| "it has no extension".into(), |known| format!("'.{known}' is none of them"))
 }
 
-/// Checks that `field` has the right length: its length is `found`, and `reference` determines the length
+/// Checks the length of `field`, which is `found`. The field `reference` determines the right length
 /// `expected`.
 pub(crate) fn same_length(
     picture: &'static str,
@@ -123,7 +123,7 @@ pub(crate) fn same_length(
     Err(PictureError::Length { picture, field: field.into(), found, reference: reference.into(), expected })
 }
 
-/// Checks that the values increase strictly, and that they can be drawn (NaN and values above 1e100 cannot).
+/// Checks that the values increase strictly and can be drawn. NaN and values above 1e100 cannot be drawn.
 pub(crate) fn increasing(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
     drawable(picture, field, values)?;
     match values.windows(2).position(|pair| !(pair[1] > pair[0])) {
@@ -132,7 +132,7 @@ pub(crate) fn increasing(picture: &'static str, field: &str, values: &[f64]) -> 
     }
 }
 
-/// Checks that no value is below the one before it, and that all can be drawn.
+/// Checks that no value is below the value before it, and that all values can be drawn.
 pub(crate) fn ascending(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
     drawable(picture, field, values)?;
     match values.windows(2).position(|pair| pair[1] < pair[0]) {
@@ -141,7 +141,7 @@ pub(crate) fn ascending(picture: &'static str, field: &str, values: &[f64]) -> R
     }
 }
 
-/// Checks that all values can be drawn.
+/// Checks that all values can be drawn. NaN and values above 1e100 cannot be drawn.
 fn drawable(picture: &'static str, field: &str, values: &[f64]) -> Result<(), PictureError> {
     if let Some(index) = values.iter().position(|value| crate::number::usable(*value).is_none()) {
         let value = values.get(index).copied().unwrap_or(f64::NAN);

@@ -1,5 +1,5 @@
-//! The font of the pictures: widths of texts, and positions and outlines of glyphs. A character that this font
-//! lacks is drawn with a font of the system.
+//! The font of the pictures: widths of texts, and positions and outlines of glyphs. Characters that this font
+//! lacks are drawn with a font of the system.
 
 use std::sync::LazyLock;
 
@@ -8,16 +8,16 @@ use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use crate::shown::shown;
 use crate::system_fonts;
 
-/// The font file inside this crate (see `font/README.md` for its origin and licence).
+/// The font file that is built into this crate (see `font/README.md` for its origin and licence).
 pub(crate) const FILE: &[u8] = include_bytes!("../font/DejaVuSans.ttf");
 
-/// The licence of the font inside this crate. Whoever distributes a program that contains the crate must
-/// distribute this text with it.
+/// The licence of the font that is built into this crate. Whoever distributes a program with this crate must
+/// distribute this text too.
 pub const FONT_LICENCE: &str = include_str!("../font/LICENSE");
 
 static FACE: LazyLock<Option<Face<'static>>> = LazyLock::new(|| Face::parse(FILE, 0).ok());
 
-/// Returns the parsed font. It would be none only if the font file were damaged, which a test excludes.
+/// Returns the parsed font. It would be `None` only if the font file were damaged, which a test excludes.
 pub(crate) fn face() -> Option<&'static Face<'static>> {
     FACE.as_ref()
 }
@@ -26,13 +26,13 @@ pub(crate) fn face() -> Option<&'static Face<'static>> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placed {
     pub(crate) glyph: GlyphId,
-    /// The font of the system that contains the glyph; none if the font of the pictures contains it.
+    /// The font of the system that contains the glyph; `None` if the font of this crate contains the glyph.
     pub(crate) system: Option<&'static Face<'static>>,
     /// The character that the glyph shows.
     pub(crate) character: char,
-    /// Distance from the start of the text.
+    /// Horizontal distance of the glyph from the start of the text.
     pub(crate) x: f64,
-    /// Height above the baseline.
+    /// Height of the glyph above the baseline of the text.
     pub(crate) y: f64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn place(text: &str) -> (Vec<Placed>, f64) {
     place_with(text, system_fonts::face_for)
 }
 
-/// Returns the characters in the texts for which there is no font, each of them once.
+/// Returns the characters in the texts that no font contains. Each character occurs once.
 pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut found = String::new();
     let strange = |c: &char| !c.is_ascii();
@@ -59,7 +59,8 @@ pub(crate) fn missing<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     found
 }
 
-/// Returns a warning if there is no font for some characters of these texts, for readers of a PNG or PDF.
+/// Returns a warning about characters in these texts that no font contains. The warning is for readers of a
+/// PNG or PDF.
 #[must_use]
 pub fn font_warning<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
     let missing = missing(texts);

@@ -13,14 +13,14 @@ pub(crate) const TICK_SIZE: f64 = 12.0;
 pub(crate) const TITLE_SIZE: f64 = 14.0;
 /// Height below a panel for the tick labels and the title of its axis, in pixels.
 pub(crate) const BELOW: f64 = 52.0;
-/// Smallest width to the right of a panel, for half of the last tick label, in pixels.
+/// Smallest width to the right of a panel in pixels. It has room for half of the last tick label.
 pub(crate) const RIGHT: f64 = 26.0;
 /// Height between two panels, in pixels. It has room for half a tick label of each panel.
 pub(crate) const SPLIT: f64 = 16.0;
 const GAP: f64 = 7.0;
 
-/// Returns the width to the left of a panel that the tick labels and the title of its vertical axis need, in
-/// pixels.
+/// Returns the width in pixels that a vertical axis needs to the left of its panel, for its tick labels and
+/// title.
 pub(crate) fn left_room(ticks: &[&Ticks]) -> f64 {
     GAP + label_width(ticks) + 8.0 + TITLE_SIZE + 8.0
 }
@@ -35,7 +35,7 @@ pub(crate) fn outline(drawing: &mut Drawing, area: &Area) {
     drawing.path(rectangle(*area), Ink::stroke(Stroke::solid(BLACK, 1.2)));
 }
 
-/// Returns the title of an axis. If the tick labels leave out a power of ten, the title states it as a factor.
+/// Returns the title of an axis. If the tick labels leave out a power of ten, the title states this factor.
 fn with_factor(title: &str, exponent: Option<i32>) -> String {
     match exponent {
         None => title.to_owned(),
@@ -43,7 +43,7 @@ fn with_factor(title: &str, exponent: Option<i32>) -> String {
     }
 }
 
-/// Returns the ticks of a horizontal axis, as many as have room for their labels within this width.
+/// Returns ticks of a horizontal axis. Their number is limited so that the labels fit into `width`.
 pub(crate) fn horizontal_ticks(axis: &Axis, width: f64) -> Ticks {
     let fits = |ticks: &Ticks| {
         let widest = label_width(&[ticks]) + 14.0;
@@ -53,7 +53,7 @@ pub(crate) fn horizontal_ticks(axis: &Axis, width: f64) -> Ticks {
     (2..=9).rev().map(|most| axis.ticks(most)).find(fits).unwrap_or_else(|| axis.ticks(1))
 }
 
-/// Returns the ticks of a vertical axis of this height.
+/// Returns ticks of a vertical axis. Their number is limited so that the labels fit into `height`.
 pub(crate) fn vertical_ticks(axis: &Axis, height: f64) -> Ticks {
     axis.ticks(((height / 52.0) as usize).clamp(2, 9))
 }
@@ -86,7 +86,7 @@ pub(crate) fn horizontal_marks(
     }
 }
 
-/// Draws the tick labels and the title of a horizontal axis outside an edge of the panel.
+/// Draws the tick labels and the title of a horizontal axis, outside of the given edge of the panel.
 pub(crate) fn horizontal_labels(
     drawing: &mut Drawing,
     area: &Area,
@@ -112,8 +112,8 @@ pub(crate) fn horizontal_labels(
     drawing.text(area.right, title_at, text, Style::new(size).ending());
 }
 
-/// Draws a vertical axis: its ticks inside the left and the right edge of the panel, its labels and title to
-/// the left of the panel.
+/// Draws a vertical axis. Its ticks are inside the left and the right edge of the panel. Its labels and its
+/// title are to the left of the panel.
 pub(crate) fn vertical(
     drawing: &mut Drawing,
     area: &Area,

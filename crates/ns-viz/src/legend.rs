@@ -13,7 +13,7 @@ const SYMBOL: f64 = 28.0;
 const PAD: f64 = 6.0;
 const GAP: f64 = 20.0;
 
-/// The symbol before the text of a legend entry.
+/// The symbol in front of the text of a legend entry.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Symbol {
     Line(Stroke),
@@ -27,7 +27,7 @@ pub(crate) enum Symbol {
     Hatched,
     Cross(Stroke),
     Plus,
-    /// An arrow that points down: a line, and a head that is painted with the ink.
+    /// An arrow that points down. Its line has the stroke, and its head has the ink.
     Arrow(Stroke, Ink),
     /// A character, such as a dagger.
     Sign(&'static str),
@@ -70,7 +70,7 @@ fn rows(entries: &[Entry], room: f64) -> Vec<Vec<&Entry>> {
     rows
 }
 
-/// Returns the height that a legend needs if its width is `room`.
+/// Returns the height of a legend if its width is `room`.
 pub(crate) fn height(entries: &[Entry], room: f64) -> f64 {
     rows(entries, room).len() as f64 * ROW
 }
@@ -121,7 +121,7 @@ fn symbol(drawing: &mut Drawing, symbol: &Symbol, x: f64, y: f64) {
     }
 }
 
-/// Draws the head of an arrow that points down to (`x`, `tip`).
+/// Draws the head of an arrow that points down. The tip of the arrow is at (`x`, `tip`).
 pub(crate) fn arrow_head(drawing: &mut Drawing, x: f64, tip: f64, ink: Ink) {
     drawing.polygon(&[(x, tip), (x - 4.5, tip - 9.0), (x + 4.5, tip - 9.0)], ink);
 }
@@ -133,8 +133,8 @@ pub(crate) fn plus(drawing: &mut Drawing, x: f64, y: f64) {
     drawing.line((x, y - 7.0), (x, y + 7.0), pen);
 }
 
-/// Draws slanted lines across an area, clipped at its edges. They mark an uncertainty and leave the shapes behind
-/// them visible.
+/// Hatches an area, i.e. draws slanted lines that are clipped at the edges of the area. The hatching marks an
+/// uncertainty and leaves the shapes behind it visible.
 pub(crate) fn hatch(drawing: &mut Drawing, area: &Area) {
     drawing.path(hatching(area), hatching_ink());
 }
@@ -144,7 +144,7 @@ pub(crate) fn hatching_ink() -> Ink {
     Ink::stroke(Stroke::solid(Colour(60, 60, 60), 0.9))
 }
 
-/// Returns the slanted lines of [`hatch`]. Their positions are fixed on the page, so that the lines of
+/// Returns the slanted lines of [`hatch`]. Their positions are fixed on the page, so the lines of
 /// neighbouring areas join.
 pub(crate) fn hatching(area: &Area) -> Vec<Segment> {
     const SPACING: f64 = 6.0;

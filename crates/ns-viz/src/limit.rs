@@ -1,4 +1,4 @@
-//! The picture of a scan of CLs with the expected bands.
+//! The picture of a scan of CLs, with bands for the expected CLs.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +15,8 @@ use crate::panel::{Layout, Panel};
 use crate::text::{Style, drop};
 
 const PICTURE: &str = "limit";
-/// Stroke of the line from the level `alpha` down to the observed limit on the axis. The line to the expected
-/// limit has the stroke [`EXPECTED`].
+/// Stroke of the line that goes from the level `alpha` down to the observed limit on the axis. The line for
+/// the expected limit has the stroke [`EXPECTED`].
 const OBSERVED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: None };
 const EXPECTED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: Some((5.0, 3.0)) };
 
@@ -26,18 +26,19 @@ const EXPECTED: Stroke = Stroke { colour: BLACK, width: 1.4, dash: Some((5.0, 3.
 pub struct Limit {
     /// Name of the parameter of interest.
     pub poi: String,
-    /// Title of the picture; none if empty.
+    /// Title of the picture. If empty, there is no title.
     pub title: String,
-    /// Subtitle, a smaller line below the title; none if empty.
+    /// Subtitle, a smaller line below the title. If empty, there is no subtitle.
     pub subtitle: String,
     /// Tested values of the parameter of interest, strictly increasing.
     pub mu: Vec<f64>,
-    /// Observed CLs at each tested value; none where the test failed. If empty, no observed CLs are drawn.
+    /// Observed CLs at each tested value; `None` where the test failed. If the list is empty, no observed CLs
+    /// are drawn.
     pub observed: Vec<Option<f64>>,
-    /// Expected CLs at each tested value, for background fluctuations of -2, -1, 0, 1 and 2 standard deviations. If
-    /// empty, no expected CLs are drawn.
+    /// Expected CLs at each tested value, for background fluctuations of -2, -1, 0, 1 and 2 standard
+    /// deviations. If the list is empty, no expected CLs are drawn.
     pub expected: Vec<[Option<f64>; 5]>,
-    /// Value of CLs at the limit: 0.05 for a confidence level of 95 %.
+    /// Value of CLs at which a parameter value is excluded: 0.05 for a confidence level of 95 %.
     pub alpha: f64,
     /// Observed upper limit on the parameter of interest.
     pub observed_limit: Option<f64>,
@@ -196,8 +197,8 @@ impl Limit {
         }
     }
 
-    /// Draws a line through the values of CLs that `value` returns for the index of each tested value, with
-    /// gaps at missing values.
+    /// Draws a line through CLs at all tested values. `value` returns CLs for the index of a tested value.
+    /// The line has gaps where CLs is missing.
     fn line(&self, panel: &mut Panel<'_>, value: impl Fn(usize) -> Option<f64>, pen: Stroke) {
         let points: Vec<Option<(f64, f64)>> = self
             .mu
@@ -224,8 +225,8 @@ fn plain(value: f64) -> String {
     format!("{digits}{power}")
 }
 
-/// Returns the ink of the arrow head at the expected limit: white with a black outline. The arrow head at the
-/// observed limit is black.
+/// Returns the ink of the arrow head at the expected limit. It is white with a black outline, while the arrow
+/// head at the observed limit is black.
 fn open() -> Ink {
     Ink::outlined(WHITE, Stroke::solid(BLACK, 1.2))
 }
@@ -235,7 +236,8 @@ mod tests {
     use super::*;
     use crate::drawing::Item;
 
-    /// Returns the number of corners of each shape with this fill colour, except the rectangles of the legend.
+    /// Returns the number of corners of each shape with this fill colour. The rectangles of the legend are
+    /// not included.
     fn corners(drawing: &Drawing, colour: crate::colour::Colour) -> Vec<usize> {
         let shapes = drawing.items.iter().filter_map(|item| match item {
             Item::Shape(shape) if shape.ink.fill == Some(colour) => Some(shape.path.len() - 1),

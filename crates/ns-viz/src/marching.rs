@@ -2,24 +2,24 @@
 //! (Lorensen and Cline 1987).
 //!
 //! Lower values are always on the left side of a line. The outlines of a region and of the holes in it
-//! therefore run in opposite directions, and can be filled as one path.
+//! therefore run in opposite directions. They can be filled as one path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A side of a grid cell: column and row of the cell, and whether it is the left side (`true`) or the lower
-/// side (`false`).
+/// A side of a grid cell: the column and the row of the cell, and which side it is (`true` for the left side,
+/// `false` for the lower side).
 type Side = (usize, usize, bool);
 
 /// Heights at the nodes of a grid.
 pub(crate) struct Grid<'a> {
     pub(crate) x: &'a [f64],
     pub(crate) y: &'a [f64],
-    /// Heights, indexed `[y][x]`. Lines end at cells with a missing height.
+    /// Heights, indexed `[y][x]`. Lines end at cells with a missing height at a corner.
     pub(crate) values: &'a [Vec<Option<f64>>],
 }
 
 impl Grid<'_> {
-    /// Returns the lines of height `level`. A closed line repeats its first point at the end.
+    /// Returns the lines at the height `level`. A closed line repeats its first point at the end.
     pub(crate) fn lines(&self, level: f64) -> Vec<Vec<(f64, f64)>> {
         trace(self.x, self.y, &|i, j| self.value(i, j), level)
     }
@@ -61,8 +61,8 @@ fn trace(
             for (from, to) in cell([a, b, c, d], level) {
                 for side in [from, to] {
                     points.entry(sides[side]).or_insert_with(|| {
-                        // Both cells of a side take its two ends in the same order, so that they compute the
-                        // same point.
+                        // A side belongs to two cells. Both take the ends of the side in the same order, so
+                        // that they compute the same point.
                         let ((u, low), (v, high)) = match side {
                             0 => (((x[i], y[j]), a), ((x[i + 1], y[j]), b)),
                             1 => (((x[i + 1], y[j]), b), ((x[i + 1], y[j + 1]), c)),
@@ -79,8 +79,8 @@ fn trace(
     join(next, &points)
 }
 
-/// Returns, for each line through a cell, the sides at which it enters and leaves (0 lower, 1 right, 2 upper,
-/// 3 left). `corners` are the heights at the corners, anticlockwise from the lower left one.
+/// Returns the lines through a cell, each as the sides at which it enters and leaves (0 lower, 1 right, 2
+/// upper, 3 left). `corners` are the heights at the corners, anticlockwise from the lower left corner.
 fn cell(corners: [f64; 4], level: f64) -> Vec<(usize, usize)> {
     let below = corners.map(|height| height < level);
     let index = below.iter().enumerate().map(|(bit, set)| usize::from(*set) << bit).sum::<usize>();

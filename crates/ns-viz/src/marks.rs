@@ -1,5 +1,5 @@
-//! Points with error bars, which are collected into a few shapes. Viewers are slow to open files with twenty
-//! thousand separate shapes.
+//! Points with error bars, collected into a few shapes. Viewers are slow to open files with twenty thousand
+//! separate shapes.
 
 use crate::axis::Axis;
 use crate::colour::BLACK;
@@ -13,8 +13,8 @@ pub(crate) struct Marks<'a> {
     heads: bool,
     bars: Vec<Segment>,
     points: Vec<Segment>,
-    /// Arrow heads of points beyond the panel. They form a separate path. Their outlines run in the direction
-    /// opposite to the outlines of the points, so that in a common path the overlap of an arrow head and a
+    /// Arrow heads of points beyond the panel. They form a path of their own, because their outlines run in
+    /// the opposite direction of those of the points. In a common path, the overlap of an arrow head and a
     /// point would not be filled.
     arrows: Vec<Segment>,
 }
@@ -26,8 +26,8 @@ impl<'a> Marks<'a> {
     }
 
     /// Adds a point in the middle between `left` and `right` (positions on the page), with an error bar from
-    /// `low` to `up` (values). If the point is beyond the panel, an arrow is drawn at the edge instead,
-    /// except for a count of 0 on a logarithmic axis whose error bar is visible.
+    /// `low` to `up` (values). If the point is beyond the panel, an arrow is drawn at the edge instead. No
+    /// arrow is drawn for a count of 0 on a logarithmic axis if its error bar is visible.
     pub(crate) fn add(&mut self, (left, right): (f64, f64), value: f64, low: f64, up: f64) {
         let (area, y) = (self.area, &self.axis);
         let x = 0.5 * (left + right);
@@ -67,8 +67,8 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Adds a vertical line at the position `x` between the values `from` and `to`. The line represents several bins
-    /// within one pixel, whose lowest and highest values are `from` and `to`.
+    /// Adds a vertical line at the position `x`, from the value `from` to the value `to`. The line stands for
+    /// several bins within one pixel. `from` is their lowest value and `to` their highest.
     pub(crate) fn join(&mut self, x: f64, from: f64, to: f64) {
         self.bars
             .extend([Segment::Move(x, self.axis.clamped(from)), Segment::Line(x, self.axis.clamped(to))]);

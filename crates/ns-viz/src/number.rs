@@ -1,17 +1,17 @@
 //! Numbers as text, and the range of numbers that can be drawn.
 
-/// Returns the value if it can be drawn. It must not be NaN, nor larger than 1e100 in magnitude, so that
-/// differences do not overflow.
+/// Returns the value if it can be drawn. NaN and values above 1e100 in magnitude cannot be drawn. The limit
+/// ensures that differences do not overflow.
 pub(crate) fn usable(value: f64) -> Option<f64> {
     (value.abs() <= 1e100).then_some(value)
 }
 
-/// Returns the value if it is present and [`usable`].
+/// Returns the value if it exists and is [`usable`].
 pub(crate) fn present(value: Option<f64>) -> Option<f64> {
     value.and_then(usable)
 }
 
-/// Returns the smallest and the largest usable value; none if no value is usable.
+/// Returns the smallest and the largest usable value; `None` if no value is usable.
 pub(crate) fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     values.into_iter().filter_map(usable).fold(None, |found, value| match found {
         None => Some((value, value)),
@@ -19,8 +19,8 @@ pub(crate) fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)
     })
 }
 
-/// Returns a number with a fixed number of decimals, a minus sign instead of a hyphen, and thin spaces
-/// between groups of three digits if there are five or more before the point.
+/// Returns a number with a fixed number of decimals and with a minus sign in place of a hyphen. If there are
+/// five or more digits before the point, thin spaces separate groups of three digits.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs(), decimals = decimals.min(30));
     let zero = text.chars().all(|c| c == '0' || c == '.');
@@ -66,8 +66,8 @@ pub(crate) fn trimmed(value: f64, digits: usize) -> String {
     text
 }
 
-/// Returns a number with the decimals that show three significant digits of `span`, the length of an axis. So
-/// all values of an axis have the same number of decimals.
+/// Returns a number with as many decimals as show three significant digits of `span`, the length of an axis.
+/// All values of an axis then have the same number of decimals.
 pub(crate) fn resolved(value: f64, span: f64) -> String {
     let step = span.abs().log10().floor();
     if !(-4.0..=5.0).contains(&step) || value.abs() >= 1e7 {

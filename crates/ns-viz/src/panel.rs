@@ -6,7 +6,7 @@ use crate::drawing::{Area, Drawing, Stroke};
 use crate::frame::{self, Edge};
 use crate::header::Header;
 
-/// The contents of a page with one panel, except the data.
+/// The parts of a page with one panel, except the data.
 pub(crate) struct Layout<'a> {
     pub(crate) header: Header<'a>,
     pub(crate) description: String,
@@ -18,7 +18,8 @@ pub(crate) struct Layout<'a> {
     pub(crate) right: f64,
 }
 
-/// A page with one panel on which data can be drawn. Its axes give the positions of values on the page.
+/// A page with one panel on which data can be drawn. The axes of the panel convert values to positions on the
+/// page.
 pub(crate) struct Panel<'a> {
     pub(crate) drawing: Drawing,
     pub(crate) area: Area,

@@ -1,4 +1,4 @@
-//! Writes a drawing as PDF. Pages have the size of the drawing, and the used glyphs of the font are embedded.
+//! Writes a drawing as PDF. A page has the size of the drawing. The glyphs that are used are embedded.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::text::{Anchor, Style};
 
 /// Number of PDF points (72 per inch) of one CSS pixel (96 per inch).
 const POINTS: f64 = 0.75;
-/// Number of the PDF object of the first page. Smaller numbers are used for objects that all pages share.
+/// Number of the PDF object of the first page. Objects that all pages share have smaller numbers.
 const FIRST_PAGE: i32 = 32;
 const FONT: Name = Name(b"F0");
 const FONT_NAME: Name = Name(b"NSVIZA+DejaVuSans");
@@ -21,7 +21,7 @@ const ADOBE_IDENTITY: SystemInfo =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
 
 /// The glyphs that a file uses. `remapper` gives each glyph a number in the embedded font. `characters` maps
-/// this number to the number of the glyph in the original font, and to the character that it shows.
+/// this number to the number of the glyph in the original font and to the glyph's character.
 #[derive(Default)]
 struct Used {
     remapper: GlyphRemapper,
@@ -29,7 +29,7 @@ struct Used {
 }
 
 impl Drawing {
-    /// Returns the picture as a PDF file. It has one page, or several if one page would be too large to read.
+    /// Returns the picture as a PDF file. The file has several pages if one page would be too large to read.
     ///
     /// # Errors
     /// [`PictureError::Encode`] if the font could not be reduced to the characters used.
@@ -168,8 +168,8 @@ fn write(content: &mut Content, at: (f64, f64), text: &str, style: &Style, used:
     }
 }
 
-/// Writes the outline of a glyph as a path of the page. The outline that it receives is in units of the font
-/// size, with y upwards.
+/// Writes the outline of a glyph as a path of the page. The received outline is in units of the font size,
+/// with y upwards.
 struct GlyphPath<'a> {
     content: &'a mut Content,
     origin: (f64, f64),

@@ -13,8 +13,8 @@ use crate::text::{Anchor, Style};
 
 /// Largest number of pixels of a PNG.
 pub(crate) const MOST_PIXELS: usize = 100_000_000;
-/// Approximate number of pixels in memory at a time. A page is drawn in horizontal bands of this number of
-/// pixels.
+/// Approximate number of pixels that are in memory at the same time. A page is drawn in horizontal bands of
+/// this size.
 const BAND_PIXELS: u32 = 2_000_000;
 /// Number of pixels above which a picture is compressed for speed instead of file size.
 const QUICK_ABOVE: u64 = 12_000_000;
@@ -142,8 +142,8 @@ fn path(segments: &[Segment]) -> Option<Path> {
     builder.finish()
 }
 
-/// Collects the outlines of glyphs, each shifted to the position of its glyph, in units of the font size with
-/// y downwards.
+/// Collects the outlines of glyphs. Each outline is shifted to the position of its glyph. Lengths are in
+/// units of the font size, with y downwards.
 struct Outlines {
     builder: PathBuilder,
     x: f32,

@@ -34,7 +34,7 @@ fn at_most(n: u32, mean: f64) -> f64 {
 }
 
 /// Finds the mean at which a monotone probability equals [`TAIL`], by bisection. `rising` says whether the
-/// probability rises with the mean. The means up to about twice the `count` are searched.
+/// probability rises with the mean. The search covers means up to about twice the `count`.
 fn mean_where(probability: impl Fn(f64) -> f64, rising: bool, count: f64) -> f64 {
     let (mut low, mut high) = (0.0, 2.0 * count + 5.0);
     for _ in 0..60 {

@@ -13,14 +13,14 @@ use crate::rows::{self, PULL_TITLE};
 
 const PICTURE: &str = "pulls";
 const MARGIN: f64 = 16.0;
-/// Largest number of rows in a column, unless the user gives the number of columns.
+/// Largest number of rows in a column, if the user does not choose the number of columns.
 const MOST_ROWS: usize = 50;
-/// Largest number of rows that are drawn in columns of [`MOST_ROWS`]. More rows are arranged about as a
-/// square; in a PDF they are distributed over several pages.
+/// Largest number of rows that are drawn in columns of [`MOST_ROWS`]. More rows are arranged on a page that
+/// is about square. In a PDF they are distributed over several pages.
 const LONGEST_PAGE: usize = 3 * MOST_ROWS;
-/// A number of rows at which the rows have their smallest height.
+/// A number of rows with which the rows have their smallest height.
 const MANY_ROWS: usize = 61;
-/// Width of the panel of each column if there are several columns, in pixels.
+/// Width of the panel of each column, in pixels, if there are several columns.
 const NARROW_PANEL: f64 = 220.0;
 
 /// One parameter in the picture of pulls.
@@ -29,9 +29,8 @@ const NARROW_PANEL: f64 = 220.0;
 pub struct PullRow {
     /// Name of the parameter.
     pub parameter: String,
-    /// (Best fit - centre of the constraint) / uncertainty before the fit. The centre of a Gaussian
-    /// constraint is its auxiliary datum, the centre of a Poisson constraint is its auxiliary datum divided
-    /// by tau.
+    /// (Best fit - centre of the constraint) / uncertainty before the fit. For a Gaussian constraint, the
+    /// centre is the auxiliary datum. For a Poisson constraint, it is the auxiliary datum divided by tau.
     pub pull: Option<f64>,
     /// Uncertainty after the fit / uncertainty before the fit.
     pub constraint: Option<f64>,
@@ -41,15 +40,15 @@ pub struct PullRow {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pulls {
-    /// Title of the picture; none if empty.
+    /// Title of the picture. If empty, there is no title.
     pub title: String,
-    /// Subtitle, a smaller line below the title; none if empty.
+    /// Subtitle, a smaller line below the title. If empty, there is no subtitle.
     pub subtitle: String,
     /// The parameters, from top to bottom.
     pub rows: Vec<PullRow>,
     /// Number of columns, all on one page. By default each column has at most 50 rows. More than 150 rows are
-    /// by default arranged in as many columns as make the page about square; a PDF then has several pages of
-    /// two columns instead.
+    /// by default arranged in so many columns that the page is about square. A PDF instead has several pages
+    /// of two columns.
     pub columns: Option<usize>,
 }
 
@@ -86,7 +85,7 @@ impl Pulls {
         Ok(sheet)
     }
 
-    /// Returns the number of columns for which the width of the page is about its height.
+    /// Returns the number of columns with which the page is about as wide as high.
     fn square(&self) -> usize {
         let row = rows::height(MANY_ROWS);
         let names = rows::name_room(self.rows.iter().map(|entry| entry.parameter.as_str()), row);

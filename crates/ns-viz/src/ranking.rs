@@ -1,4 +1,4 @@
-//! The picture of a ranking of nuisance parameters: their impact on the parameter of interest and their
+//! The picture of a ranking of nuisance parameters: their impacts on the parameter of interest, and their
 //! pulls.
 
 use serde::{Deserialize, Serialize};
@@ -43,31 +43,32 @@ pub struct RankingRow {
     /// Change of the parameter of interest when the nuisance parameter is moved down by its uncertainty after
     /// the fit.
     pub postfit_down: Option<f64>,
-    /// Whether a bound limited a shift of the nuisance parameter. Such a row is marked with a dagger.
+    /// Whether a bound limited the shift of the nuisance parameter. A dagger marks such a row.
     pub clipped: bool,
-    /// Short text to the right of the row, such as the value of a free normalisation; none if empty.
+    /// Short text to the right of the row, such as the value of a free normalisation. If empty, there is no
+    /// text.
     pub note: String,
 }
 
-/// The picture of nuisance parameters, ordered by their impact on the parameter of interest.
+/// The picture of a ranking: nuisance parameters, ordered by their impact on the parameter of interest.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ranking {
     /// Name of the parameter of interest.
     pub poi: String,
-    /// Title of the picture; none if empty.
+    /// Title of the picture. If empty, there is no title.
     pub title: String,
-    /// Subtitle, a smaller line below the title; none if empty.
+    /// Subtitle, a smaller line below the title. If empty, there is no subtitle.
     pub subtitle: String,
     /// The nuisance parameters, in any order.
     pub rows: Vec<RankingRow>,
-    /// Number of parameters to draw, in the order of their impact; all by default.
+    /// Number of parameters that are drawn, starting with the largest impact; all parameters by default.
     pub max_rows: Option<usize>,
 }
 
 impl RankingRow {
-    /// Returns the magnitude of the larger post-fit change of the parameter of interest, or of the larger pre-fit
-    /// change if there are no post-fit changes.
+    /// Returns the impact that gives the order of the rows. It is the magnitude of the larger post-fit change
+    /// of the parameter of interest, or of the larger pre-fit change if there are no post-fit changes.
     fn impact(&self) -> Option<f64> {
         let largest = |up, down| {
             let sizes = [present(up), present(down)].into_iter().flatten().map(f64::abs);
@@ -78,7 +79,8 @@ impl RankingRow {
 }
 
 impl Ranking {
-    /// Draws the impacts, whose axis is above the panel, and the pulls, whose axis is below it.
+    /// Draws the impacts and the pulls. The axis of the impacts is above the panel, and the axis of the pulls
+    /// below it.
     ///
     /// # Errors
     /// If there is no row to show.

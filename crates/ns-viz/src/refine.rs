@@ -2,11 +2,12 @@
 //!
 //! A likelihood is smooth between the points of a scan. Straight lines between the points would have corners
 //! that the likelihood does not have, and would cross the levels at wrong positions. In each interval the
-//! curve is therefore the polynomial through the four nearest points (Lagrange), which is exact for a
-//! parabola. Where the fit of a point failed, the curve has a gap.
+//! curve is therefore the polynomial through the four nearest points (Lagrange). This is exact for a
+//! parabola. The curve has a gap where the fit of a point failed.
 
-/// Returns the values of the curve at the positions of [`positions`]: every interval is divided into `parts`
-/// steps. If the value at an end of an interval is missing, all values within the interval are missing.
+/// Returns the values of the curve at the positions of [`positions`], with every interval divided into
+/// `parts` steps. If the value at an end of an interval is missing, all values within the interval are
+/// missing.
 pub(crate) fn resample(x: &[f64], y: &[Option<f64>], parts: usize) -> Vec<Option<f64>> {
     let parts = parts.max(1);
     let mut out = Vec::with_capacity(x.len() * parts);
@@ -30,8 +31,8 @@ pub(crate) fn resample(x: &[f64], y: &[Option<f64>], parts: usize) -> Vec<Option
     out
 }
 
-/// Returns the positions of the points and of the steps between them, with every interval divided into `parts`
-/// steps.
+/// Returns the scanned points and equally spaced positions between them. Every interval is divided into
+/// `parts` steps.
 pub(crate) fn positions(x: &[f64], parts: usize) -> Vec<f64> {
     let parts = parts.max(1);
     let inner = (0..x.len().saturating_sub(1))
@@ -47,8 +48,8 @@ fn between(x: &[f64], index: usize, share: f64) -> f64 {
     }
 }
 
-/// Returns up to four points around the interval that starts at `index`: its two ends and the next point on each
-/// side. If there is no point on one side, two points on the other side are returned.
+/// Returns up to four points around the interval that starts at `index`: its two ends, and the next point on
+/// each side. If one side has no further point, the other side gives two.
 fn neighbours(x: &[f64], y: &[Option<f64>], index: usize) -> (Vec<f64>, Vec<f64>) {
     let is_present = |at: usize| y.get(at).copied().flatten().is_some();
     let mut first = index;
@@ -66,8 +67,8 @@ fn neighbours(x: &[f64], y: &[Option<f64>], index: usize) -> (Vec<f64>, Vec<f64>
     found.unzip()
 }
 
-/// Returns the value at `at` of the polynomial through the points; none if it lies far outside the range of
-/// `y`.
+/// Returns the value at `at` of the polynomial through the points; `None` if the value lies far outside the
+/// range of `y`.
 fn polynomial(x: &[f64], y: &[f64], at: f64) -> Option<f64> {
     let mut sum = 0.0;
     for (i, (own, value)) in x.iter().zip(y).enumerate() {

@@ -1,4 +1,4 @@
-//! Parts of pictures with one row for each parameter: names, stripes and pulls.
+//! Parts of pictures that have one row for each parameter: names, stripes and pulls.
 
 use crate::axis::Axis;
 use crate::clip;
@@ -9,14 +9,14 @@ use crate::number::present;
 use crate::text::{Style, drop, fit};
 
 const STRIPE: Colour = Colour(243, 245, 248);
-/// Largest width of a parameter name in pixels. Longer names get a smaller font, then are shortened in the
-/// middle.
+/// Largest width of a parameter name in pixels. Longer names get a smaller font. Names that are still too
+/// long are shortened in the middle.
 const WIDEST_NAME: f64 = 620.0;
 const SMALLEST: f64 = 7.5;
 /// Title of a pull axis.
 pub(crate) const PULL_TITLE: &str = "(θ\u{302} − θ₀) / Δθ";
 
-/// Returns the height of a row, in pixels, if there are `count` rows.
+/// Returns the height of a row in pixels for a picture with `count` rows.
 pub(crate) fn height(count: usize) -> f64 {
     match count {
         0..=30 => 22.0,
@@ -29,13 +29,13 @@ fn font_size(row: f64) -> f64 {
     (0.62 * row).min(12.0)
 }
 
-/// Returns the width that the names need beside rows of this height.
+/// Returns the width of the names next to rows of the height `row`.
 pub(crate) fn name_room<'a>(names: impl Iterator<Item = &'a str>, row: f64) -> f64 {
     names.map(|name| font::width(name, font_size(row))).fold(20.0, f64::max).min(WIDEST_NAME) + 8.0
 }
 
-/// Writes the name of a row, right-aligned within the width `room` to the left of `right`, with its middle at
-/// the height `y`.
+/// Writes the name of a row, right-aligned within the width `room` to the left of `right`. The middle of the
+/// text is at the height `y`.
 pub(crate) fn name(drawing: &mut Drawing, right: f64, y: f64, name: &str, room: f64, row: f64) {
     let (text, size) = fit(name, room - 8.0, font_size(row), SMALLEST.min(font_size(row)));
     drawing.text(right - 8.0, y + drop(size), text, Style::new(size).ending());
@@ -49,8 +49,8 @@ pub(crate) fn stripes(drawing: &mut Drawing, area: &Area, count: usize, row: f64
     }
 }
 
-/// Returns the upper end of a symmetric pull axis. This is `usual`, or up to 5 if the outermost pull with its error
-/// bar needs a longer axis.
+/// Returns the upper end of an axis of pulls that is symmetric around 0. This is `usual`. It is larger, up to
+/// 5, if the outermost pull with its error bar needs a longer axis.
 pub(crate) fn pull_range<'a>(
     pulls: impl Iterator<Item = (&'a Option<f64>, &'a Option<f64>)>,
     usual: f64,
@@ -62,7 +62,7 @@ pub(crate) fn pull_range<'a>(
     if most <= 0.95 * usual { usual } else { (most * 1.05).ceil().clamp(usual, 5.0) }
 }
 
-/// Draws a pull as a point with its error bar at the height `y`. A pull beyond the axis becomes an arrow at
+/// Draws a pull at the height `y`, as a point with its error bar. A pull beyond the axis becomes an arrow at
 /// the edge.
 pub(crate) fn pull(
     drawing: &mut Drawing,

@@ -17,31 +17,31 @@ use crate::text::{Style, drop};
 
 const PICTURE: &str = "scan";
 
-/// The picture of a scan of -2 Δ ln L over one parameter, with all other parameters profiled.
+/// The picture of a scan of `-2 Δ ln L` over one parameter. All other parameters are profiled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scan {
     /// Name of the scanned parameter.
     pub parameter: String,
-    /// Title of the picture; none if empty.
+    /// Title of the picture. If empty, there is no title.
     pub title: String,
-    /// Subtitle, a smaller line below the title; none if empty.
+    /// Subtitle, a smaller line below the title. If empty, there is no subtitle.
     pub subtitle: String,
     /// Scanned values of the parameter, strictly increasing.
     pub x: Vec<f64>,
-    /// Twice the negative log-likelihood minus its value at the best fit, at each scanned value; none where
+    /// Twice the negative log-likelihood minus its value at the best fit, at each scanned value; `None` where
     /// the fit failed.
     pub twice_delta_nll: Vec<Option<f64>>,
-    /// Best-fit value of the parameter.
+    /// Best-fit value of the parameter, if known.
     pub best_fit: Option<f64>,
     /// Values of `twice_delta_nll` at which a line is drawn, 1 and 4 by default. Each line is labelled with
     /// its coverage for one parameter of interest.
     pub levels: Vec<f64>,
-    /// Values of the parameter at which the scan crosses the levels, one list for each level, for example from
-    /// MINOS. If empty, the crossings of the drawn curve are used, which are less precise.
+    /// Values of the parameter at which the scan crosses the levels, for example from MINOS. There is one
+    /// list for each level. If this is empty, the less precise crossings of the drawn curve are used.
     pub crossings: Vec<Vec<f64>>,
-    /// Upper end of the vertical axis. By default the axis shows all points of the scan up to four times the highest
-    /// level. If fewer than three points are below this value, it shows all points.
+    /// Upper end of the vertical axis. By default the axis shows the points of the scan up to four times the
+    /// highest level, or all points if fewer than three are below this value.
     pub y_max: Option<f64>,
 }
 
@@ -179,8 +179,8 @@ impl Scan {
         }
     }
 
-    /// Returns the levels that can be drawn, each with its label and the values of the parameter at the
-    /// crossings.
+    /// Returns the levels that can be drawn. Each has a label and the values of the parameter at which the
+    /// scan crosses it.
     fn levels_with_crossings(&self, curve: &[(f64, Option<f64>)]) -> Vec<(f64, String, Vec<f64>)> {
         let mut out = Vec::new();
         for (index, level) in self.levels.iter().enumerate() {
@@ -196,9 +196,8 @@ impl Scan {
     }
 }
 
-/// Returns a probability in per cent, such as "68.3 %" or "95 %". One decimal distinguishes the 95.4 % of two
-/// standard deviations from the 95 % of a rise by 3.84. Probabilities near one keep all their nines, as in
-/// "99.994 %".
+/// Returns a probability in per cent, such as "68.3 %" or "95 %". One decimal distinguishes two standard
+/// deviations (95.4 %) from 95 %. Probabilities near one keep all their nines, as in "99.994 %".
 pub(crate) fn coverage(probability: f64) -> String {
     if 1.0 - probability < 1e-9 {
         return "> 99.999999 %".to_owned();

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Returns whether a character is unsafe to draw: it is a control character, changes the direction of
-/// writing, has no width, or is forbidden in XML.
+/// Returns whether a character is unsafe to draw. A character is unsafe if it is a control character, changes
+/// the direction of writing, has no width, or is forbidden in XML.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -1,5 +1,5 @@
-//! The panels of one channel: the stack of samples with the data, and below it the ratio of data and
-//! prediction, or the pulls of the data.
+//! The panels of one channel. The upper panel shows the stack of samples with the data. The lower panel shows
+//! the ratio of data and prediction, or the pulls of the data.
 
 use crate::axis::{Axis, Ticks};
 use crate::colour::{BLACK, Colour, GREY, LIGHT_GREY};
@@ -21,23 +21,24 @@ pub(crate) use curves::{BLIND, sample_line, sum_line};
 pub(crate) struct Layer {
     pub(crate) colour: Colour,
     pub(crate) counts: Vec<f64>,
-    /// Expected yield at each position of the curves; empty without curves.
+    /// Expected yield at each position of the curve; empty if the layer is a histogram.
     pub(crate) curve: Vec<f64>,
-    /// Whether its line is dashed where layers are lines.
+    /// Whether the line of the layer is dashed, if layers are drawn as lines.
     pub(crate) dashed: bool,
 }
 
-/// What a stack is made of. All lists have checked lengths.
+/// The input of a stack. The lengths of all lists have been checked.
 pub(crate) struct Parts<'a> {
     pub(crate) name: &'a str,
     pub(crate) x_title: &'a str,
     pub(crate) edges: Vec<f64>,
     pub(crate) layers: Vec<Layer>,
     pub(crate) data: &'a [Option<f64>],
-    /// Error bars of the data; those of counts if empty.
+    /// Error bars of the data. If the list is empty, the data are counts with Poisson error bars.
     pub(crate) errors: &'a [Option<f64>],
     pub(crate) uncertainty: &'a [Option<f64>],
-    /// Positions of the curves of the layers, not descending; empty without curves.
+    /// Positions of the curves of all layers, in ascending order, possibly with repetitions; empty for
+    /// histograms.
     pub(crate) positions: &'a [f64],
     /// Ranges in which no data are drawn.
     pub(crate) blind: &'a [(f64, f64)],
@@ -45,11 +46,11 @@ pub(crate) struct Parts<'a> {
     pub(crate) log: bool,
     /// Whether the lower panel shows pulls in place of ratios.
     pub(crate) pulls: bool,
-    /// Whether layers are drawn as lines, not on top of each other.
+    /// Whether layers are drawn as lines. Otherwise they are stacked.
     pub(crate) lines: bool,
 }
 
-/// A channel whose lengths were checked, with the axes of its panels.
+/// A channel with checked lengths, and the axes of its panels.
 pub(crate) struct Stack {
     name: String,
     x_title: String,
@@ -58,14 +59,15 @@ pub(crate) struct Stack {
     edges: Vec<f64>,
     layers: Vec<Layer>,
     total: Vec<f64>,
-    /// Observed events of each bin, with the lower and the upper end of their error bar; none if not shown.
+    /// Observed events of each bin, with the lower and the upper end of the error bar; `None` if the data are
+    /// not shown.
     data: Vec<Option<(f64, f64, f64)>>,
     uncertainty: Vec<Option<f64>>,
-    /// Positions of the curves; empty without curves.
+    /// Positions of the curves of all layers; empty for histograms.
     positions: Vec<f64>,
     /// Ranges in which no data are drawn.
     blind: Vec<(f64, f64)>,
-    /// Whether layers are lines.
+    /// Whether layers are drawn as lines. Otherwise they are stacked.
     lines: bool,
     y: Axis,
     /// Whether the lower panel shows pulls in place of ratios.
@@ -120,7 +122,7 @@ impl Stack {
         stack
     }
 
-    /// Returns the expected yield of each bin.
+    /// Returns the expected yield of each bin, summed over the layers.
     #[cfg(test)]
     pub(crate) fn total(&self) -> &[f64] {
         &self.total
@@ -140,9 +142,9 @@ impl Stack {
         self.data.get(bin).copied().flatten()
     }
 
-    /// Draws the channel into an area. The area includes the space for labels to the left of the panels, but not the
-    /// labels below them. `caption` is the height of the line with the channel's name. `ratio` is the height of the
-    /// ratio panel; if it is 0, no ratio is drawn.
+    /// Draws the channel into an area. The area includes the labels to the left of the panels, but not those
+    /// below them. `caption` is the height of the line with the channel's name. `ratio` is the height of the
+    /// ratio panel. If it is 0, no ratio is drawn.
     pub(crate) fn draw(&self, page: &mut Drawing, area: Area, caption: f64, ratio: f64) {
         let split = if ratio > 0.0 { ratio + frame::SPLIT } else { 0.0 };
         let upper = Area { top: area.top + caption, bottom: area.bottom - split, ..area };
@@ -188,7 +190,7 @@ impl Stack {
         frame::horizontal_labels(page, &lowest, &x, &x_ticks, Edge::Bottom, &self.x_title);
     }
 
-    /// Returns the name of the channel. If not all bins are drawn, adds a remark about this.
+    /// Returns the name of the channel. If some bins are not drawn, adds a remark about this.
     fn caption(&self, x: &Axis) -> String {
         let bins = self.total.len();
         if columns::cells(&self.edges, x, |_| Some(0.0)).len() >= bins {
@@ -201,8 +203,7 @@ impl Stack {
         )
     }
 
-    /// Returns the ticks of the horizontal axis. If the axis shows bin numbers, there are ticks at whole
-    /// numbers only.
+    /// Returns the ticks of the horizontal axis. An axis of bin numbers has ticks at whole numbers only.
     fn x_ticks(&self, x: &Axis, width: f64) -> Ticks {
         let mut ticks = frame::horizontal_ticks(x, width);
         let counted = self.edges.iter().enumerate().all(|(index, edge)| *edge == index as f64);
@@ -220,14 +221,14 @@ impl Stack {
     }
 
     /// Returns the bins to draw, from left to right. If bins are narrower than a pixel, only the lowest and
-    /// the highest bin of each pixel are drawn. The picture looks the same, and the file stays small even
-    /// with thousands of bins.
+    /// the highest bin of each pixel are drawn. This keeps the file small for thousands of bins and does not
+    /// change the look of the picture.
     fn cells(&self, x: &Axis, height: impl Fn(usize) -> Option<f64>) -> Vec<Cell> {
         columns::cells(&self.edges, x, height)
     }
 
-    /// Draws each layer as the shape between the sum of the layers below it and the sum that includes it.
-    /// Negative counts are drawn as 0.
+    /// Draws each layer as the area between two sums: the sum of the layers below it, and this sum with the
+    /// layer added. Negative counts are drawn as 0.
     fn paint_layers(&self, page: &mut Drawing, x: &Axis, y: &Axis) {
         let cells = self.cells(x, |bin| self.total.get(bin).copied());
         let mut below = vec![0.0; self.total.len()];

@@ -77,8 +77,8 @@ fn painted(ink: &Ink) -> String {
     out
 }
 
-/// Returns the path data. Coordinates are relative to the previous point, which halves the size of the file.
-/// They are differences of rounded positions, so that rounding errors do not add up.
+/// Returns the path data. Each coordinate is relative to the previous point, which halves the size of the
+/// file. It is the difference of two rounded positions, so that rounding errors do not add up.
 fn data(path: &[Segment]) -> String {
     let mut out = String::new();
     let (mut at, mut start) = ((0, 0), (0, 0));
@@ -121,8 +121,8 @@ fn hundredths(value: f64) -> i64 {
     (100.0 * value).round() as i64
 }
 
-/// Returns a length with at most two decimals, the same on every machine. A hundredth of a pixel is finer
-/// than the resolution of any printer.
+/// Returns a length with at most two decimals. The text is the same on every machine. A hundredth of a pixel
+/// is finer than the resolution of any printer.
 fn short(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -7,24 +7,25 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use ttf_parser::{Face, GlyphId};
 
-/// A glyph and the font that contains it; none if no font has a glyph for the character.
+/// A glyph and the font that contains it; `None` if no font has a glyph for the character.
 type FoundGlyph = Option<(&'static Face<'static>, GlyphId)>;
 
 /// Largest size, in bytes, of a font file that is read. Larger files contain coloured bitmaps, which cannot
 /// be drawn.
 const LARGEST_FILE: u64 = 120_000_000;
-/// Largest depth to which folders of fonts are searched. The depth is limited because links may form cycles.
+/// Largest depth of the search in folders of fonts. It ends the search if links form cycles.
 const DEEPEST: usize = 6;
 
-/// One font: path of its file, index of the font in the file, and sorted ranges of the characters that it has.
+/// One font: the path of its file, its index in the file, and the sorted ranges of characters that it
+/// contains.
 struct FontFile {
     path: PathBuf,
     index: u32,
     ranges: Vec<(u32, u32)>,
 }
 
-/// The fonts in order of preference (`known`), the fonts opened so far by their index in `known`, and the
-/// glyph found for each character so far.
+/// The fonts of the system. `known` lists them in order of preference. The opened fonts are stored by their
+/// index in `known`. Glyphs that were found are stored by their character.
 struct Fonts {
     known: Vec<FontFile>,
     opened: HashMap<usize, Option<&'static Face<'static>>>,
@@ -39,8 +40,8 @@ static FONTS: LazyLock<Mutex<Fonts>> = LazyLock::new(|| {
     Mutex::new(Fonts::new(files))
 });
 
-/// Returns the first font, in order of preference, that has the character, and its glyph; none if no font has
-/// it.
+/// Returns the glyph of a character and its font, the first in order of preference that contains the
+/// character. `None` if no font contains it.
 pub(crate) fn face_for(character: char) -> FoundGlyph {
     FONTS.lock().unwrap_or_else(PoisonError::into_inner).face_for(character)
 }
@@ -80,8 +81,8 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the sorting key of a font file. Its first part prefers upright fonts of normal weight without
-/// serifs, because they are similar to the font of this crate. Its second part is the path, so that the
+/// Returns the sorting key of a font file. The first part prefers upright fonts of normal weight without
+/// serifs, because these are similar to the font of this crate. The second part is the path. With it, the
 /// result does not depend on the order of the files in a folder.
 fn preference(path: &Path) -> (usize, PathBuf) {
     let name = path.file_stem().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
@@ -154,15 +155,15 @@ fn fonts_of(path: &Path) -> Vec<FontFile> {
     (0..count).filter_map(font).collect()
 }
 
-/// Reads a font; none if its file cannot be read. The memory is never freed, so that the font is valid until
-/// the process ends.
+/// Reads a font; `None` if its file cannot be read. The memory is never freed, so the font is valid until the
+/// process ends.
 fn open(font: &FontFile) -> Option<&'static Face<'static>> {
     let data: &'static [u8] = Box::leak(std::fs::read(&font.path).ok()?.into_boxed_slice());
     let face: &'static Face<'static> = Box::leak(Box::new(Face::parse(data, font.index).ok()?));
     Some(face)
 }
 
-/// An outline builder that does nothing, to find out whether a glyph has an outline.
+/// An outline builder that does nothing. It serves to find out whether a glyph has an outline.
 struct Nothing;
 
 impl ttf_parser::OutlineBuilder for Nothing {

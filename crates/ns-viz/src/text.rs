@@ -1,11 +1,11 @@
-//! Lines of text: style, extent, and fitting long lines into the available width.
+//! Lines of text: their style and size, and methods to fit long lines into the available width.
 
 use serde::{Deserialize, Serialize};
 
 use crate::colour::{BLACK, Colour};
 use crate::font;
 
-/// The part of a text that lies at the position where the text is drawn.
+/// The alignment of a text: its start, its middle or its end lies at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Anchor {
     Start,
@@ -30,12 +30,12 @@ impl Style {
         Self { size, anchor: Anchor::Start, colour: BLACK, upwards: false }
     }
 
-    /// Returns the same style for text whose middle is at its position.
+    /// Returns the same style with the middle of the text at its position.
     pub(crate) fn centred(self) -> Self {
         Self { anchor: Anchor::Middle, ..self }
     }
 
-    /// Returns the same style for text that ends at its position.
+    /// Returns the same style with the end of the text at its position.
     pub(crate) fn ending(self) -> Self {
         Self { anchor: Anchor::End, ..self }
     }
@@ -56,13 +56,13 @@ pub(crate) const ASCENT: f64 = 0.76;
 /// Depth of a line below its baseline, as a fraction of the font size.
 pub(crate) const DESCENT: f64 = 0.24;
 
-/// Returns the distance from the middle of a line of text down to its baseline, for a font size.
+/// Returns the distance from the middle of a line of text down to its baseline, for a font size in pixels.
 pub(crate) fn drop(size: f64) -> f64 {
     0.36 * size
 }
 
-/// Returns a text and a font size that fit into the width `room`. First the font size is reduced, at most to
-/// `least`. If that is not enough, the text is shortened in the middle, where names of systematic
+/// Returns a text and a font size that fit into the width `room`. The font size is reduced first, but not
+/// below `least`. If that is not enough, the text is shortened in the middle, where names of systematic
 /// uncertainties differ least.
 pub(crate) fn fit(text: &str, room: f64, size: f64, least: f64) -> (String, f64) {
     let unit = font::width(text, 1.0);

@@ -1,4 +1,4 @@
-//! The picture of yields: for each channel the stacked samples, the data, and the ratio of data and
+//! The picture of yields. For each channel it shows the stacked samples, the data, and the ratio of data and
 //! prediction.
 
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct SampleYields {
     pub name: String,
     /// Expected yield of each bin.
     pub counts: Vec<f64>,
-    /// Whether the sample is signal, which is drawn in red on top of the other samples.
+    /// Whether the sample is signal. Signal is drawn in red, on top of the other samples.
     pub signal: bool,
     /// Expected yield at each of the channel's `curve_positions`; empty for a histogram.
     pub curve: Vec<f64>,
@@ -35,10 +35,10 @@ pub struct SampleYields {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Components {
-    /// Filled, one on top of the other.
+    /// The samples are filled, one on top of the other.
     #[default]
     Stack,
-    /// A line for each sample, and a line for their sum.
+    /// Each sample is a line, and another line shows their sum.
     Lines,
 }
 
@@ -61,30 +61,31 @@ impl std::str::FromStr for Components {
 pub struct ChannelYields {
     /// Name of the channel.
     pub name: String,
-    /// Remark in brackets behind the name; none if empty.
+    /// Remark in brackets after the name. If empty, there is no remark.
     pub note: String,
-    /// Title of the horizontal axis; `bin` if empty.
+    /// Title of the horizontal axis. If empty, the title is `bin`.
     pub x_title: String,
     /// Edges of the bins, strictly increasing, one more than there are bins. If empty, the edges are 0, 1, 2
     /// and so on.
     pub bin_edges: Vec<f64>,
     /// The samples, from the bottom of the stack to its top. Signal samples are always on top.
     pub samples: Vec<SampleYields>,
-    /// Observed events of each bin; none for a bin whose data are not to be shown. If the list is empty, no data are
-    /// drawn.
+    /// Observed events of each bin; `None` for a bin whose data must not be shown. If the list is empty, no
+    /// data are drawn.
     pub data: Vec<Option<f64>>,
-    /// Error bar of the data in each bin, the same up and down, as for sums of weights. If the list is empty, the data
-    /// are counts with Poisson intervals.
+    /// Size of the error bar of the data in each bin, both up and down, as for sums of weights. If the list
+    /// is empty, the data are counts with Poisson intervals.
     pub data_errors: Vec<Option<f64>>,
-    /// Positions on the horizontal axis of the curves of all samples, not descending. A position may be given twice,
-    /// where the curve has a step. If empty, samples are drawn as histograms.
+    /// Positions on the horizontal axis at which the curves of all samples are given, in ascending order. A
+    /// position may occur twice, where a curve has a step. If the list is empty, samples are drawn as
+    /// histograms.
     pub curve_positions: Vec<f64>,
-    /// Blinded ranges of the horizontal axis. No data are drawn in bins that overlap with them.
+    /// Blinded ranges of the horizontal axis. Bins that overlap with such a range show no data.
     pub blind: Vec<(f64, f64)>,
     /// Uncertainty of the total expected yield of each bin; empty if unknown.
     pub uncertainty: Vec<Option<f64>>,
-    /// Whether the lower panel shows pulls (differences between data and prediction, divided by the error bars of
-    /// the data) in place of ratios.
+    /// Whether the lower panel shows pulls in place of ratios. A pull is the difference between data and
+    /// prediction, divided by the error bar of the data.
     pub pulls: bool,
 }
 
@@ -92,20 +93,21 @@ pub struct ChannelYields {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Yields {
-    /// Title of the picture, such as "Post-fit"; none if empty.
+    /// Title of the picture, such as "Post-fit". If empty, there is no title.
     pub title: String,
-    /// Subtitle, a smaller line below the title; none if empty.
+    /// Subtitle, a smaller line below the title. If empty, there is no subtitle.
     pub subtitle: String,
     /// The channels, in reading order.
     pub channels: Vec<ChannelYields>,
     /// Whether the axis of events is logarithmic.
     pub log_y: bool,
-    /// Number of channels side by side. By default there are about as many columns as rows, but at most four.
+    /// Number of channels next to each other. By default there are about as many columns as rows, but at most
+    /// four columns.
     pub columns: Option<usize>,
     /// Largest number of colours for background samples, including the colour for "other". If there are more
-    /// background samples, the smallest samples are added up and drawn as "other".
+    /// background samples, the smallest are added up and drawn as "other".
     pub max_samples: usize,
-    /// How samples are drawn.
+    /// The way in which samples are drawn.
     pub components: Components,
 }
 
@@ -123,8 +125,8 @@ impl Default for Yields {
     }
 }
 
-/// The samples of all channels. `named` lists the samples that are drawn separately: name, whether the sample
-/// is signal, and colour.
+/// The samples of all channels. `named` lists the samples that are drawn separately, each with its name,
+/// whether it is signal, and its colour.
 struct Catalogue {
     named: Vec<(String, bool, Colour)>,
     /// Number of background samples that are drawn together as "other".
@@ -195,8 +197,8 @@ impl Yields {
         Ok(page)
     }
 
-    /// Returns the samples of all channels in the order in which they first appear. If there are more background
-    /// samples than `max_samples`, the smallest samples are drawn together.
+    /// Returns the samples of all channels in the order of their first appearance. If there are more
+    /// background samples than `max_samples`, the smallest are drawn together.
     fn catalogue(&self) -> Catalogue {
         let mut found: Vec<(String, bool, f64)> = Vec::new();
         for sample in self.channels.iter().flat_map(|channel| &channel.samples) {

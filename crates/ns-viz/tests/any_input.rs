@@ -19,8 +19,8 @@ fn maybe() -> impl Strategy<Value = Option<f64>> {
     prop::option::weighted(0.8, number())
 }
 
-/// Generates values that are increasing most of the time, so that drawing is tested and not only the check of
-/// the input.
+/// Generates lists of values, most of which increase. With such lists, the tests reach the drawing code
+/// behind the check of the input.
 fn steps(size: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = Vec<f64>> {
     vec(number(), size).prop_map(|mut values| {
         if values.first().is_some_and(|first| *first > -4.0) {

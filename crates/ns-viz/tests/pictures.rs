@@ -35,8 +35,8 @@ fn labels_do_not_overlap() {
         let labels = drawing.labels();
         for (index, one) in labels.iter().enumerate() {
             for other in labels.iter().skip(index + 1) {
-                // The rectangles include space for ascenders and descenders. If they overlap by at most half a
-                // pixel, the letters do not overlap.
+                // The rectangles include space for ascenders and descenders. The letters do not overlap if
+                // the rectangles overlap by at most half a pixel.
                 let apart = one.right <= other.left + 0.5
                     || other.right <= one.left + 0.5
                     || one.bottom <= other.top + 0.5

@@ -1,5 +1,5 @@
-//! Invented inputs of pictures, for the gallery and for tests. Some inputs look like those of real analyses, others
-//! are hard to draw.
+//! Invented data for pictures, used by the gallery and by tests. Some of the data look like those of real
+//! analyses. Others are hard to draw.
 
 use ns_viz::{
     ChannelYields, Components, Contour, Correlation, Drawing, Limit, PictureError, PullRow, Pulls, Ranking,
@@ -260,13 +260,13 @@ pub(crate) fn events(name: &str, seed: u64) -> ChannelYields {
     }
 }
 
-/// Returns the yields of a channel of events with stacked components.
+/// Returns the yields of a channel of events in which the samples are stacked.
 pub(crate) fn diphoton() -> Yields {
     let channels = vec![events("diphoton", 11)];
     Yields { title: "Post-fit".into(), channels, ..Yields::default() }
 }
 
-/// Returns the yields of a channel of events with a line per component and a blinded range.
+/// Returns the yields of a channel of events with one line per sample and a blinded range.
 pub(crate) fn diphoton_blinded() -> Yields {
     let channels = vec![ChannelYields { blind: vec![(120.0, 130.0)], ..events("diphoton", 11) }];
     let (title, subtitle) = ("Pre-fit".into(), "the signal region is blinded".into());
@@ -403,7 +403,7 @@ pub(crate) fn hard() -> Vec<(String, Result<Drawing, PictureError>)> {
     ]
 }
 
-/// Returns the pictures of the documentation, at least one of each kind, with their names.
+/// Returns the pictures of the documentation with their names. There is at least one picture of each kind.
 pub(crate) fn typical() -> Vec<(String, Result<Drawing, PictureError>)> {
     vec![
         ("scan".into(), scan().draw()),

@@ -4,11 +4,12 @@ use super::Stack;
 use crate::axis::Axis;
 use crate::number::trimmed;
 
-/// Largest upper end of the axis of the ratio. On a longer axis, ratios near 1 could not be distinguished.
+/// Largest upper end of an axis of ratios. On a longer axis, ratios near 1 would look the same.
 const HIGHEST_RATIO: f64 = 4.0;
 
 impl Stack {
-    /// Returns the axis of the events, which contains the stack, the curves and the error bars of the data.
+    /// Returns the vertical axis for the events. It contains the stack, the curves and the error bars of the
+    /// data.
     pub(super) fn y_axis(&self, log: bool) -> Axis {
         let tops = self.total.iter().enumerate().map(|(bin, total)| total + self.spread(bin).unwrap_or(0.0));
         let bars = self.data.iter().flatten().map(|(_, _, up)| *up);
@@ -21,15 +22,15 @@ impl Stack {
         if !(high > 0.0) {
             return Axis::log(0.1, 1.0);
         }
-        // The axis starts below the smallest bin, so that this bin is visible, but spans at most about eight
+        // The axis starts below the smallest bin to make this bin visible. It spans at most about eight
         // decades.
         Axis::log((0.2 * low).max(1e-8 * high), 3.0 * high)
     }
 
-    /// Returns the function that converts a number of events in a bin to its value in the lower panel. With ratios
-    /// this is the number divided by the prediction. With pulls it is the difference to the prediction divided by
-    /// the error bar of the data on that side. Returns `None` if the prediction is zero, or for pulls if the bin
-    /// has no data.
+    /// Returns the function that converts a number of events in a bin to the scale of the lower panel. For
+    /// ratios the function divides by the prediction. For pulls it subtracts the prediction, and divides by
+    /// the error bar of the data on the side of the prediction. Returns `None` if the prediction is zero, and
+    /// for pulls also if the bin has no data.
     pub(super) fn compared(&self, bin: usize) -> Option<impl Fn(f64) -> f64 + use<>> {
         let total = self.total.get(bin).copied().filter(|total| *total > 0.0)?;
         let (zero, unit) = match self.pulls {
@@ -43,7 +44,7 @@ impl Stack {
         Some(move |x: f64| (x - zero) / unit)
     }
 
-    /// Returns the axis of the pulls. It is symmetric around 0 and goes at most from -8 to 8.
+    /// Returns the axis of the pulls. It is symmetric around 0 and reaches at most from -8 to 8.
     pub(super) fn pull_axis(&self) -> Axis {
         let pull = |bin: usize| Some(self.compared(bin)?(self.point(bin)?.0).abs());
         let most = (0..self.total.len()).filter_map(pull).fold(0.0, f64::max);
@@ -51,10 +52,10 @@ impl Stack {
         Axis::linear(-half, half)
     }
 
-    /// Returns the axis of the ratio. It is symmetric around 1 and contains all error bars and uncertainties. If
-    /// these reach further than 0.5 from 1, the axis goes from 0 to at most [`HIGHEST_RATIO`]. In bins with an
-    /// expected yield below 1, error bars can be very long. Such error bars do not widen the axis, and may end in an
-    /// arrow.
+    /// Returns the axis of the ratio. It is symmetric around 1 and contains all error bars and uncertainties.
+    /// If these reach further than 0.5 from 1, the axis goes from 0 to at most [`HIGHEST_RATIO`]. Bins with
+    /// an expected yield below 1 can have very long error bars. These do not widen the axis, and may end in
+    /// an arrow.
     pub(super) fn ratio_axis(&self) -> Axis {
         let (mut down, mut up) = (0.0_f64, 0.0_f64);
         for (bin, total) in self.total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
@@ -74,9 +75,9 @@ impl Stack {
     }
 }
 
-/// Returns the title of the vertical axis: "Events / W" if all bins have the width W, otherwise "Events / bin". If
-/// the edges are the bin numbers 0, 1, 2, ..., the title is "Events". Bins with an expected yield of 0, such as bins
-/// between two fit ranges, do not count.
+/// Returns the title of the vertical axis. This is "Events / W" if all bins have the width W, and otherwise
+/// "Events / bin". If the edges are the bin numbers 0, 1, 2, ..., it is "Events". Bins with an expected yield
+/// of 0, such as bins between two fit ranges, are ignored.
 pub(super) fn y_title(edges: &[f64], total: &[f64]) -> String {
     if edges.iter().enumerate().all(|(index, edge)| *edge == index as f64) {
         return "Events".to_owned();

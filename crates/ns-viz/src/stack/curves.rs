@@ -1,5 +1,5 @@
-//! Draws the curves of the expected events: filled and stacked, or one line per sample and a line for the sum. Also
-//! shades the ranges whose data are hidden.
+//! Draws the expected events as curves: filled and stacked, or one line per sample and a line for the sum.
+//! Also shades blinded ranges.
 
 use super::{Layer, Stack};
 use crate::axis::Axis;
@@ -7,7 +7,7 @@ use crate::colour::{BLACK, Colour};
 use crate::drawing::{Area, Drawing, Ink, Stroke, rectangle};
 use crate::legend;
 
-/// Colour behind hidden data.
+/// Background colour of blinded ranges.
 pub(crate) const BLIND: Colour = Colour(236, 236, 236);
 
 /// Returns the stroke of a layer that is drawn as a line.
@@ -15,18 +15,18 @@ pub(crate) fn line(layer: &Layer) -> Stroke {
     sample_line(layer.colour, layer.dashed)
 }
 
-/// Returns the stroke of a sample that is drawn as a line.
+/// Returns the stroke of a sample that is drawn as a line of this colour.
 pub(crate) fn sample_line(colour: Colour, dashed: bool) -> Stroke {
     if dashed { Stroke::dashed(colour, 2.0, 7.0, 3.5) } else { Stroke::solid(colour, 2.0) }
 }
 
-/// Returns the stroke of the sum of all samples.
+/// Returns the stroke of the line for the sum of all samples.
 pub(crate) fn sum_line() -> Stroke {
     Stroke::solid(BLACK, 1.4)
 }
 
 impl Stack {
-    /// Iterates over the sum of all layers at the positions of the curves.
+    /// Iterates over the sum of all layers, position by position of the curves.
     pub(super) fn total_curve(&self) -> impl Iterator<Item = f64> {
         (0..self.positions.len()).map(|i| self.layers.iter().filter_map(|layer| layer.curve.get(i)).sum())
     }
@@ -58,8 +58,8 @@ impl Stack {
         }
     }
 
-    /// Draws the uncertainty of the sum along its curve. The relative uncertainty at a point of the curve is
-    /// that of the bin that contains the point.
+    /// Draws the uncertainty of the sum along its curve. At each point of the curve, the relative uncertainty
+    /// is that of the bin in which the point lies.
     fn paint_curve_band(&self, page: &mut Drawing, x: &Axis, y: &Axis, total: &[f64]) {
         let mut lines = Vec::new();
         for (ends, heights) in self.positions.windows(2).zip(total.windows(2)) {
@@ -77,7 +77,7 @@ impl Stack {
         page.path(lines, legend::hatching_ink());
     }
 
-    /// Shades the ranges whose data are hidden.
+    /// Shades the blinded ranges.
     pub(super) fn paint_blind(&self, page: &mut Drawing, area: &Area, x: &Axis) {
         for (from, to) in &self.blind {
             let (left, right) = (x.clamped(*from), x.clamped(*to));
