@@ -13,11 +13,11 @@ pub enum Status {
     Passed,
     /// The value is beyond its bound, or the computation failed.
     Failed,
-    /// A part that the check needs does not exist, although the user asked for it. The check has a remedy.
+    /// Something that the check needs does not exist, although the user asked for it. The check has a remedy.
     Missing,
-    /// A part that the check needs does not exist, and the user did not ask for it.
+    /// Something that the check needs does not exist, and the user did not ask for it.
     Skipped,
-    /// A value was measured that has no bound.
+    /// A value was measured for which there is no bound.
     Measured,
 }
 
@@ -65,7 +65,7 @@ pub struct SelfTest {
     pub n_missing: usize,
     /// All checks, in the order in which they were made.
     pub checks: Vec<Check>,
-    /// Warnings of the result. They have the same key as in all other results, and are always empty.
+    /// Warnings of the result. The list exists in all results of the program; here it is always empty.
     pub warnings: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ impl Checks {
         self.add((name, status), Some(value), Some(bound), detail, remedy);
     }
 
-    /// Adds a value without a bound.
+    /// Adds a value for which there is no bound.
     #[cfg(feature = "neural")]
     pub(crate) fn measured(&mut self, name: &str, value: f64, detail: &str) {
         self.add((name, Status::Measured), Some(value), None, detail, None);
@@ -142,7 +142,7 @@ impl Checks {
         self.add((name, Status::Missing), None, None, why, Some(remedy.to_owned()));
     }
 
-    /// Adds a check that needs a part that does not exist, and that the user did not ask for.
+    /// Adds a check that needs something that does not exist and that the user did not ask for.
     pub(crate) fn skipped(&mut self, name: &str, why: &str) {
         self.add((name, Status::Skipped), None, None, why, None);
     }

@@ -1,4 +1,4 @@
-//! Checks a flow: on the CPU by its integral, and on a GPU by comparison with the CPU.
+//! Checks a flow. On the CPU it checks the integral, on a GPU the agreement with the CPU.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::check::Checks;
 const MANIFEST: &[u8] = include_bytes!("../models/curved.flow.json");
 const GRAPH: &[u8] = include_bytes!("../models/curved.onnx");
 
-/// The box in which the flow is integrated and compared.
+/// The box in which the flow is integrated and compared: lower and upper end of its two features.
 const SIDES: [(f64, f64); 2] = [(-12.0, 12.0), (-12.0, 12.0)];
 
 const CPU: &str = "flow on the CPU";
@@ -84,7 +84,7 @@ fn written() -> std::io::Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// Splits a message into the text before its last sentence and its last sentence, which is the remedy.
+/// Splits a message before its last sentence, which is the remedy.
 fn split(message: &str) -> (String, String) {
     match message.rsplit_once(". ") {
         Some((why, remedy)) => (why.to_owned(), format!("{remedy}.")),
@@ -92,17 +92,17 @@ fn split(message: &str) -> (String, String) {
     }
 }
 
-/// Adds a check with the reason why a provider did not evaluate the flow.
+/// Adds a check that gives the reason why a provider did not evaluate the flow.
 fn not_there(placed: &FlowPdf, kind: FlowGpuEpKind, wanted: bool, checks: &mut Checks) {
-    // The first warning is about this provider, later warnings are about others.
+    // The first warning is about this provider. Later warnings are about other providers.
     let Some(warning) = placed.warnings().first() else {
         return checks.failed(PROVIDER, &format!("{kind} was not used, without a reason"));
     };
     let built = !matches!(warning, FlowWarning::NotBuilt { .. });
     match warning {
         FlowWarning::Different { .. } => checks.failed(PROVIDER, &warning.to_string()),
-        // A missing provider is an error only if the user asked for it and this build could have it, or for
-        // TensorRT.
+        // A missing provider is an error only if the user asked for it, and if this build supports it or it
+        // is TensorRT.
         _ if wanted && (built || kind == FlowGpuEpKind::TensorRtEp) => {
             checks.missing(PROVIDER, &warning.to_string(), &warning.remedy());
         }
@@ -110,7 +110,8 @@ fn not_there(placed: &FlowPdf, kind: FlowGpuEpKind, wanted: bool, checks: &mut C
     }
 }
 
-/// Adds checks of the rounding errors of arithmetic with fewer bits, and whether such arithmetic is used.
+/// Measures the rounding error of arithmetic with fewer bits. Adds a check that says whether such arithmetic
+/// is used.
 fn fewer_bits(placed: &FlowPdf, kind: FlowGpuEpKind, checks: &mut Checks) {
     let name = match kind {
         FlowGpuEpKind::TensorRtEp => "flow: FP16 error",

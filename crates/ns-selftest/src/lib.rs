@@ -1,7 +1,7 @@
 //! The self-test: compares the results of a device of the user's machine with the results of the CPU.
 //!
 //! The program contains a binned model, a model of events and a flow for this test. Results of the CPU are
-//! compared with formulae in closed form, and results of a GPU with those of the CPU.
+//! compared with formulae in closed form. Results of a GPU are compared with those of the CPU.
 
 mod check;
 #[cfg(feature = "neural")]
@@ -22,8 +22,9 @@ pub use target::Target;
 
 use check::Checks;
 
-/// Tests the CPU and, for other targets, the device and its providers of flows. The function never fails: if something
-/// cannot be tested, its check has the status [`Status::Missing`] and a remedy.
+/// Tests the CPU. For targets other than the CPU, also tests the device and its execution providers for
+/// flows. The function never fails. If something cannot be tested, its check has the status
+/// [`Status::Missing`] and a remedy.
 ///
 /// `auto` tests the first GPU if there is one. Parts that do not exist are then skipped.
 #[must_use]
@@ -43,7 +44,7 @@ pub fn selftest(target: Target) -> SelfTest {
     checks.finish(target)
 }
 
-/// Returns whether `auto` tests a GPU. If not, adds a check with the reason.
+/// Returns whether there is a GPU that `auto` can test. If not, adds a check with the reason.
 fn gpu_is_there(device: Device, checks: &mut Checks) -> bool {
     let open = models::binned().and_then(|model| {
         let execution = Execution { device, threads: 1, ..Execution::default() };

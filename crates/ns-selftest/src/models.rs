@@ -1,17 +1,17 @@
-//! The models that the program contains for the self-test.
+//! The models for the self-test, which are built into the program.
 
 use ns_core::Model;
 use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 use serde_json::json;
 
-/// Number of events. It is so large that a GPU computes the sums over them.
+/// Number of events. It is large enough for a GPU to compute the sums over the events.
 pub(crate) const EVENTS: usize = 40_000;
 
 /// Upper end of the observable of the model of events. The lower end is 0.
 pub(crate) const END: f64 = 10.0;
 
-/// Slope of the exponential density whose quantiles are the events.
+/// Slope of the exponential density. The events are quantiles of this density.
 pub(crate) const SLOPE: f64 = 0.35;
 
 fn model(text: &str) -> Result<Model, String> {
@@ -52,8 +52,8 @@ pub(crate) fn binned() -> Result<Model, String> {
     model(&text.to_string())
 }
 
-/// Returns a model of one bin: the expected yield is `background` plus `signal` times the parameter of interest,
-/// and `observed` events are observed.
+/// Returns a model of one bin. The expected yield is `background` plus `signal` times the parameter of
+/// interest. `observed` is the observed number of events.
 ///
 /// # Errors
 /// The errors of [`binned`].

@@ -1,4 +1,4 @@
-//! Compares sessions of a device with sessions of the CPU.
+//! Compares the results of sessions on a device with those of sessions on the CPU.
 
 use ns_core::{Control, Data, Device, EvaluationRequest, Execution, Model, Session};
 use ns_inference::{CpuSession, FitOptions, fit_batch, open_session};
@@ -10,7 +10,7 @@ use crate::models;
 /// or of any gradient element.
 const EVALUATION: f64 = 1e-11;
 
-/// Largest difference of best fits, in units of the uncertainty, as in the parity contract.
+/// Largest difference of best-fit values, in units of the uncertainty, as in `docs/gpu-contract.md`.
 const BEST_FIT: f64 = 1e-6;
 
 /// Number of points at which each model is evaluated, and number of data sets that are fitted.
@@ -68,7 +68,7 @@ pub(crate) fn sessions(device: Device, checks: &mut Checks) {
     }
 }
 
-/// Returns points around the initial parameters, within the bounds.
+/// Returns points around the initial parameter values, within the bounds, one parameter vector after another.
 fn points(model: &Model) -> Vec<f64> {
     let mut points = Vec::with_capacity(POINTS * model.parameters.len());
     for k in 0..POINTS {
@@ -82,7 +82,7 @@ fn points(model: &Model) -> Vec<f64> {
     points
 }
 
-/// Returns the largest relative difference of values and gradients.
+/// Returns the largest relative difference of `-ln L` and its gradients between the device and the CPU.
 fn evaluations(model: &Model, cpu: &dyn Session, device: &dyn Session) -> Result<f64, String> {
     let points = points(model);
     let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
@@ -99,7 +99,8 @@ fn evaluations(model: &Model, cpu: &dyn Session, device: &dyn Session) -> Result
     Ok(gradients.fold(value, worse))
 }
 
-/// Returns the largest difference divided by the largest absolute value; infinity if a number is not finite.
+/// Returns the largest difference between two arrays, divided by the largest absolute value in `here` or by
+/// 1, whichever is larger; infinity if a number is not finite.
 fn relative(here: &[f64], there: &[f64]) -> f64 {
     let size = here.iter().fold(1.0, |size: f64, x| size.max(x.abs()));
     if here.len() != there.len() {
@@ -113,7 +114,8 @@ fn worse(a: f64, b: f64) -> f64 {
     if b.is_finite() { a.max(b) } else { f64::INFINITY }
 }
 
-/// Returns the largest difference of best fits, in units of the uncertainty.
+/// Returns the largest difference of best-fit values between the device and the CPU, in units of the
+/// uncertainty.
 fn fits(model: &Model, cpu: &dyn Session, device: &dyn Session) -> Result<f64, String> {
     let datasets: Vec<_> = (0..POINTS)
         .map(|k| {

@@ -13,9 +13,9 @@ pub enum Target {
     Auto,
     /// Only the CPU.
     Cpu,
-    /// A GPU; the CUDA provider evaluates flows on it.
+    /// This GPU. The CUDA provider evaluates flows on it.
     Device(Device),
-    /// The first GPU; TensorRT evaluates flows on it.
+    /// The first GPU. TensorRT evaluates flows on it.
     TensorRt,
 }
 

@@ -9,7 +9,7 @@ use crate::models::{END, EVENTS, counting, events, times};
 const BINNED: &str = "binned fit on the CPU";
 const SUMS: &str = "event sums on the CPU";
 
-/// Checks a binned fit and sums over events on the CPU.
+/// Checks a binned fit on the CPU, and the sums over events.
 pub(crate) fn cpu(checks: &mut Checks) {
     match binned() {
         Ok(difference) => {
@@ -27,7 +27,8 @@ pub(crate) fn cpu(checks: &mut Checks) {
     }
 }
 
-/// Returns the difference between the fit of one bin and its exact result.
+/// Compares the best fit and the uncertainty of a fit of one bin with their exact values. Returns the larger
+/// difference, in units of the uncertainty.
 fn binned() -> Result<f64, String> {
     let (s, b, n) = (10.0, 50.0, 63.0_f64);
     let model = counting(s, b, n)?;
@@ -40,8 +41,8 @@ fn binned() -> Result<f64, String> {
     Ok((mu - (n - b) / s).abs().max((sigma - width).abs()) / width)
 }
 
-/// Returns the largest deviation of differences of `-ln L` of the model of events from the formula, relative
-/// to their size.
+/// Compares differences of `-ln L` of the model of events with the formula. Returns the largest deviation,
+/// relative to the size of `-ln L`.
 fn sums() -> Result<f64, String> {
     let model = events()?;
     let session = opened(&model)?;
@@ -64,7 +65,7 @@ fn sums() -> Result<f64, String> {
     let (Some(first), Some(exact)) = (found.first(), points.first().map(formula)) else {
         return Err("nothing was evaluated".to_owned());
     };
-    // Only differences are compared, because the constants of the likelihood cancel in them.
+    // The constants of the likelihood cancel in differences, so only differences are compared.
     let of =
         |(point, nll): (&(f64, f64), &f64)| ((nll - first) - (formula(point) - exact)).abs() / exact.abs();
     Ok(points.iter().zip(&found).map(of).fold(0.0, f64::max))
