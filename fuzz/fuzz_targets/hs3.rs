@@ -1,5 +1,5 @@
-//! Bytes or a mutated HS3 model through reading, every analysis, writing again and one evaluation: whatever is read
-//! compiles, what is written again has the same model, and nothing panics.
+//! Reads bytes or a mutated HS3 model, builds every analysis, writes the model again, and evaluates it once.
+//! Every model that is read must compile. A model that is written again must be the same. Nothing may panic.
 #![no_main]
 
 use arbitrary::Unstructured;
@@ -9,7 +9,7 @@ use ns_core::{Data, EvaluationRequest, Execution, Model, Session as _};
 use ns_translate::hs3::{Hs3, wanted_columns};
 use ns_translate::pyhf::{ModelOptions, workspace_of};
 
-/// Largest number of events and bins of a model that is evaluated, so that single inputs take no longer than a moment.
+/// Largest number of events and bins of a model that is evaluated. It keeps the time of a single input short.
 const MOST: usize = 10_000;
 
 fuzz_target!(|data: &[u8]| {

@@ -1,5 +1,5 @@
-//! Any bytes as compressed file, archive, workspace, patch and patchset: no panic, no unbounded memory, and the
-//! readers agree with each other.
+//! Reads any bytes as a compressed file, an archive, a workspace, a patch and a patchset. Nothing may panic
+//! or use unbounded memory, and the readers must agree with each other.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

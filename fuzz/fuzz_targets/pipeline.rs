@@ -1,5 +1,5 @@
-//! Bytes or a mutated fixture through validation, compilation and one evaluation: whatever
-//! passes validation compiles, and evaluating it never panics.
+//! Validates, compiles and evaluates bytes or a mutated fixture. Every workspace that passes validation must
+//! compile, and its evaluation must not panic.
 #![no_main]
 
 use arbitrary::Unstructured;
@@ -9,7 +9,7 @@ use ns_core::{Data, EvaluationRequest, Execution, Interpolation, Model, Session 
 use ns_translate::pyhf::{ModelOptions, Workspace, validate_slice};
 
 fuzz_target!(|data: &[u8]| {
-    // A leading brace cannot start a structured input's choices by accident: bytes are text.
+    // Bytes that begin with a brace are read as text. All other bytes choose the changes to a fixture.
     if data.first() == Some(&b'{') {
         if let Ok(workspace) = Workspace::from_slice(data) {
             run(&workspace, &mut Unstructured::new(data));
@@ -40,7 +40,7 @@ fn evaluate(model: &Model, u: &mut Unstructured<'_>) {
     let table = session.parameters();
     assert_eq!(table.init.len(), n);
     let mut points: Vec<f64> = table.init.clone();
-    // A second point anywhere between the bounds or at one of them.
+    // A second point, with each parameter between its bounds or at one of them.
     for &(lo, hi) in &table.bounds {
         let t = f64::from(u.arbitrary::<u8>().unwrap_or(128)) / 255.0;
         points.push(lo + t * (hi.min(1e3) - lo));

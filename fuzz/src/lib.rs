@@ -1,9 +1,9 @@
-//! Changes to a workspace that keep it JSON and, often, keep it a workspace.
+//! Changes to a workspace. The result is always JSON, and often still a workspace.
 
 use arbitrary::{Result, Unstructured};
 use serde_json::{Value, json};
 
-/// The workspaces that mutations start from.
+/// The workspaces that are changed.
 const FIXTURES: [&str; 8] = [
     include_str!("../../tests/fixtures/simple_workspace.json"),
     include_str!("../../tests/fixtures/all_modifiers.json"),
@@ -15,19 +15,19 @@ const FIXTURES: [&str; 8] = [
     include_str!("../../tests/fixtures/overrides.json"),
 ];
 
-/// The HS3 models that mutations start from.
+/// The HS3 models that are changed.
 const HS3: [&str; 2] = [
     include_str!("../../tests/fixtures/hs3/mixed.hs3.json"),
     include_str!("../../tests/fixtures/hs3/mixed_root.hs3.json"),
 ];
 
-/// Numbers where arithmetic changes its ways.
+/// Numbers near limits of arithmetic, such as rounding, underflow and overflow, and some usual numbers.
 const NUMBERS: [f64; 20] = [
     0.0, -0.0, 1.0, -1.0, 0.5, 1e-10, 1e-300, 5e-324, -1e-300, 1e15, 9e15, 1e18, 1e150, 1e300, 1.7e308, -1e300, 10.0,
     1e-5, 3.0, 100.0,
 ];
 
-/// A fixture with up to eight changes chosen by the bytes.
+/// Returns a fixture with up to eight changes, which the bytes of `u` choose.
 pub fn mutated(u: &mut Unstructured<'_>) -> Result<Value> {
     let mut document: Value = serde_json::from_str(u.choose(&FIXTURES)?).expect("a fixture is JSON");
     for _ in 0..u.int_in_range(0..=8)? {
@@ -36,10 +36,10 @@ pub fn mutated(u: &mut Unstructured<'_>) -> Result<Value> {
     Ok(document)
 }
 
-/// An HS3 fixture with few events and up to eight changes chosen by the bytes.
+/// Returns an HS3 fixture with few events and up to eight changes, which the bytes of `u` choose.
 pub fn mutated_hs3(u: &mut Unstructured<'_>) -> Result<Value> {
     let mut document: Value = serde_json::from_str(u.choose(&HS3)?).expect("a fixture is JSON");
-    // Most changes would otherwise hit an event.
+    // With all events, most changes would change an event.
     for data in document["data"].as_array_mut().into_iter().flatten() {
         if let Some(entries) = data.get_mut("entries").and_then(Value::as_array_mut) {
             entries.truncate(4);
@@ -69,7 +69,7 @@ fn change(document: &mut Value, u: &mut Unstructured<'_>) -> Result<()> {
     let other = document.pointer(u.choose(&paths)?).cloned().unwrap_or(Value::Null);
     let fresh = number(u)?;
     let Some((parent, key)) = path.rsplit_once('/') else { return Ok(()) };
-    // Numbers are most of a workspace; a change of one keeps it valid more often than not.
+    // Most values in a workspace are numbers. If a number is changed, the workspace usually stays valid.
     match u.int_in_range(0..=9)? {
         0 => match document.pointer_mut(parent) {
             Some(Value::Array(items)) => {
@@ -98,7 +98,7 @@ fn change(document: &mut Value, u: &mut Unstructured<'_>) -> Result<()> {
             }
         }
         4 => {
-            // All numbers of one array at once.
+            // Replaces all numbers of one array.
             if let Some(Value::Array(items)) = document.pointer_mut(parent) {
                 for item in items.iter_mut().filter(|i| i.is_number()) {
                     *item = fresh.clone();
