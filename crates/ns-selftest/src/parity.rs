@@ -10,7 +10,7 @@ use crate::models;
 /// or of any gradient element.
 const EVALUATION: f64 = 1e-11;
 
-/// Largest difference of best-fit values, in units of the uncertainty, as in `docs/gpu-contract.md`.
+/// Largest difference of best-fit values, in units of the uncertainty, as in `docs/selftest.md`.
 const BEST_FIT: f64 = 1e-6;
 
 /// Number of points at which each model is evaluated, and number of data sets that are fitted.
