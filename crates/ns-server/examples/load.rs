@@ -1,11 +1,12 @@
-//! Measures a running server. Many clients send fits of one model to the server. The same fits are then made by the
-//! library, for comparison.
+//! Measures a running server. Many clients send fits of one model to the server. For comparison, the library
+//! then makes the same fits without a server.
 //!
 //! `cargo run --release -p ns-server --example load -- 127.0.0.1:8765 WORKSPACE.json [CLIENTS [SECONDS [BACKGROUND]]]`
 //!
-//! `BACKGROUND` is another workspace: while the clients fit, a job with toys of this workspace runs on the server.
-//! Prints the rate of fits, the quantiles of the times of requests, and the rate of requests that need no analysis. Neither the server nor the library computes a
-//! covariance matrix, because writing its numbers as text would take most of the time.
+//! While the clients fit, a job with toys of the workspace `BACKGROUND` runs on the server. The program
+//! prints the rate of fits, the quantiles of the times of requests, and the rate of requests that need no
+//! analysis. Neither the server nor the library computes a covariance matrix, because writing its numbers as
+//! text would take most of the time.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use std::io::{Read, Write};
@@ -56,15 +57,15 @@ impl Connection {
     }
 }
 
-/// Sends a model to the server, which keeps it. Returns the digests of the model as JSON.
+/// Sends a model to the server, which stores it. Returns the digests of the model as JSON.
 fn keep(connection: &mut Connection, workspace: &str) -> Value {
     let body = format!("{{\"model\": {{\"workspace\": {workspace}}}}}");
     let kept: Value = serde_json::from_slice(&connection.send("POST", "/v1/models", &body)).unwrap();
     json!({"model_digest": kept["model_digest"], "data_digest": kept["data_digest"]})
 }
 
-/// Sends the same request from many clients, each on its own connection, for some seconds. Returns the number of
-/// answers per second and the sorted times of the requests.
+/// Sends the same request from many clients for some seconds, each on its own connection. Returns the number
+/// of answers per second, and the sorted times of the requests.
 fn requests(
     clients: u64,
     host: &str,
@@ -148,7 +149,7 @@ fn main() {
     }
     let before = (progress(&mut connection), Instant::now());
     for clients in [1, clients] {
-        // Requests without an analysis show what connections and sockets alone permit.
+        // Requests without an analysis show the highest rate that connections and sockets allow.
         let (empty, _) = requests(clients, host, ("GET", "/v1/health", ""), seconds);
         let (rate, times) = requests(clients, host, ("POST", "/v1/fit", &body), seconds);
         println!(

@@ -1,4 +1,5 @@
-//! Clients, i.e. senders of requests: owners of tokens, or without tokens all users of this machine.
+//! The clients that send requests. With tokens, a client is the owner of a token. Without tokens, all users
+//! of this machine are clients.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -22,10 +23,10 @@ pub(crate) struct Client {
 
 /// The clients that a server accepts.
 pub(crate) enum Clients {
-    /// Owners of tokens. The key is the hash of the token. Hashes are compared instead of tokens, so that the
-    /// time of a comparison reveals nothing about a token.
+    /// Owners of tokens, by the hash of their token. Hashes are compared in place of tokens, so that the time
+    /// of a comparison reveals nothing about a token.
     Tokens(HashMap<[u8; 32], Client>),
-    /// Every client that can connect to the server.
+    /// Everyone who can connect to the server.
     Anyone,
 }
 
@@ -102,7 +103,7 @@ impl Clients {
         Ok(Self::Tokens(tokens))
     }
 
-    /// Returns the client of a request from its headers and address.
+    /// Returns the client that sent a request, from the headers and the address of the request.
     ///
     /// # Errors
     /// [`ServerError::Unauthorised`] without a valid token.

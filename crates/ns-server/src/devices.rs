@@ -14,13 +14,13 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Starts the threads of the CPU. `execution` contains the default device of requests, the number of
-    /// threads and the memory limit of a session.
+    /// Starts the threads of the CPU. `execution` has the default device of requests, the number of threads,
+    /// and the memory limit of a session.
     ///
     /// # Errors
     /// If the system cannot start the threads.
     pub(crate) fn start(execution: Execution) -> std::io::Result<Self> {
-        // The number of threads is determined once, because the system reads files to find the number of cores.
+        // The number of threads is determined only once, because this reads files of the system.
         let threads = execution.resolved_threads();
         let execution = Execution { threads, ..execution };
         let cpu = Arc::new(Pool::start(threads, true)?);

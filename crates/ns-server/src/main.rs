@@ -1,4 +1,4 @@
-//! The `nextstat-server` program: the analyses over HTTP.
+//! The `nextstat-server` program. It offers the analyses over HTTP.
 
 mod analyses;
 mod args;
@@ -31,17 +31,17 @@ use crate::models::{ModelLimits, Models};
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Stack size in bytes of the threads that make analyses. It does not depend on `ulimit -s`.
+/// Stack size, in bytes, of the threads that run analyses. It does not depend on `ulimit -s`.
 const STACK: usize = 16 << 20;
 
-/// Number of threads in addition to the threads of the requests in progress. They parse bodies and search for
+/// Number of threads in addition to those of the requests in progress. They parse bodies and search for
 /// devices.
 const SPARE_THREADS: usize = 64;
 
 /// Reasons why the server does not start.
 #[derive(Debug, Error)]
 enum StartError {
-    /// The flags contradict each other.
+    /// The flags contradict each other. The text is the message.
     #[error("{0}")]
     Usage(&'static str),
     /// The tokens cannot be used.
@@ -63,8 +63,8 @@ enum StartError {
 fn main() -> ExitCode {
     let args = Args::parse();
     tracing_subscriber::fmt().json().with_writer(std::io::stderr).with_target(false).init();
-    // A panic is caught in the code of the request. The log contains only its location, because its message may
-    // contain data.
+    // The code of the request catches a panic. The log contains only the place of the panic, because the
+    // message may contain data of a client.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map_or_else(String::new, ToString::to_string);
         tracing::error!(place, "panicked");
@@ -125,7 +125,7 @@ fn start(args: &Args) -> Result<(), StartError> {
     // The runtime waits until the cancelled analyses have saved their toys.
 }
 
-/// Waits for Ctrl-C, or for SIGTERM from a service manager.
+/// Waits for Ctrl-C, or for the signal SIGTERM from a service manager.
 async fn stop_asked() {
     #[cfg(unix)]
     {

@@ -40,9 +40,9 @@ pub(crate) struct Metrics {
 pub(crate) struct Levels {
     /// Requests and jobs in progress.
     pub(crate) active: usize,
-    /// Number of pieces of work that wait for a thread.
+    /// Number of pieces of work that are waiting for a thread.
     pub(crate) waiting: usize,
-    /// Number of kept models, and their memory in bytes.
+    /// Number of stored models, and their memory in bytes.
     pub(crate) models: (usize, u64),
 }
 
@@ -73,7 +73,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts a request. `route` is the pattern of its path.
+    /// Counts a request. `route` is the pattern of its path, such as `/v1/jobs/{id}`.
     pub(crate) fn count(&self, route: &str, status: u16, time: Duration) {
         let route = route.to_owned();
         self.seconds.get_or_create(&Route { route: route.clone() }).observe(time.as_secs_f64());

@@ -28,7 +28,7 @@ pub(crate) fn media(format: Format) -> &'static str {
     }
 }
 
-/// Returns the known media type with this name; the media type of JSON for an unknown name.
+/// Returns the known media type that equals this name; the media type of JSON if none does.
 pub(crate) fn media_named(name: &str) -> &'static str {
     let known = [Format::Svg, Format::Png, Format::Pdf].into_iter().map(media);
     known.into_iter().find(|media| *media == name).unwrap_or(JSON)

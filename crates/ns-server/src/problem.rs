@@ -1,5 +1,5 @@
-//! Errors of the server, and their form in responses: problem details (RFC 9457) with a JSON pointer for
-//! every mistake in the body.
+//! The errors of the server, and their form in responses. This is problem details (RFC 9457), with a JSON
+//! pointer to every mistake in the body.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -84,26 +84,26 @@ pub(crate) enum ServerError {
     /// The body did not arrive in time, or was incomplete.
     #[error("the body did not arrive: {reason}")]
     Incomplete {
-        /// What happened.
+        /// Description of what happened.
         reason: String,
     },
     /// The object that the request names does not exist.
     #[error("there is no {what} {name}; {remedy}")]
     NotFound {
-        /// Kind of the object, for example a job.
+        /// Kind of the object that was looked for, for example "job".
         what: &'static str,
-        /// Name of the object.
+        /// Name by which the object was looked for.
         name: String,
         /// What to do.
         remedy: &'static str,
     },
-    /// The header `Host` names another host than this machine. Web pages of other sites send such requests.
+    /// The header `Host` does not name this machine. Web pages of other sites send such requests.
     #[error("without a token file, requests must name this machine as their host, such as localhost")]
     ForeignHost,
     /// The body has a content type or an encoding that the server does not support.
     #[error("{reason}")]
     MediaType {
-        /// What to do.
+        /// What the client should send instead.
         reason: &'static str,
     },
     /// The request has no valid token.
@@ -120,13 +120,13 @@ pub(crate) enum ServerError {
     /// The server has reached its limit of requests in progress, or is stopping.
     #[error("the server {why}; try again later")]
     Busy {
-        /// Why the server accepts no request.
+        /// Reason why the server accepts no request.
         why: &'static str,
     },
     /// The analysis took longer than allowed.
     #[error("the analysis was stopped after {seconds} s, the most that this server allows")]
     Timeout {
-        /// The limit in seconds.
+        /// Longest time that is allowed, in seconds.
         seconds: u64,
     },
     /// The server panicked during the request.
@@ -149,7 +149,7 @@ pub(crate) struct Problem {
     /// Kind of the problem: a fixed identifier for programs.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// The kind of the problem in words.
+    /// Title of the kind of problem, for people.
     pub(crate) title: String,
     /// Status code of the response.
     pub(crate) status: u16,
@@ -167,7 +167,7 @@ pub(crate) struct Place {
     pub(crate) pointer: String,
     /// What is wrong.
     pub(crate) detail: String,
-    /// What to do; absent if `detail` already says it.
+    /// What the client can do; absent if `detail` already says it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) remedy: String,
 }
@@ -256,8 +256,8 @@ impl ServerError {
     }
 }
 
-/// Returns the status code for an error of a session. It depends on whether the request is impossible or the
-/// device failed.
+/// Returns the status code for an error of a session. A request that is impossible has another code than a
+/// device that failed.
 fn of_session(error: &SessionError) -> (StatusCode, &'static str, &'static str) {
     match error {
         SessionError::MemoryLimit { .. } | SessionError::OutOfDeviceMemory { .. } => {

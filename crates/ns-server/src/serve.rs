@@ -1,4 +1,4 @@
-//! Accepts connections, with limits on their number and times, and stops gracefully.
+//! Accepts connections. Limits their number and times, and stops gracefully.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use tower_service::Service;
 
 use crate::http::Peer;
 
-/// Longest time for the head of a request to arrive. A connection that sends no request is closed after the
-/// same time.
+/// Longest time until the head of a request must have arrived. A connection without a request is closed after
+/// this time too.
 const HEAD: Duration = Duration::from_secs(15);
 
 /// Longest time that requests in progress may continue after the server is asked to stop.
 const STOP: Duration = Duration::from_secs(20);
 
-/// Response to a connection above the limit on open connections.
+/// Response to a connection that exceeds the limit on open connections.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// Accepts connections until the future `stop` completes. At most `most` connections are open at a time.
-/// `stopping` is called when the stop begins.
+/// Accepts connections until the future `stop` completes. At most `most` connections are open at the same
+/// time. `stopping` is called at the beginning of the stop.
 pub(crate) async fn serve(
     listener: TcpListener,
     app: Router,
@@ -49,7 +49,7 @@ pub(crate) async fn serve(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // There may be too many open files, for example. Other connections have to end first.
+                // For example, too many files may be open. Then other connections have to end first.
                 tracing::warn!(%error, "a connection cannot be accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -84,7 +84,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Sends the response [`FULL`] to a connection above the limit.
+/// Sends the response [`FULL`] to a connection that exceeds the limit.
 fn refuse(stream: &TcpStream) {
     // The client sees a closed connection if these few bytes cannot be written at once.
     let _ = stream.try_write(FULL);

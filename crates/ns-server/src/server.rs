@@ -1,4 +1,4 @@
-//! State that all requests share.
+//! The state that all requests share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,6 @@ pub(crate) struct Server {
     pub(crate) metrics: Metrics,
     /// Longest body of a request, in bytes.
     pub(crate) max_body: usize,
-    /// Time after which a request becomes a job, unless the request gives another time.
+    /// Time after which a request becomes a job, if the request gives no other time.
     pub(crate) wait: Duration,
 }

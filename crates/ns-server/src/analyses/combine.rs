@@ -16,7 +16,7 @@ pub(crate) struct CombineBody {
     /// Two workspaces or more, in pyhf's JSON.
     #[schema(value_type = Vec<Object>)]
     workspaces: Vec<Box<RawValue>>,
-    /// How parts with the same name are combined.
+    /// The rule by which parts with the same name are combined.
     #[serde(default)]
     #[schema(value_type = Object)]
     options: Combine,

@@ -17,7 +17,7 @@ body! {
         #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
-        /// Which picture is drawn, if a picture is asked for.
+        /// The kind of picture to draw, if the request asks for a picture.
         #[serde(default)]
         picture: FitPicture,
     }
@@ -39,7 +39,7 @@ pub(crate) enum FitPicture {
 }
 
 impl FitBody {
-    /// Returns whether the time of this fit is typical of the model. This is so if its options hardly change
+    /// Returns whether the time of this fit is typical of the model, i.e. whether the options hardly change
     /// the amount of work.
     fn is_plain(&self) -> bool {
         let options = &self.options;
@@ -65,7 +65,7 @@ impl Analysis for FitBody {
         let mut options = self.options.clone();
         let drawn = run.picture && self.picture == FitPicture::Correlation;
         options.covariance = drawn || (options.covariance && model.parameters.len() <= MOST_WITH_COVARIANCE);
-        // As on the command line, a single fit reports no progress.
+        // A single fit reports no progress, as on the command line.
         let control = Control { observer: None, ..run.control() };
         let mut result = fit(model, session, &options, control)?;
         let matrix = result.take_large_covariance(None);

@@ -38,7 +38,7 @@ pub(crate) struct Dataset {
     aux: Option<Vec<f64>>,
 }
 
-/// Results of the fits: each array has one element or row per data set. Numbers of fits without a result are
+/// Results of the fits. Each array has one element or row per data set. Numbers of fits without a result are
 /// null.
 #[derive(Serialize)]
 struct Rows<'a> {
@@ -101,8 +101,8 @@ impl Analysis for FitBatchBody {
     }
 }
 
-/// Returns one element per fit: the part of the outcome that `part` selects, or `None` if the fit or the part
-/// does not exist.
+/// Returns one element per fit: the part of the outcome that `part` selects. The element is `None` if the fit
+/// failed or the part does not exist.
 fn column<'a, T>(batch: &'a BatchFit, part: impl Fn(&'a FitOutcome) -> Option<T>) -> Vec<Option<T>> {
     batch.fits.iter().map(|fit| fit.as_ref().ok().and_then(&part)).collect()
 }

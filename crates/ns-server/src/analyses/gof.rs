@@ -18,15 +18,15 @@ body! {
         #[serde(default)]
         #[schema(value_type = Object)]
         options: FitOptions,
-        /// `chi2` or `ks` to compare events with their density. Without this key, the data are compared with the
-        /// saturated model.
+        /// `chi2` or `ks` compares events with their density. If the key is absent, the data are compared
+        /// with the saturated model.
         #[serde(default, deserialize_with = "statistic")]
         #[schema(value_type = Option<String>)]
         statistic: Option<EventStatistic>,
         /// Number of bins of each observable for `chi2`; 20 by default.
         #[serde(default)]
         bins: Option<usize>,
-        /// Number of toys for the p-value; without it, the p-value is asymptotic only.
+        /// Number of toys for the p-value. If the key is absent, only the asymptotic p-value is computed.
         #[serde(default)]
         n_toys: Option<u64>,
         /// Seed of the toys.
@@ -35,7 +35,7 @@ body! {
     }
 }
 
-/// Parses the statistic; `None` means the comparison with the saturated model.
+/// Parses the statistic. `None` means the comparison with the saturated model.
 fn statistic<'de, D: Deserializer<'de>>(from: D) -> Result<Option<EventStatistic>, D::Error> {
     let word = Option::<String>::deserialize(from)?.filter(|word| word != "saturated");
     word.map(|word| word.parse().map_err(D::Error::custom)).transpose()

@@ -1,4 +1,4 @@
-//! `POST /v1/hypotest`: asymptotic test of a value of the parameter of interest.
+//! `POST /v1/hypotest`: asymptotic hypothesis test of one value of the parameter of interest.
 
 use ns_inference::{HypotestOptions, Work, hypotest};
 

@@ -1,4 +1,4 @@
-//! `POST /v1/hypotest-toys`: test of a value of the parameter of interest with toys.
+//! `POST /v1/hypotest-toys`: hypothesis test of one value of the parameter of interest with toys.
 
 use ns_inference::HypotestToysOptions;
 use ns_inference::toys::store::run_saved;
@@ -8,7 +8,7 @@ use super::run::{limited, no_picture};
 use super::{Analysis, Answer, Run, body};
 use crate::problem::ServerError;
 
-/// Largest number of toys whose statistics are kept in memory.
+/// Largest number of toys of a request. Their statistics are kept in memory.
 const MOST_KEPT: u64 = 100_000_000;
 
 body! {

@@ -1,4 +1,4 @@
-//! `POST /v1/merge-toys`: computes the result of a run from the files of its shards.
+//! `POST /v1/merge-toys`: computes the result of a run of toys from the files of its shards.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +12,25 @@ use utoipa::ToSchema;
 use super::{Analysis, Answer, Run};
 use crate::problem::ServerError;
 
-/// Body of the request: files of toys of one run, which are merged.
+/// Body of the request: files with toys of one run. The files are merged.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MergeToysBody {
-    /// Files that the command wrote with `--save`, each in base64, in any order.
+    /// Files that the command line wrote with `--save`, in any order, each encoded in base64.
     #[schema(value_type = Vec<String>)]
     files: Vec<ToyFile>,
     /// Options of the merge.
     #[serde(default)]
     #[schema(value_type = Object)]
     options: MergeOptions,
-    /// Time in seconds after which the request becomes a job.
+    /// Time in seconds after which the request becomes a job. If the key is absent, the server's default is
+    /// used.
     #[serde(default, deserialize_with = "crate::body::seconds")]
     #[schema(value_type = Option<f64>)]
     wait_s: Option<f64>,
 }
 
-/// The content of a file, written in base64.
+/// The content of a file. In JSON it is encoded in base64.
 struct ToyFile(Vec<u8>);
 
 impl std::fmt::Debug for ToyFile {
@@ -75,7 +76,7 @@ impl Analysis for MergeToysBody {
     }
 }
 
-/// Replaces paths of files in a message by JSON pointers into the body.
+/// Replaces paths of files in a message by JSON pointers into the body of the request.
 fn in_body(message: &str, folder: &Path) -> String {
     message.replace(&format!("{}/", folder.display()), "/files/")
 }

@@ -1,4 +1,4 @@
-//! The analyses of the command line, one file each: the body of the request and the computation.
+//! The analyses of the command line, one file for each, with the body of the request and the computation.
 
 mod combine;
 mod fit;
@@ -48,7 +48,7 @@ pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
     /// Name of the analysis: the last part of its path.
     const NAME: &'static str;
 
-    /// Whether the analysis runs toys that can be saved and continued.
+    /// Whether the analysis runs toys that the server can save, so that the analysis can be resumed.
     const SAVES: bool = false;
 
     /// Returns the time in seconds after which the request becomes a job; `None` for the default of the
@@ -57,21 +57,21 @@ pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
         None
     }
 
-    /// Returns whether the analysis is known to take so little time that the thread that received the request may make
-    /// it. Handing it to other threads would take longer.
+    /// Returns whether the analysis is short enough for the thread that received the request. Passing it to
+    /// other threads would then take longer.
     fn is_brief(&self, _models: &Models) -> bool {
         false
     }
 
-    /// Makes the analysis and returns the answer.
+    /// Runs the analysis and returns the answer.
     ///
     /// # Errors
     /// If the request is wrong or the analysis fails.
     fn run(&self, run: Run<'_>) -> Result<Answer, ServerError>;
 }
 
-/// Declares the body of a request for an analysis of a model. Its fields are the model, the device, the time
-/// to wait, and the given fields.
+/// Declares the body of a request for an analysis of a model. The fields are the model, the device, the time
+/// to wait, and the fields given to the macro.
 macro_rules! body {
     ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $kind:ty),* $(,)? }) => {
         $(#[$about])*
@@ -85,7 +85,7 @@ macro_rules! body {
             #[serde(default, deserialize_with = "crate::body::device")]
             #[schema(value_type = Option<String>)]
             pub(crate) device: Option<ns_core::Device>,
-            /// Time in seconds after which the request becomes a job.
+            /// Time in seconds after which the request becomes a job; the server's default if absent.
             #[serde(default, deserialize_with = "crate::body::seconds")]
             #[schema(value_type = Option<f64>)]
             pub(crate) wait_s: Option<f64>,
@@ -94,7 +94,7 @@ macro_rules! body {
 }
 use body;
 
-/// Calls a macro with the bodies of all analyses.
+/// Calls a macro with the body types of all analyses.
 macro_rules! each_analysis {
     ($call:ident) => {
         $call!(
@@ -124,7 +124,7 @@ macro_rules! names {
     ($($body:ty),*) => { [$(<$body>::NAME),*] };
 }
 
-/// Returns the name of an analysis as a static text; `None` if there is no analysis of this name.
+/// Returns the static text of the name of an analysis; `None` if there is no analysis of this name.
 pub(crate) fn name_of(name: &str) -> Option<&'static str> {
     each_analysis!(names).into_iter().find(|known| *known == name)
 }

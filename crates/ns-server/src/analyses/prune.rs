@@ -9,14 +9,14 @@ use super::{Analysis, Answer, Run};
 use crate::body::read_workspace;
 use crate::problem::ServerError;
 
-/// Body of the request: a workspace, and the parts that are removed from it.
+/// Body of the request: a workspace, and the parts to remove from it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PruneBody {
     /// Workspace in pyhf's JSON.
     #[schema(value_type = Object)]
     workspace: Box<RawValue>,
-    /// Which parts are removed.
+    /// The parts to remove.
     #[serde(default)]
     #[schema(value_type = Object)]
     options: Prune,

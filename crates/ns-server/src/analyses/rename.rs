@@ -16,7 +16,7 @@ pub(crate) struct RenameBody {
     /// Workspace in pyhf's JSON.
     #[schema(value_type = Object)]
     workspace: Box<RawValue>,
-    /// Which parts get which names.
+    /// The new names of the parts, by their old names.
     #[serde(default)]
     #[schema(value_type = Object)]
     options: Rename,

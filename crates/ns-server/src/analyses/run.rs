@@ -1,4 +1,4 @@
-//! Input of an analysis from the server, and the answer of the analysis.
+//! The input of an analysis that the server runs, and its answer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,10 +16,12 @@ use crate::models::{Compiled, Models};
 use crate::pool::{PooledSession, RequestAccount};
 use crate::problem::ServerError;
 
-/// Interval at which finished toys are saved. A server that is killed loses at most the toys of one interval.
+/// Interval at which finished toys are saved. If the server is killed, the toys of at most one interval are
+/// lost.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
-/// One request: the models of the server, the account of the request, and the observer of its progress.
+/// The input of an analysis for one request: the models of the server, the account of the request, and an
+/// observer of the progress.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub(crate) models: &'a Models,
@@ -28,7 +30,7 @@ pub(crate) struct Run<'a> {
     pub(crate) started: Instant,
     /// Whether the client asked for a picture.
     pub(crate) picture: bool,
-    /// Whether the fits are made in this thread, and not by the threads of the pool.
+    /// Whether fits are made in this thread. Otherwise the threads of the pool make them.
     pub(crate) here: bool,
     /// File in which toys are saved; `None` if the server keeps no jobs.
     pub(crate) toys: Option<&'a PathBuf>,
@@ -36,11 +38,11 @@ pub(crate) struct Run<'a> {
 
 /// The answer to a request.
 pub(crate) struct Answer {
-    /// The result as JSON, as the command line writes it.
+    /// The result as JSON, in the form of the command line.
     pub(crate) json: Vec<u8>,
     /// The picture of the result, if the client asked for one.
     pub(crate) picture: Option<Drawing>,
-    /// Whether the request was cancelled, so that the answer contains only a part of the result.
+    /// Whether the request was cancelled. The answer then contains only the finished part of the result.
     pub(crate) interrupted: bool,
 }
 
@@ -58,8 +60,8 @@ impl Opened {
 }
 
 impl<'a> Run<'a> {
-    /// Returns the model of a request, with a session for its fits. `work` is the amount of work, on which
-    /// the choice of the device depends.
+    /// Returns the model of a request with a session for its fits. `work` is the amount of work. It
+    /// influences the choice of the device `auto`.
     ///
     /// # Errors
     /// If the model is not valid or the device is not available.
@@ -79,7 +81,8 @@ impl<'a> Run<'a> {
         Control { observer: Some(self.observer), cancel: Some(&self.account.cancel), task: None }
     }
 
-    /// Claims the file for the toys of the request. Returns `None` if the server keeps no jobs.
+    /// Reserves the file in which the toys of the request are saved. Returns `None` if the server keeps no
+    /// jobs.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -89,8 +92,8 @@ impl<'a> Run<'a> {
         Ok(destination.map(|destination| Saving { destination, every: PIECE_TIME }))
     }
 
-    /// Builds the answer of an analysis: the result, the information about the run, and the picture that
-    /// `draw` makes.
+    /// Returns the answer of an analysis: the result, information about the run, and the picture that `draw`
+    /// makes.
     ///
     /// # Errors
     /// If the result cannot be written or drawn.
@@ -110,7 +113,7 @@ impl<'a> Run<'a> {
         Ok(Answer { json, picture, interrupted: self.account.is_cancelled() })
     }
 
-    /// Builds the answer of a request that needs no fits.
+    /// Returns the answer of a request that needs no fits.
     ///
     /// # Errors
     /// If the result cannot be written, or a picture was asked for.
@@ -122,7 +125,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Checks that a number in a request is at most `limit`, so that one request cannot use all memory.
+/// Checks that the number `actual` in a request is at most `limit`. Without a limit, one request could use
+/// all memory.
 ///
 /// # Errors
 /// [`ServerError::TooLarge`] if the number is above the limit.
@@ -130,7 +134,7 @@ pub(super) fn limited(what: &'static str, actual: u64, limit: u64) -> Result<(),
     if actual <= limit { Ok(()) } else { Err(ServerError::TooLarge { what, actual, limit }) }
 }
 
-/// Draw function for analyses that have no picture.
+/// The function that draws the picture of an analysis that has none.
 pub(crate) fn no_picture() -> Option<Result<Drawing, ServerError>> {
     None
 }

@@ -12,8 +12,8 @@ const DRAWN: usize = 41;
 /// Largest number of points of a scan, as on the command line.
 const MOST_POINTS: u64 = 100_000;
 
-/// Largest number of toys of each hypothesis at a tested value. It is limited because the statistics of toys are kept
-/// in memory.
+/// Largest number of toys of each hypothesis at one tested value. The limit exists because the statistics of
+/// toys are kept in memory.
 const MOST_TOYS: u64 = 10_000_000;
 
 body! {
@@ -23,7 +23,7 @@ body! {
         #[serde(default)]
         #[schema(value_type = Option<Object>)]
         options: Option<LimitOptions>,
-        /// Options of limits with toys, instead of `options`.
+        /// Options of limits with toys. They are given in place of `options`.
         #[serde(default)]
         #[schema(value_type = Option<Object>)]
         toys: Option<ToyLimitOptions>,

@@ -9,7 +9,7 @@ use super::{Analysis, Answer, Run};
 use crate::body::{ModelBody, ModelReference};
 use crate::problem::ServerError;
 
-/// Body of the request: a workspace that is checked. The answer lists its problems.
+/// Body of the request: the workspace to check. The answer lists its problems.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ValidateBody {

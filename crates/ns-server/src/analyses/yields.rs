@@ -21,8 +21,8 @@ body! {
     }
 }
 
-/// Parameter values at which yields are predicted: `"bestfit"`, `"init"`, or `{"point": VALUES}`. `VALUES` is a
-/// list of all values or an object of names and values.
+/// Parameter values at which yields are predicted: `"bestfit"`, `"init"`, or `{"point": VALUES}`. `VALUES` is
+/// a list of all values, or an object with names and values.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum YieldsPoint {

@@ -32,7 +32,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, ServerError> {
     Ok(read)
 }
 
-/// Returns the message of a JSON error without line and column. A position in the text does not help, because a
+/// Returns the message of a JSON error without line and column. Such a position does not help, because a
 /// program wrote the body.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -42,7 +42,7 @@ fn without_place(error: &serde_json::Error) -> String {
     }
 }
 
-/// Returns a path as JSON pointer.
+/// Returns a path of keys and indices as a JSON pointer.
 fn pointer(path: &serde_path_to_error::Path) -> String {
     let mut text = String::new();
     for segment in path {

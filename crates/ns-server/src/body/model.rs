@@ -1,4 +1,4 @@
-//! The model of a request: a workspace, or the digests of a model that the server keeps.
+//! The model of a request: a workspace, or the digests of a model that the server has stored.
 
 use ns_core::{HistosysCode, Interpolation, NormsysCode};
 use ns_translate::pyhf::ModelOptions;
@@ -22,36 +22,36 @@ pub(crate) struct ModelBody {
     /// Patches to apply, in order.
     #[serde(default)]
     pub(crate) patches: Vec<PatchBody>,
-    /// Whether the digests of patchsets are checked; true by default.
+    /// Whether the digests of patchsets must match the workspace; true by default.
     #[serde(default)]
     pub(crate) digest_check: Option<bool>,
-    /// Measurement to use; the first by default.
+    /// Name of the measurement; the first measurement by default.
     #[serde(default)]
     pub(crate) measurement: Option<String>,
-    /// Parameter of interest; that of the measurement by default.
+    /// Name of the parameter of interest; by default that of the measurement.
     #[serde(default)]
     pub(crate) poi: Option<String>,
-    /// Channels to use; all if empty.
+    /// Names of the channels to use. If the list is empty, all channels are used.
     #[serde(default)]
     pub(crate) channels: Vec<String>,
-    /// Channels to leave out.
+    /// Names of the channels to leave out.
     #[serde(default)]
     pub(crate) mask: Vec<String>,
     /// Interpolation: `smooth` (code4 and code4p, the default) or `piecewise` (code1 and code0).
     #[serde(default)]
     pub(crate) interpolation: InterpolationName,
-    /// Interpolation code of normsys, which replaces the code given by `interpolation`.
+    /// Interpolation code of normsys. It takes precedence over `interpolation`.
     #[serde(default, deserialize_with = "code")]
     #[schema(value_type = Option<String>)]
     pub(crate) normsys_code: Option<NormsysCode>,
-    /// Interpolation code of histosys, which replaces the code given by `interpolation`.
+    /// Interpolation code of histosys. It takes precedence over `interpolation`.
     #[serde(default, deserialize_with = "code")]
     #[schema(value_type = Option<String>)]
     pub(crate) histosys_code: Option<HistosysCode>,
-    /// Digest of the model, instead of `workspace`.
+    /// Digest of a stored model. It is given in place of `workspace`.
     #[serde(default)]
     pub(crate) model_digest: Option<String>,
-    /// Digest of the observed data; required with `model_digest`.
+    /// Digest of the observed data of the stored model. It is required with `model_digest`.
     #[serde(default)]
     pub(crate) data_digest: Option<String>,
 }
@@ -80,7 +80,7 @@ where
 pub(crate) enum ModelReference<'a> {
     /// A workspace in the body.
     Workspace(WorkspaceBody<'a>),
-    /// The digests of a model that the server keeps.
+    /// The digests of a model that the server has stored.
     Digests {
         /// Digest of the model.
         model: &'a str,
@@ -123,8 +123,8 @@ impl ModelBody {
         ModelOptions { measurement, interpolation: codes, poi, ..ModelOptions::default() }
     }
 
-    /// Returns a hash of the text of all fields on which the model depends. Requests with the same text have
-    /// the same hash.
+    /// Returns a hash of all fields on which the model depends. Requests whose text is equal in these fields
+    /// have equal hashes.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {

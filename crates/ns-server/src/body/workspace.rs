@@ -15,7 +15,7 @@ pub(crate) struct WorkspaceBody<'a> {
     pub(crate) text: &'a RawValue,
     /// Patches, applied in order.
     pub(crate) patches: &'a [PatchBody],
-    /// Whether the digests of patchsets must match.
+    /// Whether the digests of patchsets must match the workspace.
     pub(crate) digest_check: bool,
     /// Names of the channels to use; all if empty.
     pub(crate) channels: &'a [String],
@@ -30,7 +30,7 @@ pub(crate) struct PatchBody {
     /// Operations of a JSON Patch (RFC 6902).
     #[schema(value_type = Option<Vec<Object>>)]
     pub(crate) patch: Option<Box<RawValue>>,
-    /// A patchset, in place of `patch`.
+    /// A patchset. It is given in place of `patch`.
     #[schema(value_type = Option<Object>)]
     pub(crate) patchset: Option<Box<RawValue>>,
     /// Name of the patch in the patchset.
@@ -38,7 +38,7 @@ pub(crate) struct PatchBody {
 }
 
 impl PatchBody {
-    /// Reads the patch. `pointer` is the JSON pointer to the patch in the body, for error messages.
+    /// Reads the patch. `pointer` is the JSON pointer to the patch in the body and is used in error messages.
     fn read(&self, pointer: &str) -> Result<Patch, ServerError> {
         let failed = |source| ServerError::Workspace { pointer: pointer.to_owned(), source };
         let body =
@@ -56,7 +56,7 @@ impl PatchBody {
 
 impl WorkspaceBody<'_> {
     /// Reads the workspace, applies its patches, and selects channels. `pointer` is the JSON pointer to the
-    /// object that contains the key `workspace`, for error messages.
+    /// object that contains the key `workspace`. It is used in error messages.
     ///
     /// # Errors
     /// If a patch cannot be read.

@@ -1,4 +1,4 @@
-//! Answers requests for analyses, with the result or with the name of a job.
+//! Answers requests for analyses with their result, or with the name of a job.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +19,16 @@ use crate::picture;
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Query parameters of a request for an analysis.
+/// Query parameters of a request for an analysis (after `?` in the address).
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asked {
-    /// Format of the picture that is returned in place of the JSON.
+    /// Format of the picture to return in place of JSON: `svg`, `png` or `pdf`.
     plot: Option<String>,
 }
 
-/// Cancels the job when it is dropped. This happens if the client disconnects before it has received the answer or
-/// the name of the job.
+/// Cancels its job when it is dropped. It is dropped if the client disconnects before it has received the
+/// answer or the name of the job.
 struct Waiting(Option<Arc<Job>>);
 
 impl Drop for Waiting {

@@ -12,7 +12,7 @@ use crate::server::Server;
 /// Longest time between the start of a request and the end of its body.
 const ARRIVAL: Duration = Duration::from_secs(30);
 
-/// Length in bytes up to which a body is parsed in the thread that received it. Longer bodies are parsed in a
+/// Length in bytes up to which the thread that received a body also parses it. A longer body is parsed in a
 /// separate thread.
 const SHORT: usize = 1 << 16;
 
@@ -30,7 +30,7 @@ pub(super) async fn receive(server: &Server, headers: &HeaderMap, body: Body) ->
     }
     match tokio::time::timeout(ARRIVAL, to_bytes(body, limit)).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        // The length was not announced, or the connection ended.
+        // The client did not announce the length, or the connection ended.
         Ok(Err(_)) if length.is_none() => Err(too_long(limit as u64 + 1)),
         Ok(Err(error)) => Err(ServerError::Incomplete { reason: error.to_string() }),
         Err(_) => Err(ServerError::Incomplete { reason: "it took longer than 30 s".to_owned() }),

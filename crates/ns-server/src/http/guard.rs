@@ -1,4 +1,4 @@
-//! Checks of every request: its client, its host, its content type. Counts and logs the request.
+//! Checks every request for its client, its host and its content type. Counts and logs it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use axum::response::{IntoResponse, Response};
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Address of the client's end of a connection.
+/// Network address of the client of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// Determines the client, refuses requests that a web page of another site may have sent, and counts and logs
-/// the request.
+/// Determines the client of a request. Refuses requests that a web page of another site may have sent. Counts
+/// and logs the request.
 pub(super) async fn guard(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
@@ -45,7 +45,7 @@ pub(super) async fn guard(State(server): State<Arc<Server>>, mut request: Reques
     response
 }
 
-/// Content security policy of the page: it loads only files of this server.
+/// Content security policy of the page. It allows only files of this server.
 const POLICY: &str =
     "default-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'";
 
@@ -59,8 +59,8 @@ fn admit(
     request: &Request,
     route: &str,
 ) -> Result<Option<crate::clients::Client>, ServerError> {
-    // A page of another site can send requests to this machine, but the `Host` header of these requests is another
-    // name. Such a page can send JSON only if the server allows it, which this server never does.
+    // A page of another site can send requests to this machine, but their `Host` header has another name.
+    // Such a page can send JSON only if the server allows it, and this server never does.
     if server.clients.are_anyone() && !is_local(request.headers()) {
         return Err(ServerError::ForeignHost);
     }

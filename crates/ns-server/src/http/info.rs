@@ -23,7 +23,7 @@ pub(super) struct Devices {
 /// The health of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Health {
-    /// Always `ok`. A server with a fault does not answer.
+    /// Always `ok`. A server that does not work gives no answer.
     status: &'static str,
     /// Version of the server.
     version: &'static str,

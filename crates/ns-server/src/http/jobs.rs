@@ -42,8 +42,7 @@ pub(super) async fn status(
     Ok(Json(server.jobs.find(&id, &client.name)?.status()))
 }
 
-/// Cancels a job and waits until it has stopped. The result of the job is then computed from the finished
-/// part.
+/// Cancels a job and waits until it has stopped. The job's result then covers the part that was finished.
 ///
 /// # Errors
 /// If the client has no such job.
@@ -64,13 +63,13 @@ pub(super) async fn cancel(
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AskedResult {
-    /// Whether to return the result of the finished part if the job is still running.
+    /// Whether to return the result of the finished part while the job is still running.
     #[serde(default)]
     partial: bool,
 }
 
-/// Returns the result of a job that ended. For a running job, returns its state with status 202, or, if the client
-/// asks for a partial result, the result of the toys saved so far.
+/// Returns the result of a job that ended. For a running job, returns its state with status 202. If the
+/// client asks for a partial result, returns the result of the toys saved so far instead.
 ///
 /// # Errors
 /// If the client has no such job, or there is no partial result.
@@ -95,7 +94,8 @@ pub(super) async fn result(
     }
 }
 
-/// Sends the progress of a job as server-sent events `progress`, and its final state as the last event `end`.
+/// Sends the progress of a job as server-sent events with the name `progress`. The last event, `end`, has the
+/// final state.
 ///
 /// # Errors
 /// If the client has no such job.
@@ -108,7 +108,7 @@ pub(super) async fn events(
     Ok(Sse::new(stream(job)).keep_alive(KeepAlive::default()))
 }
 
-/// The last event that the stream of a job has sent.
+/// The kind of the last event that the stream of a job has sent.
 enum Sent {
     Nothing,
     Progress,

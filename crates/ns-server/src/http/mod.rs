@@ -50,7 +50,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .with_state(server)
 }
 
-/// Answers a path or method that does not exist.
+/// Answers a request for a path or method that does not exist.
 async fn missing(method: axum::http::Method) -> ServerError {
     let (what, remedy) = ("path for the method", "/openapi.json lists all");
     ServerError::NotFound { what, name: method.to_string(), remedy }

@@ -1,4 +1,4 @@
-//! Answers `POST /v1/models`, which keeps a model for later requests.
+//! Answers `POST /v1/models`. The server stores the model for later requests.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::body::ModelBody;
 use crate::problem::ServerError;
 use crate::server::Server;
 
-/// Body of the request: a model to be kept.
+/// Body of the request: the model to store.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelRequest {
@@ -22,7 +22,7 @@ pub(super) struct ModelRequest {
     model: ModelBody,
 }
 
-/// A kept model. Later requests refer to it by both digests.
+/// A stored model. Later requests name it by both digests.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ModelAnswer {
     /// Digest of the model.
@@ -43,7 +43,7 @@ pub(super) struct ModelAnswer {
     warnings: Vec<String>,
 }
 
-/// Compiles a model, keeps it, and returns its digests.
+/// Compiles a model, stores it, and returns its digests.
 ///
 /// # Errors
 /// If the workspace is wrong or the model too large.

@@ -44,8 +44,8 @@ impl Schemas {
     }
 }
 
-/// Replaces each object without known keys in `schema` by the object in the same place of `read`, the schema
-/// found by a deserialiser.
+/// Completes `schema` with `read`, the schema that a deserialiser has shown. Replaces each object of `schema`
+/// without known keys by the object at the same place in `read`.
 fn refine(schema: &mut RefOr<Schema>, read: Schema) {
     if let (RefOr::T(Schema::Object(object)), Schema::Object(read)) = (schema, read) {
         for (key, property) in read.properties {
@@ -72,7 +72,7 @@ fn answers(text: &str, schema: Ref) -> Response {
     ResponseBuilder::new().description(text).content("application/json", json(schema)).build()
 }
 
-/// Returns an operation whose error responses are problem details.
+/// Returns the description of an operation. Its error responses are problem details.
 fn operation(summary: &str, schemas: &mut Schemas) -> OperationBuilder {
     let problem = ResponseBuilder::new()
         .description("Problem details with the JSON pointers of all mistakes")
@@ -92,7 +92,7 @@ fn posted(body: Ref) -> utoipa::openapi::request_body::RequestBody {
     RequestBodyBuilder::new().content("application/json", json(body)).required(Some(Required::True)).build()
 }
 
-/// Returns the operation of an analysis.
+/// Returns the description of the operation for an analysis.
 fn analysis<A: Analysis + ToSchema>(schemas: &mut Schemas) -> PathItem {
     let summary = format!("Makes the analysis {}", A::NAME);
     let plot = word(

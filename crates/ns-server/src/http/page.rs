@@ -1,4 +1,4 @@
-//! Serves the web page of the server. Its files are embedded in the program.
+//! Serves the web pages of the server. Their files are embedded in the program.
 
 use axum::extract::Path;
 use axum::http::header;
@@ -6,7 +6,7 @@ use axum::response::{Html, IntoResponse, Response};
 
 use crate::problem::ServerError;
 
-/// Returns the page for analyses.
+/// Returns the page that runs analyses.
 pub(super) async fn index() -> Html<&'static str> {
     Html(include_str!("../../page/index.html"))
 }

@@ -1,8 +1,9 @@
-//! Finds the JSON schema of a type by deserialising the type. So the options of the analyses need no separate
-//! description.
+//! Finds the JSON schema of a type by deserialising the type. The options of the analyses therefore need no
+//! separate description.
 //!
-//! A probe is a deserialiser that follows a path of keys into the type. At the end of the path it records what the
-//! type asks for: a number, a text, or an object with known keys. Each of these keys is then probed in the same way.
+//! A probe is a deserialiser that follows a path of keys into the type. At the end of the path it records
+//! what kind of value the type asks for: a number, a text, or an object with known keys. Each of these keys
+//! is then probed in the same way.
 
 use std::cell::RefCell;
 
@@ -23,11 +24,11 @@ enum Step {
     Key(&'static str),
     /// An element of a list, or a value of a map.
     Item,
-    /// The content of a variant.
+    /// The content of a variant of an enum.
     Variant(&'static str),
 }
 
-/// The kind of value for which a type asks its deserialiser.
+/// The kind of value that a type asks its deserialiser for.
 #[derive(Clone)]
 enum Found {
     Plain(Type),
@@ -39,15 +40,15 @@ enum Found {
     Unit,
 }
 
-/// A deserialiser that follows a path into a type, and records what the type asks for at its end. It has no
-/// value to give, so it then returns an error.
+/// A deserialiser that follows a path into a type and records which kind of value the type asks for at its
+/// end. It has no value to deliver, so it always returns an error.
 #[derive(Clone, Copy)]
 struct Probe<'p> {
     path: &'p [Step],
     found: &'p RefCell<Option<Found>>,
 }
 
-/// Longest path that is followed. The limit ends the search in recursive types.
+/// Largest length of a path. The limit ends the search in recursive types.
 const DEEPEST: usize = 12;
 
 /// Returns the JSON schema of the values from which `T` can be deserialised.
@@ -55,10 +56,10 @@ pub(super) fn schema_of<T: DeserializeOwned>() -> Schema {
     schema_at::<T>(&mut Vec::new())
 }
 
-/// Returns what `T` asks its deserialiser for at the end of a path.
+/// Returns the kind of value that `T` asks its deserialiser for at the end of a path.
 fn probe<T: DeserializeOwned>(path: &[Step]) -> Option<Found> {
     let found = RefCell::new(None);
-    // The probe always fails. The result is what it has recorded.
+    // The probe always fails. Its result is the kind of value that it has recorded.
     let _ = T::deserialize(Probe { path, found: &found });
     found.into_inner().filter(|_| path.len() < DEEPEST)
 }
@@ -89,8 +90,8 @@ fn schema_at<T: DeserializeOwned>(path: &mut Vec<Step>) -> Schema {
     }
 }
 
-/// Returns the schema of an enum. Variants without content are strings; other variants are objects with one
-/// key.
+/// Returns the schema of an enum with the variants `names`. Variants without content are strings. Other
+/// variants are objects with one key.
 fn choice<T: DeserializeOwned>(names: &[&'static str], path: &mut Vec<Step>) -> Schema {
     let mut words = Vec::new();
     let mut others = OneOfBuilder::new();
@@ -120,7 +121,7 @@ impl<'p> Probe<'p> {
         de::Error::custom("probed")
     }
 
-    /// Returns the first step of the remaining path, and the probe for the rest of the path.
+    /// Returns the first step of the remaining path, and a probe for the rest of the path; `None` at its end.
     fn step(self) -> Option<(Step, Self)> {
         let (first, path) = self.path.split_first()?;
         Some((*first, Self { path, ..self }))

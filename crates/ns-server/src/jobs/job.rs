@@ -1,4 +1,4 @@
-//! One request for an analysis, running or ended.
+//! A request for an analysis, whether the analysis is running or has ended.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +12,8 @@ use utoipa::ToSchema;
 use crate::pool::RequestAccount;
 use crate::problem::Problem;
 
-/// The request as the client sent it. It is kept so that the job can be repeated after a restart.
+/// The request as the client sent it. It is stored so that the analysis can be repeated after a restart of
+/// the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// Name of the analysis.
@@ -25,7 +26,7 @@ pub(crate) struct Order {
     pub(crate) picture: Option<ns_viz::Format>,
 }
 
-/// How the analysis of a request ended.
+/// The way in which the analysis of a request ended.
 #[derive(Debug, Clone)]
 pub(crate) enum Ended {
     /// The analysis has an answer.
@@ -41,7 +42,7 @@ pub(crate) struct Output {
     pub(crate) media: &'static str,
     /// Content of the body.
     pub(crate) bytes: Bytes,
-    /// Whether the request was cancelled, so that the content is only a part of the answer.
+    /// Whether the request was cancelled. The content is then only a part of the answer.
     pub(crate) interrupted: bool,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct Output {
 pub(crate) struct Progress {
     /// Number of finished fits.
     pub(crate) done: usize,
-    /// Number of all fits, as far as it is known.
+    /// Number of all fits that are known so far.
     pub(crate) total: usize,
 }
 
@@ -69,11 +70,12 @@ pub(crate) struct JobStatus {
     pub(crate) created_s: u64,
     /// Time that threads have worked for the job, in seconds.
     pub(crate) used_s: f64,
-    /// Whether there is a result. The result of a cancelled job covers the finished part.
+    /// Whether there is a result. The result of a cancelled job covers only the finished part.
     pub(crate) has_result: bool,
 }
 
-/// One request for an analysis, running or ended. It is called a job once the client knows its name.
+/// A request for an analysis, whether the analysis is running or has ended. It is called a job once the
+/// client knows its name.
 pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) order: Order,
@@ -81,12 +83,12 @@ pub(crate) struct Job {
     created_s: u64,
     progress: watch::Sender<Progress>,
     ended: watch::Sender<Option<Ended>>,
-    /// Whether the client knows the name of the job. The lock is also held while the job ends.
+    /// Whether the client knows the name of the job. The lock is held while the job ends.
     named: Mutex<bool>,
 }
 
 impl Job {
-    /// Creates a job that has not begun. `named` says whether the client already knows its name.
+    /// Creates a job that has not begun. `named` says whether the client already knows the name of the job.
     pub(crate) fn new(id: String, order: Order, named: bool, created_s: Option<u64>) -> Self {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         Self {
@@ -116,7 +118,7 @@ impl Job {
         self.ended.borrow().clone()
     }
 
-    /// Ends the job with a result and wakes everyone who waits for it.
+    /// Ends the job with a result, and wakes all tasks that wait for its end.
     pub(crate) fn end(&self, ended: Ended) {
         self.ended.send_replace(Some(ended));
     }

@@ -1,5 +1,5 @@
-//! The registry of requests. A request that takes long becomes a job: it gets a name and continues when its
-//! connection is closed.
+//! The registry of requests. A request that takes long becomes a job. A job has a name, and continues when
+//! its connection is closed.
 
 mod job;
 mod records;
@@ -28,9 +28,9 @@ const MOST_ENDED: usize = 1024;
 /// Limits on simultaneous requests, and on the time of an analysis.
 #[derive(Debug, Clone)]
 pub(crate) struct JobLimits {
-    /// Largest number of requests and jobs in progress of all clients.
+    /// Largest number of requests and jobs in progress, summed over all clients.
     pub(crate) active: usize,
-    /// Largest number of requests and jobs in progress of one client.
+    /// Largest number of requests and jobs in progress for each client.
     pub(crate) per_client: usize,
     /// Longest time of an analysis.
     pub(crate) time: Duration,
@@ -40,7 +40,7 @@ pub(crate) struct JobLimits {
 pub(crate) struct Jobs {
     models: Arc<Models>,
     limits: JobLimits,
-    /// Folder of the records and the saved toys, with the open records; `None` if the server keeps no jobs.
+    /// Folder of the records and the saved toys, and the open records; `None` if the server keeps no jobs.
     state: Option<(PathBuf, Records)>,
     known: Mutex<Known>,
     stopping: AtomicBool,
@@ -49,7 +49,7 @@ pub(crate) struct Jobs {
 #[derive(Default)]
 struct Known {
     jobs: HashMap<String, Arc<Job>>,
-    /// Named jobs that ended, the oldest first.
+    /// Names of jobs that have ended, the oldest first.
     ended: VecDeque<String>,
     active: HashMap<Arc<str>, usize>,
 }
@@ -85,8 +85,8 @@ impl Jobs {
         self.lock().active.values().sum()
     }
 
-    /// Begins an analysis. A brief analysis has ended when the function returns. `quota` replaces the default limit on
-    /// simultaneous requests of one client.
+    /// Begins an analysis. A brief analysis has ended when this function returns. `quota` is the client's own
+    /// limit on simultaneous requests; without it, the default limit holds.
     ///
     /// # Errors
     /// [`ServerError::Quota`] or [`ServerError::Busy`] if too many requests are in progress.
@@ -96,7 +96,7 @@ impl Jobs {
         order: Order,
         quota: Option<usize>,
     ) -> Result<Arc<Job>, ServerError> {
-        // With a time to wait of zero, the client wants a job.
+        // A client that sets the time to wait to zero wants a job.
         let waits = body.wait_s() != Some(0.0);
         let here = waits && order.picture.is_none() && body.is_brief(&self.models);
         let job = Arc::new(Job::new(new_id()?, order, false, None));
@@ -158,7 +158,7 @@ impl Jobs {
         });
     }
 
-    /// Makes the analysis of a job and ends the job. If `here` is true, fits are made in this thread.
+    /// Runs the analysis of a job and ends the job. If `here` is true, this thread makes the fits.
     fn work<A: Analysis>(&self, body: &A, job: &Job, here: bool) {
         let started = Instant::now();
         let toys = self.state.as_ref().filter(|_| A::SAVES).map(|(folder, _)| toy_file(folder, &job.id));
@@ -185,7 +185,8 @@ impl Jobs {
 
     fn end(&self, job: &Job, ended: Ended, toys: Option<&std::path::Path>) {
         let named = job.named();
-        // A job that the server stopped, and not its client, is resumed after the next start.
+        // A job is resumed after the next start if the server stopped it. It is not resumed if its client
+        // cancelled it.
         let goes_on = *named && self.stopping.load(Ordering::Relaxed) && job.account.is_cancelled();
         if let Some((_, records)) = self.state.as_ref().filter(|_| *named && !goes_on)
             && let Err(error) = records.end(&job.id, &ended)
@@ -195,7 +196,8 @@ impl Jobs {
         if let Some(toys) = toys.filter(|_| !goes_on) {
             remove_toys(toys);
         }
-        // The request is removed from the requests in progress first, so that its client may send the next request.
+        // The request leaves the requests in progress before it ends, so that its client may send the next
+        // request.
         let mut known = self.lock();
         if let Some(count) = known.active.get_mut(&job.order.client) {
             *count -= 1;
@@ -217,8 +219,8 @@ impl Jobs {
         job.end(ended);
     }
 
-    /// Turns a request that has not ended into a named job, which continues when its connection is closed.
-    /// Writes the record of the job.
+    /// Turns a request in progress into a named job, which continues when its connection is closed. Writes
+    /// the record of the job.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -249,7 +251,7 @@ impl Jobs {
         if mine { Ok(job) } else { Err(missing()) }
     }
 
-    /// Returns a job that ended, read from its record; `None` if there is no such record.
+    /// Returns a job that has ended from its record; `None` if there is no such record.
     fn recorded(&self, id: &str) -> Result<Option<Arc<Job>>, ServerError> {
         let Some((_, records)) = &self.state else { return Ok(None) };
         let Some(record) = records.find(id)? else { return Ok(None) };
@@ -262,7 +264,7 @@ impl Jobs {
         Ok(Some(Arc::new(job)))
     }
 
-    /// Returns the states of a client's named jobs that are in memory, the oldest first.
+    /// Returns the states of the client's jobs that are in memory, the oldest first.
     pub(crate) fn list(&self, client: &str) -> Vec<JobStatus> {
         let jobs: Vec<Arc<Job>> = self.lock().jobs.values().map(Arc::clone).collect();
         let mine = jobs.iter().filter(|job| *job.order.client == *client && *job.named());
@@ -289,7 +291,7 @@ impl Jobs {
         };
         let file = toy_file(folder, &job.id);
         let options = MergeOptions { allow_incomplete: true, ..MergeOptions::default() };
-        // While the job runs, files are added and combined. A file that cannot be read now can be read later.
+        // The running job adds and combines files. A file that cannot be read now can be read later.
         let mut merged = merge_toys(std::slice::from_ref(&file), options)
             .map_err(|_| none("no toys of this job are saved yet; ask again later"))?;
         merged.remove_warnings(&file.display().to_string());
@@ -306,7 +308,7 @@ impl Jobs {
         self.state.as_ref().map_or_else(|| Ok(Vec::new()), |(_, records)| records.unfinished())
     }
 
-    /// Records that a job cannot be resumed after a restart, with the error.
+    /// Records that a job cannot be resumed after a restart, and the error that is the reason.
     pub(crate) fn give_up(&self, record: &Record, error: &ServerError) {
         if let Some((_, records)) = &self.state
             && let Err(error) = records.end(&record.id, &Ended::Problem(error.problem()))
@@ -350,7 +352,7 @@ fn remove_toys(file: &std::path::Path) {
     let _ = std::fs::remove_dir_all(pieces);
 }
 
-/// Returns a random name for a job, which cannot be guessed.
+/// Returns a random name for a job. Nobody can guess such a name.
 fn new_id() -> Result<String, ServerError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| ServerError::Busy { why: "has no random numbers" })?;

@@ -1,4 +1,4 @@
-//! Records of jobs in an SQLite file, from which a server resumes jobs after a restart.
+//! Records of jobs in an SQLite file. The server uses them to resume jobs after a restart.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -62,7 +62,7 @@ impl Records {
         Ok(())
     }
 
-    /// Records how a job ended, and deletes the body of its request.
+    /// Records the end of a job, and deletes the body of its request.
     ///
     /// # Errors
     /// If the record cannot be written.

@@ -15,17 +15,18 @@ use crate::devices::Devices;
 use crate::pool::{Pace, PooledSession, RequestAccount};
 use crate::problem::ServerError;
 
-/// Estimated number of bytes of memory per byte of a workspace's JSON text, for the parsed workspace, the model
-/// and the compiled plan. Estimated from the published workspaces.
+/// Bytes of memory for each byte of a workspace's JSON text. They hold the parsed workspace, the model and
+/// the compiled plan. The number is an estimate from the published workspaces.
 const BYTES_PER_BYTE: u64 = 6;
 
-/// Thread time of a fit below which the thread that receives a request makes the fit itself. For so short a fit, the
-/// other requests of the thread wait less than it would take to pass the fit to another thread and its result back.
+/// Time of a fit below which the thread that receives a request also makes the fit. Passing such a short fit
+/// to another thread, and its result back, would take longer than the other requests of the thread have to
+/// wait.
 const BRIEF: Duration = Duration::from_micros(500);
 
-/// A compiled model, with everything that its requests share.
+/// A compiled model, with everything that requests for this model share.
 pub(crate) struct Compiled {
-    /// The workspace, whose contents some requests list.
+    /// The workspace. Some requests list its contents.
     pub(crate) workspace: ModelSource,
     /// The options with which the model was made from the workspace.
     pub(crate) options: ModelOptions,
@@ -54,7 +55,7 @@ struct OnGpu {
     pace: Arc<Pace>,
 }
 
-/// A session of one request, and the reason for the choice of its device.
+/// A session for one request, and the reason for the choice of its device.
 pub(crate) struct Opened {
     pub(crate) session: PooledSession,
     pub(crate) reason: Option<String>,
@@ -79,7 +80,7 @@ impl Compiled {
             let (actual, limit) = (model.parameters.len() as u64, most_parameters as u64);
             return Err(ServerError::TooLarge { what: "the number of parameters", actual, limit });
         }
-        // Each thread of the pool runs one piece at a time, so the session of a piece has one thread.
+        // A thread of the pool runs one piece at a time. The session of a piece therefore has one thread.
         let alone = Execution { threads: 1, device: Device::Cpu, ..devices.execution().clone() };
         let base = CpuSession::open(&model, &alone)?;
         base.prepare();
@@ -101,29 +102,30 @@ impl Compiled {
         })
     }
 
-    /// Records the thread time of a fit. The recorded time rises at once after a slower fit, and falls
-    /// gradually after faster fits.
+    /// Records the time of a fit. The recorded value rises at once after a slower fit. It falls gradually
+    /// after faster fits.
     pub(crate) fn record_fit(&self, time: Duration) {
         let now = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let before = self.fit_ns.load(Ordering::Relaxed);
         self.fit_ns.store(now.max(before / 8 * 7 + now / 8).max(1), Ordering::Relaxed);
     }
 
-    /// Returns whether recent fits took less than [`BRIEF`] each, and the fits of `device` run on the CPU.
+    /// Returns whether recent fits took less than [`BRIEF`] each, and whether fits on `device` run on the
+    /// CPU.
     pub(crate) fn fit_is_brief(&self, device: Option<Device>) -> bool {
         let fit = Duration::from_nanos(self.fit_ns.load(Ordering::Relaxed));
         let on_cpu = match device.unwrap_or(self.devices.execution().device) {
             Device::Cpu => true,
-            // `auto` chooses the CPU for a single fit. The model has no session on a GPU, which another
-            // request might have opened.
+            // `auto` chooses the CPU for a single fit. This is certain only if no earlier request has opened
+            // a session on a GPU.
             Device::Auto => self.gpus.lock().unwrap_or_else(PoisonError::into_inner).is_empty(),
             _ => false,
         };
         on_cpu && !fit.is_zero() && fit < BRIEF
     }
 
-    /// Opens a session for the work of one request. `device` is the device in the request, if the request
-    /// names one. If `here` is true, a session on the CPU makes its fits in the calling thread.
+    /// Opens a session for the work of one request. `device` is the device that the request names, if any. If
+    /// `here` is true, the calling thread makes the fits of a session on the CPU.
     ///
     /// # Errors
     /// If the device is not available or has too little memory.
@@ -156,7 +158,7 @@ impl Compiled {
         Ok(Opened { session, reason })
     }
 
-    /// Returns the session on a GPU. Opens it if no earlier request has opened it.
+    /// Returns the session on a GPU, and opens it if this is its first use.
     fn gpu(&self, device: Device, execution: &Execution) -> Result<OnGpu, ns_core::SessionError> {
         let mut gpus = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = gpus.iter().find(|known| known.device == device) {

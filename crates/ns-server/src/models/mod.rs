@@ -1,5 +1,5 @@
-//! The models that the server keeps. They are compiled and have open sessions. Requests find them by the text
-//! of the workspace or by digests.
+//! The models that the server stores. They are compiled and have open sessions. Requests find a model by the
+//! text of its workspace or by its digests.
 
 mod compiled;
 
@@ -12,7 +12,7 @@ use crate::body::{ModelBody, ModelReference};
 use crate::devices::Devices;
 use crate::problem::ServerError;
 
-/// The compiled models. If all models together need more memory than allowed, the least recently used models
+/// The stored models. If all models together need more memory than allowed, the least recently used models
 /// are removed.
 pub(crate) struct Models {
     devices: Arc<Devices>,
@@ -23,18 +23,18 @@ pub(crate) struct Models {
 /// Largest sizes of models.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelLimits {
-    /// Number of parameters.
+    /// Largest number of parameters of a model.
     pub(crate) parameters: usize,
-    /// Memory of all kept models together, in bytes.
+    /// Largest memory of all stored models together, in bytes.
     pub(crate) memory: u64,
 }
 
 #[derive(Default)]
 struct Kept {
-    /// Entries by the hash of the request's text. An entry is locked while its model is compiled, so that
-    /// simultaneous requests for the same model compile it once.
+    /// Models by the hash of the request's text. The entry of a model is locked while the model is compiled.
+    /// Simultaneous requests for the same model therefore compile it only once.
     by_text: HashMap<[u8; 32], Arc<Place>>,
-    /// Number of uses so far. It orders the models by their last use.
+    /// Number of uses of all models so far. Its value at the last use of a model gives the order of removal.
     clock: u64,
 }
 
@@ -59,8 +59,8 @@ impl Models {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the model of a request. Compiles it if no earlier request has done so, and waits if another
-    /// request is compiling it.
+    /// Returns the model of a request. Compiles the model if no earlier request has done so. If another
+    /// request is compiling it, waits for the end.
     ///
     /// # Errors
     /// If the workspace is wrong, the model is too large, or no kept model has the digests.
@@ -103,7 +103,7 @@ impl Models {
         }
     }
 
-    /// Returns the model of a request that names it by its digests, if the server keeps it.
+    /// Returns the model that a request names by its digests, if the server has stored it.
     pub(crate) fn kept(&self, body: &ModelBody) -> Option<Arc<Compiled>> {
         match body.source().ok()? {
             ModelReference::Digests { model, data } => self.by_digests(model, data).ok(),
@@ -116,7 +116,7 @@ impl Models {
         kept.clock += 1;
         let now = kept.clock;
         for place in kept.by_text.values() {
-            // A locked entry is being compiled, and no client knows its digests yet.
+            // The model of a locked entry is being compiled. No client knows its digests yet.
             let Ok(found) = place.model.try_lock() else { continue };
             if let Some(found) = found.as_ref().filter(|m| m.digest == model && m.data_digest == data) {
                 place.last_used.store(now, std::sync::atomic::Ordering::Relaxed);
@@ -130,8 +130,8 @@ impl Models {
         })
     }
 
-    /// Removes the least recently used models until all others fit into the memory limit. The model with the hash
-    /// `but` is not removed.
+    /// Removes the least recently used models until the others fit into the memory limit. The model with the
+    /// hash `but` is never removed.
     fn shrink(&self, but: [u8; 32]) {
         let mut kept = self.lock();
         let mut known: Vec<(u64, [u8; 32], u64)> = Vec::new();
@@ -153,7 +153,7 @@ impl Models {
         }
     }
 
-    /// Returns the number of kept models and their estimated memory in bytes.
+    /// Returns the number of stored models and their estimated memory in bytes.
     pub(crate) fn size(&self) -> (usize, u64) {
         let kept = self.lock();
         let bytes = kept.by_text.values().filter_map(|place| {

@@ -1,12 +1,12 @@
-//! The threads that all requests share, and the order in which these threads work on requests.
+//! The threads that all requests share, and the order in which they work on requests.
 //!
-//! Every batch of fits is split into pieces that take a few tens of milliseconds. A free thread takes a piece of a
-//! request that has used little thread time so far. So short requests do not wait for long requests. If several
-//! requests have used similar times, the request of the client with the least recent thread time goes first. Short
-//! pieces of the same model that wait at the same time are run as one batch.
+//! Every batch of fits is split into pieces that take a few tens of milliseconds. A free thread takes a piece
+//! of a request that has used little thread time so far. Short requests therefore do not wait for long
+//! requests. If several requests have used similar times, the request of the client with the least recent
+//! thread time goes first. Short pieces of the same model that wait at the same time are run as one batch.
 //!
-//! One extra thread takes only short pieces of new requests. The operating system shares the cores between this
-//! thread and the others, so that a short fit does not wait for the end of a piece of toys.
+//! One extra thread takes only short pieces of new requests. The operating system shares the cores between
+//! this thread and the others. A short fit therefore does not wait for the end of a piece of toys.
 
 mod queue;
 mod session;
@@ -21,19 +21,19 @@ use queue::{Piece, Queue, Takes};
 pub(crate) use session::PooledSession;
 pub(crate) use split::Pace;
 
-/// Account of one request: its client, whether it was cancelled, and the thread time that it has used.
+/// The account of one request: its client, its flag for cancellation, and the thread time that it has used.
 #[derive(Debug, Default)]
 pub(crate) struct RequestAccount {
-    /// Name of the client. It decides the client's share of the threads.
+    /// Name of the client. Requests of one client share the client's part of the thread time.
     pub(crate) client: Arc<str>,
-    /// Set to cancel the request.
+    /// Flag that cancels the request when it becomes true.
     pub(crate) cancel: Arc<AtomicBool>,
     /// Thread time used for the request, in microseconds.
     used: AtomicU64,
 }
 
 impl RequestAccount {
-    /// Creates the account of a request that has used no time yet.
+    /// Creates the account of a request. It has used no time yet.
     pub(crate) fn new(client: Arc<str>) -> Self {
         Self { client, ..Self::default() }
     }
@@ -48,7 +48,7 @@ impl RequestAccount {
         self.used.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Cancels the request: all its fits stop.
+    /// Cancels the request. All its fits stop.
     pub(crate) fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
     }
@@ -59,18 +59,19 @@ impl RequestAccount {
     }
 }
 
-/// Threads that run fits of all requests on one device. They end when the last handle of the pool is dropped.
+/// Threads that run the fits of all requests on one device. They end when the last handle of the pool is
+/// dropped.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
 }
 
-/// State that the threads of a pool and its callers share.
+/// State that the threads of a pool share with its callers.
 struct Shared {
     threads: usize,
     queue: Mutex<Queue>,
-    /// Wakes a thread that takes all pieces.
+    /// Wakes a thread that takes any piece.
     wake: Condvar,
-    /// Wakes the thread that takes only short pieces.
+    /// Wakes the extra thread, which takes only short pieces.
     wake_short: Condvar,
 }
 
@@ -110,7 +111,7 @@ impl Pool {
         self.shared.lock().len()
     }
 
-    /// Adds time of a thread outside the pool to the account of a request.
+    /// Adds the time of a thread outside of the pool to the account of a request.
     fn charge(&self, account: &Arc<RequestAccount>, time: Duration) {
         self.shared.lock().done(std::slice::from_ref(account), time, false);
     }
@@ -120,7 +121,7 @@ impl Pool {
         let mut queue = self.shared.lock();
         let is_short = piece.is_short();
         queue.push(piece);
-        // A thread that was woken for an earlier piece still counts as idle until it has taken the piece.
+        // A thread that was woken for an earlier piece still counts as idle until it has taken that piece.
         let is_covered = queue.len() <= queue.idle;
         drop(queue);
         self.shared.wake.notify_one();

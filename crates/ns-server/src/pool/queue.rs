@@ -9,31 +9,31 @@ use ns_core::{FitTask, OutcomeParts, Session, SessionError, TaskOutcome};
 
 use super::{Pace, RequestAccount};
 
-/// Limits of the levels of requests. A request that has used less thread time than the first limit belongs to
-/// level 0. A request below the second limit belongs to level 1, and any other request to level 2. Lower levels go
-/// first.
+/// Limits of the levels of requests. The level is 0 for a request whose thread time is below the first limit,
+/// 1 below the second limit, and 2 otherwise. Requests of a lower level go first.
 const LEVELS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
-/// Half-life of the recorded thread time of a client, in seconds.
+/// Half-life, in seconds, with which the recorded thread time of a client decays.
 const HALF_LIFE_S: f64 = 10.0;
 
-/// Longest expected time of a batch of pieces from several requests. A piece that is expected to take less
+/// Largest expected time of a batch that is gathered from several requests. A piece with a smaller expected
 /// time counts as short.
 const GATHERED: Duration = Duration::from_millis(20);
 
-/// Expected time above which a piece counts as long. Long pieces never occupy all threads.
+/// Expected time above which a piece counts as long. Long pieces never occupy all threads of a pool of two
+/// threads or more.
 const LONG: Duration = Duration::from_millis(100);
 
-/// The pieces that a thread of the pool takes.
+/// The kind of pieces that a thread of the pool takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     /// All pieces.
     All,
-    /// Short pieces of new requests.
+    /// Only short pieces of new requests.
     Short,
 }
 
-/// Tasks of one request on one session. A thread runs them without interruption.
+/// Tasks of one request on one session. One thread runs them without interruption.
 pub(super) struct Piece {
     pub(super) account: Arc<RequestAccount>,
     pub(super) session: Arc<dyn Session>,
@@ -42,7 +42,7 @@ pub(super) struct Piece {
     pub(super) wanted: OutcomeParts,
     /// Number of the piece in its batch.
     pub(super) number: usize,
-    /// Expected time of the piece; `None` if the session has not run such a piece before.
+    /// Expected time of the piece; `None` if the session has not run such a piece yet.
     pub(super) expected: Option<Duration>,
     pub(super) reply: Sender<Reply>,
 }
@@ -57,13 +57,14 @@ impl Piece {
         self.expected.is_some_and(|time| time > LONG)
     }
 
-    /// Returns whether the piece belongs to a new request (level 0) and is expected to be short. A piece
-    /// without an expected time counts as short.
+    /// Returns whether the piece belongs to a new request (level 0) and is expected to be short. Without an
+    /// expected time, the piece counts as short.
     pub(super) fn is_short(&self) -> bool {
         self.level() == 0 && self.expected.is_none_or(|time| time < GATHERED)
     }
 
-    /// Returns whether both pieces can run as one batch: same session and same parts of the outcomes.
+    /// Returns whether both pieces can run as one batch. They must have the same session and want the same
+    /// parts of outcomes.
     fn joins(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.session, &other.session) && self.wanted == other.wanted
     }
@@ -92,7 +93,7 @@ pub(super) struct Queue {
     served: HashMap<Arc<str>, Served>,
     /// Number of long pieces that are running.
     long: usize,
-    /// Number of threads that take all pieces and wait for one.
+    /// Number of threads that take any piece and are waiting for one.
     pub(super) idle: usize,
     closed: bool,
 }
@@ -125,8 +126,8 @@ impl Queue {
         self.closed
     }
 
-    /// Removes the pieces from the queue that a thread runs next as one batch. Returns them, and whether the
-    /// batch counts as long. `threads` is the number of threads of the pool that take all pieces.
+    /// Takes the pieces out of the queue that a thread runs next as one batch. Also returns whether the batch
+    /// counts as long. `threads` is the number of threads of the pool that take any piece.
     pub(super) fn take(&mut self, threads: usize, takes: Takes) -> Option<(Vec<Piece>, bool)> {
         let full = self.long + 1 >= threads.max(2);
         let share = |piece: &Piece| self.served.get(&piece.account.client).map_or(0.0, Served::now);
@@ -144,8 +145,9 @@ impl Queue {
         Some((self.gather(first, threads), long))
     }
 
-    /// Adds waiting short pieces of the same kind to a short piece, up to the longest time of a batch. Takes at most
-    /// an equal share of these pieces, so that each of the other threads gets as many.
+    /// Extends a short piece to a batch with waiting short pieces of the same session, up to the longest time
+    /// of a batch. The batch gets at most the share of one thread, so that the other threads get as many
+    /// pieces.
     fn gather(&mut self, first: Piece, threads: usize) -> Vec<Piece> {
         let Some(mut time) = first.expected.filter(|time| *time < GATHERED) else { return vec![first] };
         let alike = self.pieces.iter().filter(|piece| piece.joins(&first)).count();
@@ -165,7 +167,8 @@ impl Queue {
         batch
     }
 
-    /// Records that the clients of a batch used the thread time `time`, and that the thread is free again.
+    /// Records the thread time `time` of a batch in the accounts of its requests and for their clients.
+    /// `long` says whether the batch counted as long.
     pub(super) fn done(&mut self, accounts: &[Arc<RequestAccount>], time: Duration, long: bool) {
         self.long = self.long.saturating_sub(usize::from(long));
         let each = time / u32::try_from(accounts.len().max(1)).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! A session whose fits are run in pieces by the threads of a pool.
+//! A session that splits its fits into pieces, which the threads of a pool run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use super::queue::{Failure, Piece, Reply};
 use super::split::{Pace, Rest};
 use super::{Pool, RequestAccount};
 
-/// Number of pieces per thread that one batch has in the queue or running. The number is large enough that no thread
-/// waits for the caller.
+/// Number of pieces of one batch, per thread, that wait or run at the same time. It is large enough that no
+/// thread has to wait for the caller.
 const AHEAD: usize = 2;
 
-/// A session of one request. Its fits run on the threads of a pool; everything else is computed in the
-/// calling thread.
+/// A session for one request. The threads of a pool run its fits. The calling thread does everything else.
 pub(crate) struct PooledSession {
     inner: Arc<dyn Session>,
     pool: Arc<Pool>,
     pace: Arc<Pace>,
     account: Arc<RequestAccount>,
-    /// Whether fits run in the calling thread.
+    /// Whether the calling thread runs the fits.
     in_caller: bool,
-    /// The session on the CPU, if `inner` is on a GPU.
+    /// The session on the CPU that belongs to a session on a GPU.
     cpu: Option<Box<PooledSession>>,
 }
 
 impl PooledSession {
-    /// Returns a session that runs the fits of `inner` on the threads of `pool` for the request of `account`.
+    /// Returns a session that runs the fits of `inner` on the threads of `pool`. `account` is the account of
+    /// the request.
     pub(crate) fn new(
         inner: Arc<dyn Session>,
         pool: Arc<Pool>,
@@ -43,27 +43,26 @@ impl PooledSession {
         Self { inner, pool, pace, account, in_caller: false, cpu: None }
     }
 
-    /// Sets whether fits run in the calling thread instead of the threads of the pool.
+    /// Sets whether the calling thread runs the fits, instead of the threads of the pool.
     pub(crate) fn in_caller(self, in_caller: bool) -> Self {
         Self { in_caller, ..self }
     }
 
-    /// Sets the session on the CPU that makes single fits, for a session on a GPU.
+    /// Adds a session on the CPU to a session on a GPU. It makes single fits.
     pub(crate) fn with_cpu(self, cpu: Self) -> Self {
         Self { cpu: Some(Box::new(cpu)), ..self }
     }
 }
 
-/// A batch in progress: the pieces that wait or run, and the outcomes that cannot be delivered yet because earlier
-/// outcomes are missing.
+/// A batch in progress: the pieces that wait or run, and the outcomes that must wait for earlier outcomes.
 struct Batch<'a> {
     replies: Receiver<Reply>,
     early: BTreeMap<usize, Vec<TaskOutcome>>,
-    /// Number of outcomes and number of fits of each piece.
+    /// For each piece, its number of outcomes and its number of fits.
     sizes: Vec<(usize, usize)>,
-    /// Number of pieces whose outcomes were delivered.
+    /// Number of pieces whose outcomes have been delivered.
     delivered: usize,
-    /// Number of outcomes that were delivered.
+    /// Number of outcomes that have been delivered.
     index: usize,
     fits: usize,
     total: usize,
@@ -71,10 +70,10 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Waits for the outcomes of a piece, and delivers all outcomes that are next in order. Returns false if
-    /// outcomes are missing because the request was cancelled.
+    /// Waits for the outcomes of one piece, and delivers all outcomes that are next in order. Returns false
+    /// if the outcomes are missing because the request was cancelled.
     fn receive(&mut self, sink: &mut dyn Sink) -> Result<bool, SessionError> {
-        // The pool holds a sender for each piece until it has sent the reply.
+        // The pool keeps a sender for each piece until it has sent the reply.
         let Ok(Reply { number, outcomes }) = self.replies.recv() else { return Ok(false) };
         match outcomes {
             Ok(outcomes) => self.early.insert(number, outcomes),

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use ns_core::{Drawn, FitTask, Seen};
 
-/// Intended time of a piece. It is below 50 ms, the longest time that a short request should wait for a
-/// thread.
+/// Intended time of a piece. A short request should wait for a thread for at most 50 ms, so this time is
+/// shorter.
 const TARGET: Duration = Duration::from_millis(35);
 
-/// Number of toys in the first piece of a model. The smallest piece, [`FEWEST_TOYS`], fills one vector of
-/// lanes.
+/// Number of toys in the first piece of a model. The smallest number, [`FEWEST_TOYS`], fills one vector of
+/// the CPU.
 const FIRST_TOYS: u64 = 64;
 const FEWEST_TOYS: u64 = 8;
-/// Smallest number of toys in a piece for a GPU, which fits hundreds of toys in the time of a single fit.
+/// Smallest number of toys in a piece for a GPU. A GPU fits hundreds of toys in the time of a single fit.
 const FEWEST_TOYS_OF_GPU: u64 = 512;
 const MOST_TOYS: u64 = 1 << 14;
 
@@ -22,9 +22,9 @@ const MOST_TOYS: u64 = 1 << 14;
 pub(crate) struct Pace {
     /// Number of toys in the next piece.
     toys: AtomicU64,
-    /// Mean time of the fits of a task with given data, in nanoseconds; 0 before the first such task.
+    /// Mean time of a task with given data, in nanoseconds; 0 before the first such task.
     task_ns: AtomicU64,
-    /// Smallest number of toys of a piece.
+    /// Smallest number of toys in a piece.
     fewest: u64,
 }
 
@@ -41,20 +41,20 @@ impl Pace {
         Self { toys: AtomicU64::new(fewest), fewest, ..Self::default() }
     }
 
-    /// Returns the time that `tasks` tasks with given data are expected to take; `None` before the first task.
+    /// Returns the expected time of `tasks` tasks with given data; `None` before the first such task.
     fn expected(&self, tasks: usize) -> Option<Duration> {
         let each = self.task_ns.load(Ordering::Relaxed);
         (each > 0).then(|| Duration::from_nanos(each.saturating_mul(tasks as u64)))
     }
 
-    /// Returns the number of tasks with given data in a piece.
+    /// Returns the number of tasks with given data that a piece should have.
     fn tasks(&self) -> usize {
         let each = self.task_ns.load(Ordering::Relaxed);
         let target = u64::try_from(TARGET.as_nanos()).unwrap_or(u64::MAX);
         usize::try_from(target.checked_div(each).unwrap_or(1)).unwrap_or(1).clamp(1, 4096)
     }
 
-    /// Updates the sizes of pieces with the time that a piece took.
+    /// Updates the sizes of future pieces from the time of a piece.
     pub(super) fn learn(&self, tasks: &[FitTask], time: Duration) {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let toys: u64 = tasks.iter().filter(|task| is_drawn(task)).map(|task| task.data.count()).sum();
@@ -64,8 +64,8 @@ impl Pace {
             let mean = if before == 0 { each } else { (3 * (before / 4)).saturating_add(each / 4).max(1) };
             self.task_ns.store(mean, Ordering::Relaxed);
         } else if toys >= self.toys.load(Ordering::Relaxed) {
-            // The piece had its full size. The size changes by at most a factor of two at a time, because toys
-            // differ.
+            // The piece had its full size. The size changes by at most a factor of two, because toys take
+            // different times.
             let factor = (TARGET.as_secs_f64() / time.as_secs_f64().max(1e-6)).clamp(0.5, 2.0);
             let next = ((toys as f64 * factor) as u64) / FEWEST_TOYS * FEWEST_TOYS;
             self.toys.store(next.clamp(self.fewest, MOST_TOYS), Ordering::Relaxed);
@@ -77,14 +77,14 @@ fn is_drawn(task: &FitTask) -> bool {
     matches!(task.data.seen, Seen::Drawn(_))
 }
 
-/// The tasks of a batch that are not in a piece yet.
+/// The tasks of a batch that no piece contains yet.
 pub(super) struct Rest<'a> {
     tasks: &'a [FitTask],
     /// Number of toys of the first task that are already in pieces.
     toys: u64,
 }
 
-/// Content of a piece: tasks that run together.
+/// The content of a piece: tasks that run together.
 pub(super) struct Cut {
     pub(super) tasks: Vec<FitTask>,
     pub(super) outcomes: usize,
@@ -97,8 +97,8 @@ impl<'a> Rest<'a> {
         Self { tasks, toys: 0 }
     }
 
-    /// Returns the next piece: some tasks with given data, or some toys of one task. Returns `None` if no
-    /// task is left.
+    /// Returns the next piece. It has some tasks with given data, or some toys of one task. Returns `None` if
+    /// no task is left.
     pub(super) fn next(&mut self, pace: &Pace) -> Option<Cut> {
         let first = self.tasks.first()?;
         if let Seen::Drawn(Drawn { source, toys }) = &first.data.seen {

@@ -1,5 +1,5 @@
-//! The loop of a thread of a pool: it takes pieces from the queue, runs them as one batch, and sends back the
-//! outcomes.
+//! The loop of a thread of a pool. The thread takes pieces from the queue, runs them as one batch, and sends
+//! the outcomes back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
@@ -38,9 +38,9 @@ pub(super) fn work(shared: &Shared, takes: Takes) {
     }
 }
 
-/// Runs the pieces of a batch and replies to each.
+/// Runs the pieces of a batch, and sends a reply for each.
 fn run(mut batch: Vec<Piece>) {
-    // The outcomes of a cancelled request are not needed, and must not delay the other requests of the batch.
+    // Nobody needs the outcomes of a cancelled request. They must not delay the other requests of the batch.
     batch.retain(|piece| {
         let is_wanted = !piece.account.is_cancelled();
         if !is_wanted {
@@ -51,7 +51,7 @@ fn run(mut batch: Vec<Piece>) {
     if batch.len() > 1 {
         match together(&batch) {
             Some(()) => return,
-            // The session refuses the tasks of one piece, so each piece runs alone.
+            // The session refused the tasks of one piece. Each piece is therefore run alone.
             None => batch.iter_mut().for_each(|piece| piece.expected = None),
         }
     }
@@ -63,10 +63,10 @@ fn run(mut batch: Vec<Piece>) {
     }
 }
 
-/// Runs several short pieces as one batch and replies to each. Returns `None` if the batch fails.
+/// Runs several short pieces as one batch, and sends a reply for each. Returns `None` if the batch fails.
 fn together(batch: &[Piece]) -> Option<()> {
-    // A request that is cancelled during the batch must not delay the others. So each task has the flag of its
-    // request.
+    // A request that is cancelled during the batch must not delay the others. Each task therefore has the
+    // flag of its request.
     let of_piece = |piece: &Piece| {
         let cancel = Some(Arc::clone(&piece.account.cancel));
         let task = move |task: &FitTask| FitTask { cancel: cancel.clone(), ..task.clone() };

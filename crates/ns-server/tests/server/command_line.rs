@@ -1,4 +1,4 @@
-//! Checks that every answer is the JSON that the command line writes, byte for byte except for times.
+//! Checks that every answer is the JSON that the command line writes. Only times may differ.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -14,7 +14,7 @@ use super::http::{get, open, post, read};
 use super::process::Server;
 use super::{body, fixture};
 
-/// A generator of random numbers (splitmix64), so that a seed gives the same requests everywhere.
+/// A generator of random numbers (splitmix64). A seed gives the same requests on every machine.
 struct Random(u64);
 
 impl Random {
@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// Replaces a random value within `value` by a value of a wrong type or size.
+/// Replaces a random value inside `value` by one of a wrong type or size.
 fn spoil(value: &mut Value, random: &mut Random) {
     let odd = [
         json!(null),

@@ -1,5 +1,4 @@
-//! Sends HTTP requests over plain sockets. The tests use no HTTP library of the server, so that they are independent
-//! of it.
+//! Sends HTTP requests over plain sockets. The tests are independent of the server's HTTP library.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -44,7 +43,7 @@ pub(crate) fn open(to: SocketAddr, method: &str, path: &str, headers: &str, body
         "{method} {path} HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
-    // A server that refuses the head need not read the body.
+    // A server that refuses the head of a request need not read its body.
     let _ = stream.write_all(body.as_bytes());
     stream
 }

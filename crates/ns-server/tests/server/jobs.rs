@@ -35,7 +35,7 @@ fn events(server: &Server, job: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Returns a result without the times in it.
+/// Returns a result without its times.
 fn numbers(result: &Value) -> Value {
     let mut result = result.clone();
     let keys = result.as_object_mut().unwrap();
@@ -110,7 +110,7 @@ fn jobs_go_on_after_the_server_was_killed() {
     server.kill();
     for _ in 0..9 {
         let server = Server::start(&["--state-dir", state]);
-        // It depends on the machine whether the job has ended by now.
+        // Depending on the speed of the machine, the job may have ended by now.
         let status = get(server.address, &job);
         assert_eq!(status.status, 200, "{}", status.text());
         server.kill();

@@ -31,7 +31,8 @@ fn a_kept_model_is_named_by_both_digests() {
 
 #[test]
 fn fits_of_a_small_kept_model_are_alike_whichever_thread_makes_them() {
-    // Once the server knows that fits of the model are brief, the thread that receives the request makes them.
+    // The server learns that fits of the model are brief. From then on, the thread that receives a request
+    // makes them.
     let server = Server::start(&[]);
     let kept = post(server.address, "/v1/models", &body(&fixture("simple_workspace.json"), json!({}))).json();
     let model = json!({"model_digest": kept["model_digest"], "data_digest": kept["data_digest"]});

@@ -1,4 +1,4 @@
-//! Checks that short requests do not wait for long requests, and that clients share the threads.
+//! Checks that short requests do not wait for long requests, and that clients share the thread time.
 
 use std::time::{Duration, Instant};
 
