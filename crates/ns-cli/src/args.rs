@@ -1,4 +1,4 @@
-//! Flags that several commands share.
+//! The flags that several commands share.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ enum InterpolationName {
     Piecewise,
 }
 
-/// Returns a parser of the names of interpolation codes, such as `code4`. The prefix `code` may be left out.
+/// Returns a parser for the names of interpolation codes, such as `code4`. The prefix `code` may be left out.
 fn names(codes: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(
         codes.map(|name| PossibleValue::new(name).alias(name.trim_start_matches("code"))),
@@ -102,16 +102,16 @@ pub(crate) struct ExecutionArgs {
     seed: u64,
 }
 
-/// Parses a number, such as 1.5 or 1e-3. Accepts infinities, NaN and negative numbers; commands that forbid them
-/// check for them.
+/// Parses a number, such as 1.5 or 1e-3. Infinities, NaN and negative numbers are accepted. Commands that
+/// forbid them check the result.
 pub(crate) fn real(text: &str) -> Result<f64, String> {
     text.trim().parse().map_err(|_| "give a number, such as 1.5, -2 or 1e-3".to_owned())
 }
 
-/// Largest number (2^53) up to which an f64 can represent every integer.
+/// The number 2^53. An f64 can represent every integer up to this number.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Parses a whole number that is not negative, such as 100000 or 1e5.
+/// Parses a non-negative whole number, such as 100000 or 1e5.
 pub(crate) fn whole(text: &str) -> Result<u64, String> {
     let exact = |x: &f64| x.fract() == 0.0 && (0.0..=MOST_EXACT).contains(x);
     let number = text.parse().ok().or_else(|| text.parse().ok().filter(exact).map(|x| x as u64));

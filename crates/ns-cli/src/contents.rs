@@ -4,12 +4,12 @@ use ns_inference::present::significant;
 use ns_inference::report::{Part, Table};
 use ns_translate::Contents;
 
-/// Returns the contents as text: a line about the measurement, the tables of channels, samples and
+/// Returns the contents as text. There is a line about the measurement, the tables of channels, samples and
 /// parameters, and the number of modifiers of each type.
 pub(crate) fn parts(contents: &Contents) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut add = |table: Table| parts.extend([Part::Text(String::new()), Part::Table(table)]);
-    // A model with events only has neither channels with bins nor samples.
+    // A model of event channels has neither binned channels nor samples.
     let binned = contents.event_channels.is_empty();
     if let Some(rows) = contents.channels.as_ref().filter(|rows| binned || !rows.is_empty()) {
         let mut table = Table::new(&["channel", "bins", "observed", "nominal", "samples"], &[1, 2, 3]);

@@ -1,5 +1,5 @@
-//! Shared code of the commands whose result is a workspace. The workspace goes to a file or to standard
-//! output, so that it can be piped. A report of the changes goes to standard error.
+//! Shared code of the commands whose result is a workspace. The workspace is written to a file or to standard
+//! output, where another program can read it. The report of the changes is written to standard error.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ pub(crate) fn read(path: &Path) -> Result<Workspace, CliError> {
     load::read(path).and_then(|text| Workspace::from_slice(&text)).map_err(|source| failed(path, source))
 }
 
-/// Converts an error of the workspace in the file `path` into the error that the command returns.
+/// Returns the error of the command for an error in the workspace file `path`.
 pub(crate) fn failed(path: &Path, source: WorkspaceError) -> CliError {
     CliError::Workspace { origin: load::shown(path), source }
 }

@@ -21,13 +21,13 @@ pub(crate) enum Exit {
     Input = 2,
     /// The requested device is not available.
     Device = 3,
-    /// The command was interrupted. If part of the work was finished, its result was written.
+    /// The command was interrupted. The finished part of the result was written, if there is one.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// Returns the exit code of an analysis. `interrupted` says whether it was interrupted, and `good` whether
-    /// its result is usable, for example whether its fits converged.
+    /// Returns the exit code of an analysis. `interrupted` says whether the analysis was interrupted. `good`
+    /// says whether its result is usable, for example whether its fits converged.
     pub(crate) fn of(interrupted: bool, good: bool) -> Self {
         match (interrupted, good) {
             (true, _) => Self::Interrupted,
@@ -43,7 +43,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command failed.
+/// Reasons why a command fails.
 #[derive(Debug, Error)]
 pub(crate) enum CliError {
     /// The workspace or a patch is wrong or cannot be read.
@@ -71,15 +71,15 @@ pub(crate) enum CliError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A file could be opened before the work but cannot be written after it.
+    /// A file could be opened before the analysis, but cannot be written after it.
     #[error("cannot write {}: {source}{instead}", path.display())]
     Lost {
         /// The file.
         path: PathBuf,
         /// Error of the operating system.
         source: std::io::Error,
-        /// The part of the message, after a semicolon, that says where the content was written instead; empty
-        /// if it was written nowhere.
+        /// The end of the message, which says where the content was written instead. It is empty if the
+        /// content was not written.
         instead: &'static str,
     },
     /// A picture cannot be drawn.
@@ -87,7 +87,7 @@ pub(crate) enum CliError {
     Picture {
         /// The file.
         path: PathBuf,
-        /// Why it cannot be drawn.
+        /// Reason why the picture cannot be drawn.
         source: PictureError,
     },
     /// The result cannot be written as JSON.
@@ -104,15 +104,15 @@ impl From<SavedRunError> for CliError {
     }
 }
 
-/// Returns whether an error that occurred while a file was written comes from wrong usage, such as a missing
-/// folder, and not from a failure of the system, such as a full disk.
+/// Returns whether an error in writing a file comes from wrong usage, such as a missing folder. It is false
+/// for a failure of the system, such as a full disk.
 fn wrong_place(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), NotFound | PermissionDenied | IsADirectory | NotADirectory)
 }
 
-/// Returns the end of the message about an unknown name, which says how to list all names. The text is empty
-/// if the error has another cause.
+/// Returns the end of the message about an unknown name. It says how to list all names. The text is empty for
+/// any other error.
 fn where_names_are(error: &InferenceError) -> &'static str {
     match error {
         error if !error.is_unknown_name() => "",
@@ -121,8 +121,8 @@ fn where_names_are(error: &InferenceError) -> &'static str {
     }
 }
 
-/// Returns the start of the message: the name `origin` of the input. The text is empty if the error already
-/// names a file.
+/// Returns the start of the message, which is the name `origin` of the input. The text is empty if the error
+/// already names a file.
 fn place(origin: &str, error: &WorkspaceError) -> String {
     match error {
         WorkspaceError::Invalid { .. }

@@ -1,4 +1,4 @@
-//! Reads the file of `--expected`: the expected yields from which toys are generated.
+//! Reads the file of `--expected`. It contains the expected yields from which toys are generated.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Runs the program on a separate thread. A panic, which is a bug, becomes a message and exit code 1. The
-//! size of the thread's stack does not depend on the limits of the shell.
+//! Runs the program on a separate thread. A panic, which is always a bug, gives a message and exit code 1.
+//! The stack size of the thread does not depend on the limits of the shell.
 
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::process::ExitCode;
@@ -9,13 +9,14 @@ use std::thread::Builder;
 use crate::error::Exit;
 use crate::output::complain;
 
-/// Size of the thread's stack in bytes (8 MiB), the usual limit of shells. Only the part in use takes memory.
+/// Stack size of the thread in bytes: 8 MiB, the usual limit of shells. Memory is used only for the part that
+/// is needed.
 const STACK: usize = 8 << 20;
 
-/// Message and location of the first panic.
+/// Message and place of the first panic.
 static SAID: Mutex<Option<String>> = Mutex::new(None);
 
-/// Runs the program and returns its exit code, [`Exit::Failed`] after a panic.
+/// Runs the program and returns its exit code. After a panic this is [`Exit::Failed`].
 pub(crate) fn run(program: fn() -> ExitCode) -> ExitCode {
     let usual = take_hook();
     set_hook(Box::new(move |panic| {
@@ -45,7 +46,7 @@ pub(crate) fn run(program: fn() -> ExitCode) -> ExitCode {
     })
 }
 
-/// Stores the message and location of the first panic in [`SAID`], and ignores later panics.
+/// Stores the message and the place of the first panic in [`SAID`]. Later panics are ignored.
 fn note(panic: &PanicHookInfo<'_>) {
     let said = panic.payload_as_str().unwrap_or("no message");
     let place = panic.location().map_or_else(String::new, |at| format!(" ({}:{})", at.file(), at.line()));

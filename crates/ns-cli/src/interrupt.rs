@@ -1,7 +1,8 @@
-//! Handles Ctrl-C, SIGTERM (from a batch system) and SIGHUP (from a closed terminal). The first signal during the
-//! analysis asks the analysis to stop. The command then writes the part that is finished. A second signal, or a
-//! signal before the analysis, removes temporary files and ends the process at once, so that no half-written file
-//! remains. Signals that were ignored when the program started (`nohup`, `trap ''`) stay ignored.
+//! Handles Ctrl-C, SIGTERM (from a batch system) and SIGHUP (from a closed terminal). The first signal during
+//! the analysis asks the analysis to stop. The command then writes the finished part of the result. A second
+//! signal, or a signal before the analysis, removes temporary files and ends the process at once. No
+//! half-written file remains. Signals that were ignored when the program started (`nohup`, `trap ''`) stay
+//! ignored.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +11,15 @@ use std::sync::{Mutex, PoisonError};
 /// Whether a signal has asked the running analysis to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Whether the analysis has started. After the start the program checks [`STOP`].
+/// Whether the analysis has started. A running analysis checks [`STOP`].
 static WORKING: AtomicBool = AtomicBool::new(false);
 
-/// Temporary files to remove when a signal ends the process. A complete temporary file is moved to its final
-/// path and leaves the list.
+/// Temporary files that are removed if a signal ends the process. A complete temporary file is moved to its
+/// final path and removed from the list.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Marks the start of the analysis. After this call the first signal sets the returned flag and does not end the
-/// process.
+/// Marks the start of the analysis. From then on, the first signal sets the returned flag and does not end
+/// the process.
 pub(crate) fn listen() -> &'static AtomicBool {
     WORKING.store(true, Ordering::SeqCst);
     handle();
@@ -38,7 +39,7 @@ fn handle() {
     let set = ctrlc::set_handler(|| {
         if !WORKING.load(Ordering::SeqCst) || STOP.swap(true, Ordering::Relaxed) {
             for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-                // There is no way to report an error here.
+                // An error cannot be reported here.
                 let _ = std::fs::remove_file(path);
             }
             std::process::exit(crate::error::Exit::Interrupted as i32);
@@ -53,10 +54,10 @@ fn handle() {
 mod ignored {
     use std::ffi::c_int;
 
-    /// Signals for which `ctrlc` installs the handler.
+    /// Signals for which the crate `ctrlc` installs the handler.
     const TAKEN: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-    /// Returns the signals among [`TAKEN`] that the process ignores now.
+    /// Returns those signals in [`TAKEN`] that the process ignores at this time.
     pub(super) fn signals() -> Vec<c_int> {
         let is_ignored = |signal: &c_int| {
             // SAFETY: all bits zero are a valid `sigaction` structure. Without a new action the call only
@@ -70,7 +71,7 @@ mod ignored {
         TAKEN.into_iter().filter(is_ignored).collect()
     }
 
-    /// Makes the process ignore the signals again, after the handler was installed for them.
+    /// Makes the process ignore these signals again, after the handler was installed for them.
     pub(super) fn ignore(signals: &[c_int]) {
         for signal in signals {
             // SAFETY: an ignored signal runs no handler.

@@ -29,9 +29,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Opens the output, the model and the session in this order, from the cheapest to the most expensive, so
-    /// that errors are found before the analysis. `work` describes the fits of the analysis: the choice of the
-    /// device `auto` depends on it.
+    /// Opens the output, the model and the session. Cheap steps come first, so that errors are found early.
+    /// `work` describes the fits of the analysis, which influence the choice of the device `auto`.
     ///
     /// # Errors
     /// For an output that cannot be written, an invalid workspace, or a device that is not available.
@@ -47,8 +46,8 @@ impl Job {
         Ok(Self { started, output, quiet, model, session, reason })
     }
 
-    /// Runs `analysis` with a progress bar, which shows the text `what`, and with the flag that the first Ctrl-C
-    /// sets to stop the analysis.
+    /// Runs `analysis` with a progress bar that shows the text `what`. The first Ctrl-C sets a flag that asks
+    /// the analysis to stop.
     ///
     /// # Errors
     /// The errors of the analysis.
@@ -68,7 +67,8 @@ impl Job {
         if let Err(CliError::Inference(InferenceError::NoPoi { .. })) = &result
             && !self.quiet
         {
-            // The warnings name the parameter of interest in the workspace, and parameters that may be meant instead.
+            // The warnings name the workspace's parameter of interest, and parameters that may have been
+            // meant instead.
             for warning in &self.model.warnings {
                 complain("warning", warning);
             }
@@ -76,7 +76,7 @@ impl Job {
         result
     }
 
-    /// Writes the result as JSON, or as text with closing lines about the run.
+    /// Writes the result as JSON or as text. The text ends with lines about the run.
     ///
     /// # Errors
     /// If the result cannot be written.

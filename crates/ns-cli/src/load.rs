@@ -1,4 +1,4 @@
-//! Loads the workspace and the model that the flags describe.
+//! Loads the workspace and the model that the flags name.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(crate) fn origin(args: &ModelArgs) -> String {
     shown(&args.input)
 }
 
-/// Returns the name of a path for messages.
+/// Returns a path as text for messages.
 pub(crate) fn shown(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
@@ -37,7 +37,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, WorkspaceError> {
     if is_stdin(path) { read_from(std::io::stdin().lock(), &shown(path)) } else { read_file(path) }
 }
 
-/// Checks that standard input is used at most once, for the input or for one patch.
+/// Checks that standard input is used at most once. It can be the input or a patch.
 ///
 /// # Errors
 /// [`CliError::Usage`] if it is used more than once.
@@ -82,14 +82,14 @@ pub(crate) fn workspace(args: &ModelArgs) -> Result<ModelSource, WorkspaceError>
     if selection.is_everything() { Ok(workspace) } else { workspace.select_channels(&selection) }
 }
 
-/// Returns the folder in which files of events are searched for if a model names such files. This is the folder of
-/// the model's file. For standard input there is no folder.
+/// Returns the folder for files of events that a model names. This is the folder of the model's file. For
+/// standard input there is no such folder.
 fn events_of(input: &Path) -> EventSources {
     if is_stdin(input) { EventSources::default() } else { EventSources::beside(file_of(input)) }
 }
 
-/// Splits lists of names at commas. A list that is one of the existing names (`known`) is not split, because a
-/// name may contain commas.
+/// Splits lists of names at commas. A list that equals one of the `known` names is not split, because names
+/// may contain commas.
 fn names(lists: &[String], known: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     for list in lists {
@@ -102,13 +102,13 @@ fn names(lists: &[String], known: &[&str]) -> Vec<String> {
     names
 }
 
-/// Splits lists of parameter names at commas. A list that is the name of a parameter is not split.
+/// Splits lists of parameter names at commas. A list that equals the name of a parameter is not split.
 pub(crate) fn parameters(lists: &[String], model: &Model) -> Vec<String> {
     let known: Vec<&str> = model.parameters.iter().map(|p| p.name.as_str()).collect();
     names(lists, &known)
 }
 
-/// Reads the model that the flags describe, with its flows evaluated on `device`.
+/// Reads the model that the flags describe. Its flows are evaluated on `device`.
 ///
 /// # Errors
 /// The errors of [`workspace`], and if the measurement has no valid model.
@@ -119,7 +119,7 @@ pub(crate) fn model(args: &ModelArgs, device: Device) -> Result<Model, CliError>
         .map_err(|source| CliError::Workspace { origin: origin(args), source })
 }
 
-/// Reads the model of a file without patches, with the default interpolation codes.
+/// Reads the model of a file. No patches are applied, and the interpolation codes are the defaults.
 ///
 /// # Errors
 /// The errors of [`model`].
@@ -138,8 +138,8 @@ pub(crate) fn options(args: &ModelArgs) -> ModelOptions {
     ModelOptions { measurement, interpolation: args.interpolation(), ..ModelOptions::default() }
 }
 
-/// Reads a small JSON file into a value of type `T`. `expected` describes the expected contents in messages,
-/// and `usage` turns a message into an error.
+/// Reads a small JSON file into a value of type `T`. `expected` describes the contents in messages. `usage`
+/// turns a message into an error.
 ///
 /// # Errors
 /// The error of `usage` if the file cannot be read, is not JSON, or has other contents.

@@ -92,8 +92,8 @@ fn main() -> ExitCode {
     guard::run(program)
 }
 
-/// Parses the command line. A negative number after a flag is read as the value of that flag, not as another
-/// flag, so that the message for a wrong value says which values are possible.
+/// Parses the command line. A negative number after a flag is read as the value of the flag, and not as
+/// another flag. The message about a wrong value can then list the possible values.
 fn parsed() -> Cli {
     let values = |arg: Arg| {
         let one = arg.get_action().takes_values() && !arg.is_positional();
@@ -105,7 +105,7 @@ fn parsed() -> Cli {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
 }
 
-/// Adds a tip to the error if an unknown argument is an existing file. The tip says that the workspace needs
+/// Adds a tip to the error if an unknown argument is an existing file. The tip says that a workspace needs
 /// the flag `--input`.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let stray = match error.get(ContextKind::InvalidArg) {
@@ -119,7 +119,8 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Parses the command line, runs the command, prints its error if it fails, and returns the exit code.
+/// Parses the command line and runs the command. Prints the error of a command that fails. Returns the exit
+/// code.
 fn program() -> ExitCode {
     #[cfg(debug_assertions)]
     assert!(std::env::var_os("NEXTSTAT_TEST_PANIC").is_none(), "a panic that a test asked for");

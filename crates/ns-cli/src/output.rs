@@ -1,5 +1,5 @@
-//! Writes results, messages and files. Text that comes from files is escaped here before it is printed, so
-//! that names cannot control a terminal.
+//! Writes results, messages and files. Text from files is escaped before it is printed, so that names cannot
+//! control a terminal.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -16,7 +16,7 @@ use crate::interrupt::remove_at_end;
 use crate::streams::stdout_is_closed;
 use crate::table;
 
-/// Destination of the result of a command. It is opened before the analysis, so that a wrong path is reported at
+/// Destination of a command's result. It is opened before the analysis. A wrong path is therefore reported at
 /// once.
 pub(crate) struct Output {
     target: Target,
@@ -29,12 +29,12 @@ enum Target {
     File(PendingFile),
 }
 
-/// A file that is written completely or not at all.
+/// A file that is written either completely or not at all.
 pub(crate) enum PendingFile {
-    /// A regular file: the temporary file in the same folder, which is written first; the final path, to
-    /// which it is moved; and the permissions of the file that it replaces, if there is one.
+    /// A regular file. The fields are a temporary file in the same folder, which is written first; the final
+    /// path, to which it is moved; and the permissions of the file that it replaces, if there is one.
     Whole(NamedTempFile, PathBuf, Option<Permissions>),
-    /// A pipe or device, which is written directly, and its path.
+    /// A pipe or device, which is written directly, with its path.
     Stream(File, PathBuf),
 }
 
@@ -92,8 +92,8 @@ impl Output {
         self.deliver(&bytes)
     }
 
-    /// Writes bytes unchanged. If the file cannot be written although it could be opened, the bytes are
-    /// written to standard output, so that the result is not lost.
+    /// Writes bytes unchanged. If the file could be opened but cannot be written, the bytes are written to
+    /// standard output. The result is then not lost.
     ///
     /// # Errors
     /// If the bytes cannot be written to the file, even if they were written to standard output instead.
@@ -142,10 +142,11 @@ impl PendingFile {
                 Ok(Self::Stream(file, path.to_owned()))
             }
             found => {
-                // If the path is a link, the link stays and its target is replaced.
+                // A link is kept, and the file to which it refers is replaced.
                 let path = target(path);
                 if found.is_ok() {
-                    // Replacing a file does not need permission to write the file. This permission is checked here.
+                    // The system does not require write permission for a file that is replaced. It is checked
+                    // here.
                     File::options().append(true).open(&path).map_err(failed)?;
                 }
                 let mode = found.ok().map(|found| found.permissions());
@@ -188,7 +189,7 @@ impl PendingFile {
     }
 }
 
-/// Follows the links of a path, and returns the path of the target, which need not exist.
+/// Follows the links of a path. Returns the path to which they lead. The file need not exist.
 fn target(path: &Path) -> PathBuf {
     if let Ok(found) = fs::canonicalize(path) {
         return found;
@@ -204,8 +205,8 @@ fn target(path: &Path) -> PathBuf {
 /// Largest number of links that are followed one after another, as on Linux.
 const MOST_LINKS: usize = 40;
 
-/// Checks that no two flags name the same file, even if they spell its path differently. Otherwise one output could
-/// overwrite another output or an input. Standard streams, pipes and devices may be named twice.
+/// Checks that no two flags name the same file, even if they spell its path differently. Otherwise an output
+/// could overwrite another output or an input. Standard streams, pipes and devices may be named twice.
 ///
 /// # Errors
 /// [`CliError::Usage`] if two flags name the same file.
@@ -242,8 +243,8 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Returns `error`, which occurred when a temporary file was created in `folder`, without the name of the temporary
-/// file.
+/// Returns `error` without the name of the temporary file. The error occurred when this file was created in
+/// `folder`.
 fn without_name(error: &io::Error, folder: &Path) -> io::Error {
     if error.kind() == ErrorKind::NotFound && !folder.exists() {
         let why = format!("the folder {} does not exist", folder.display());
@@ -255,8 +256,8 @@ fn without_name(error: &io::Error, folder: &Path) -> io::Error {
     io::Error::new(error.kind(), words)
 }
 
-/// Prints `kind`, such as "warning", a colon and the message to standard error. If standard error cannot be
-/// written, nothing happens.
+/// Prints `kind` (such as "warning"), a colon and the message to standard error. Errors in writing are
+/// ignored.
 pub(crate) fn complain(kind: &str, message: &str) {
     let _ = writeln!(io::stderr().lock(), "{kind}: {}", plain_lines(message));
 }

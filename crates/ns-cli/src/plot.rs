@@ -1,4 +1,4 @@
-//! Pictures of a result. Their files are checked before the work and written after it.
+//! Pictures of a result. Their files are checked before the analysis and written after it.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub(crate) struct PlotArgs {
 }
 
 impl PlotArgs {
-    /// Returns whether a picture is asked for.
+    /// Returns whether the user asked for a picture.
     pub(crate) fn wanted(&self) -> bool {
         self.plot.is_some()
     }
@@ -47,8 +47,8 @@ pub(crate) struct EventPlotArgs {
 }
 
 impl EventPlotArgs {
-    /// Checks the flags before the work. `drawn` says whether there will be a picture of events, and `flags` are the
-    /// flags that ask for one.
+    /// Checks the flags before the analysis. `drawn` says whether there will be a picture of events. `flags`
+    /// are the flags that ask for one.
     ///
     /// # Errors
     /// If there will be no such picture, or a range cannot be blinded.
@@ -64,7 +64,7 @@ impl EventPlotArgs {
         Ok(())
     }
 
-    /// Draws a picture of events as the flags say.
+    /// Draws a picture of events in the way that the flags describe.
     ///
     /// # Errors
     /// If the picture cannot be drawn.
@@ -78,9 +78,9 @@ impl EventPlotArgs {
     }
 }
 
-/// The open files of all pictures that are asked for.
+/// The open files of all requested pictures.
 pub(crate) struct Plots {
-    /// Each file with the flag that names it.
+    /// Each open file, with the flag that names it.
     files: Vec<(&'static str, Target)>,
 }
 
@@ -116,8 +116,9 @@ impl Plots {
         self.files.iter().any(|(known, _)| *known == flag)
     }
 
-    /// Returns a warning if the model's names have characters that no font of this machine contains. PNG and PDF
-    /// files show a replacement character instead. There is no warning if all pictures are SVG files.
+    /// Returns a warning if the model's names have characters that no font of this machine contains. PNG and
+    /// PDF files show a replacement character in their place. If all pictures are SVG files, there is no
+    /// warning.
     pub(crate) fn font_warning(&self, model: &Model) -> Option<String> {
         if self.files.iter().all(|(_, target)| target.format == Format::Svg) {
             return None;

@@ -1,5 +1,5 @@
-//! The progress bar of long analyses. It shows the number of finished fits, their rate and the remaining time
-//! on standard error, if standard error is a terminal.
+//! The progress bar of long analyses. It shows the number of finished fits, their rate and the remaining
+//! time. It is written to standard error, if this is a terminal.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -14,15 +14,15 @@ use ns_core::Observer;
 pub(crate) struct Bar {
     bar: ProgressBar,
     visible: bool,
-    /// Shows the bar once, when a total other than zero is first reported.
+    /// Ensures that the bar is shown once, when a total above zero is first reported.
     shown: Once,
-    /// Largest number of finished fits reported so far. Threads may report smaller numbers later.
+    /// Largest number of finished fits that was reported. Threads may report smaller numbers later.
     done: AtomicU64,
 }
 
 impl Bar {
-    /// Creates a bar with the text `what` before it. The bar stays hidden if `quiet` is set or standard error is not
-    /// a terminal.
+    /// Creates a bar that follows the text `what`. The bar stays hidden if `quiet` is set or standard error
+    /// is not a terminal.
     pub(crate) fn new(what: &'static str, quiet: bool) -> Self {
         let visible = !quiet && std::io::stderr().is_terminal();
         let bar = ProgressBar::hidden();

@@ -1,4 +1,4 @@
-//! Flags that select toys and name the file of toys, and the run that writes this file.
+//! Flags that select toys and name their file, and the run that writes this file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,8 +53,8 @@ impl SaveArgs {
         self.batch
     }
 
-    /// Reserves the file of toys for this run before any fit. Returns `None` without `--save`. `result` is the
-    /// file of `--output`.
+    /// Reserves the file of toys for this run, before any fit. Returns `None` without `--save`. `result` is
+    /// the file of `--output`.
     ///
     /// # Errors
     /// If the file cannot be written, another run uses it, or `result` is the same file.
@@ -63,8 +63,8 @@ impl SaveArgs {
         Ok(self.save.as_ref().map(|path| ToyDestination::claim(path, self.resume)).transpose()?)
     }
 
-    /// Runs the missing toys and hands all rows to `sink`, including the rows of an earlier run. If `place` is given,
-    /// saves the toys there.
+    /// Runs the missing toys, and hands the rows of all toys to `sink`, including those of an earlier run. If
+    /// `place` is given, saves the toys in this file.
     ///
     /// # Errors
     /// The errors of [`run_saved`].
@@ -91,12 +91,12 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Returns warnings if the result covers only part of the toys, because of an interrupt or a shard.
+    /// Returns warnings if the result covers only some of the toys. The reason is an interrupt or a shard.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.run.warnings(self.saved)
     }
 
-    /// Returns a line that says how many toys come from an earlier run; `None` if there are no such toys.
+    /// Returns a line with the number of toys from an earlier run; `None` if there are no such toys.
     pub(crate) fn about(&self) -> Option<Part> {
         let text = || format!("{} of {} toys from an earlier run", self.run.earlier, self.run.rows);
         (self.run.earlier > 0).then(|| Part::Text(text()))

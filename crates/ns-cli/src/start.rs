@@ -21,7 +21,7 @@ enum StartFile {
         #[serde(default)]
         covariance: Option<Vec<Vec<Option<f64>>>>,
     },
-    /// All values in the model's order, or some values by name. The other parameters have their initial
+    /// All values in the model's order, or some values by name. Parameters without a value have their initial
     /// values.
     Point(Point),
 }
@@ -34,7 +34,7 @@ pub(crate) fn read(path: &Path, model: &Model) -> Result<Vec<f64>, CliError> {
     read_with_covariance(path, model).map(|(point, _)| point)
 }
 
-/// Reads a starting point for `model` and, if the file is the result of a fit with a covariance, the
+/// Reads a starting point for `model`. If the file is the result of a fit with a covariance, also reads the
 /// covariance.
 ///
 /// # Errors
@@ -74,7 +74,7 @@ fn is_assignment(path: &Path) -> bool {
     text.rsplit_once('=').is_some_and(|(_, value)| value.trim().parse::<f64>().is_ok())
 }
 
-/// Returns the point with the given values by name and the model's initial values for all other parameters.
+/// Returns a point that has the given values by name. All other parameters have the model's initial values.
 ///
 /// # Errors
 /// For a name that the model lacks, or a name with two values.
@@ -88,8 +88,8 @@ pub(crate) fn by_name(named: Vec<(String, f64)>, model: &Model) -> Result<Vec<f6
     Point::ByName(named).values(model).map_err(|error| CliError::from(error).to_string())
 }
 
-/// Reorders a covariance matrix from the order of `names` to the order of the model's parameters. Elements
-/// that are null become NaN. The elements of parameters that are not in `names` are 0.
+/// Reorders a covariance matrix from the order of `names` to the order of the model's parameters. Null
+/// elements become NaN. The elements of parameters that are not in `names` are 0.
 fn covariance(names: &[String], rows: &[Vec<Option<f64>>], model: &Model) -> Result<Covariance, String> {
     if rows.len() != names.len() || rows.iter().any(|row| row.len() != names.len()) {
         return Err(format!("covariance is no matrix of {0} x {0} numbers", names.len()));

@@ -1,5 +1,5 @@
 //! Finds out whether standard output was closed when the program started (`>&-`). Before `main`, Rust
-//! replaces a closed standard output by the null device, where a result would be lost without an error.
+//! replaces a closed standard output by the null device. A result would be lost there without an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

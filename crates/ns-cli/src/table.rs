@@ -7,12 +7,12 @@ use comfy_table::{
 use ns_core::plain;
 use ns_inference::report::{self, Part};
 
-/// Largest number of characters of a line if standard output is not a terminal. Wider tables are split into blocks of
-/// columns if this is allowed.
+/// Largest number of characters in a line, if standard output is not a terminal. A wider table is split into
+/// blocks of columns, if the table allows this.
 const WIDTH: usize = 100;
 
-/// Smallest reported width of a terminal, in characters, to which tables are fitted. A smaller width counts as
-/// unknown, because some terminals report 0.
+/// Smallest width of a terminal, in characters, to which tables are fitted. A smaller reported width counts
+/// as unknown, because some terminals report 0.
 const NARROWEST: u16 = 20;
 
 /// Smallest width of the first column, in characters, even if the terminal is narrower than the table.
@@ -31,8 +31,8 @@ pub(crate) fn render(parts: &[Part]) -> String {
     rendered.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a table as text. A table that is too wide becomes several blocks of columns if it may be split. The blocks
-/// are one below the other, and each block repeats the first column.
+/// Returns a table as text. A table that is too wide is split into blocks of columns, if this is allowed. The
+/// blocks are printed one below the other. Each block repeats the first column.
 pub(crate) fn text(table: &report::Table) -> String {
     if !table.splits || table.columns.len() < 2 {
         return arranged(laid_out(table));
@@ -57,8 +57,8 @@ pub(crate) fn text(table: &report::Table) -> String {
     (1..table.columns.len()).step_by(per_block).map(block).collect::<Vec<_>>().join("\n")
 }
 
-/// Creates the table with its style and alignment. Control characters in cells are escaped, because their text
-/// may come from files. Numbers are never broken into two lines.
+/// Creates the table with its style and alignment. Text of cells may come from files, so its control
+/// characters are escaped. Numbers are never broken into two lines.
 fn laid_out(from: &report::Table) -> Table {
     let safe = |cell: &String| Cell::new(plain(cell));
     let mut table = Table::new();
@@ -85,26 +85,27 @@ fn laid_out(from: &report::Table) -> Table {
     table
 }
 
-/// Returns the width of the terminal in characters, if standard output is a terminal with a known width.
+/// Returns the width of the terminal in characters; `None` if standard output is not a terminal or its width
+/// is unknown.
 fn limit(table: &Table) -> Option<u16> {
     table.width().filter(|width| *width >= NARROWEST)
 }
 
-/// Returns the number of characters that a line may have.
+/// Returns the largest number of characters in a line.
 fn width() -> usize {
     limit(&Table::new()).map_or(WIDTH, usize::from)
 }
 
-/// Returns whether the table fits into the terminal without line breaks in its cells. Without a terminal, always
-/// returns true.
+/// Returns whether the table fits into the terminal without line breaks in its cells. If there is no
+/// terminal, the result is true.
 fn fits(table: &Table) -> bool {
     let columns = table.column_max_content_widths();
     let needed: usize = columns.iter().map(|width| usize::from(*width) + 3).sum();
     limit(table).is_none_or(|width| needed <= usize::from(width))
 }
 
-/// Returns the text of the table without spaces at the ends of lines. If the terminal is too narrow for the table,
-/// text is broken between words. If the table is still too wide, names in the first column are broken too.
+/// Returns the text of the table, without spaces at the ends of lines. If the table is too wide for the
+/// terminal, text is broken between words. If this is not enough, names in the first column are broken too.
 fn arranged(mut table: Table) -> String {
     if let Some(width) = limit(&table) {
         arrange(&mut table, usize::from(width));
@@ -114,8 +115,8 @@ fn arranged(mut table: Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Sets the smallest widths of the columns of text. The first column becomes as wide as its longest name if the table
-/// then fits into `width`. Every other column becomes at least as wide as its longest word.
+/// Sets the smallest widths of the columns of text. The first column becomes as wide as its longest name, if
+/// the table then fits into `width`. Every other column becomes at least as wide as its longest word.
 fn arrange(table: &mut Table, width: usize) {
     let contents = table.column_max_content_widths();
     // A cell has two spaces around it, and one space separates two cells.
@@ -138,8 +139,8 @@ fn arrange(table: &mut Table, width: usize) {
         if needed <= width {
             column.set_constraint(ColumnConstraint::ContentWidth);
         } else if needed - names + room > width {
-            // The table stays wider than the terminal, which breaks its lines. This is easier to read than a column
-            // with one letter per line.
+            // The table stays wider than the terminal, which then breaks the lines. This is easier to read
+            // than a column with one letter per line.
             let least = u16::try_from(room).unwrap_or(u16::MAX).saturating_add(column.padding_width());
             column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(least)));
         }

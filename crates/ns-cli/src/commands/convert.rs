@@ -1,5 +1,5 @@
-//! `nextstat convert`: converts between workspaces and HS3 files, and writes HS3 files in the form of the
-//! standard.
+//! `nextstat convert`: converts between workspaces and HS3 files. Also writes HS3 files again in the words of
+//! the standard.
 
 use std::path::Path;
 
@@ -48,7 +48,8 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
     let source = load::workspace(&args.model).map_err(failed)?;
     let model = source.model(&load::options(&args.model));
     let document = match (&source, args.to) {
-        // All analyses of the file are kept, so no analysis has to be chosen. All analyses must be valid.
+        // The result keeps all analyses of the file. No analysis has to be chosen, but all of them must be
+        // valid.
         (ModelSource::Hs3(file), Target::Hs3) if args.model.measurement.is_none() => {
             let broken = file.validate().iter().any(|p| p.severity == ns_translate::pyhf::Severity::Error);
             if broken {
@@ -82,8 +83,8 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Removes all analyses of an HS3 document except the one with this name. A document without analyses stays
-/// unchanged.
+/// Removes all analyses of an HS3 document except the analysis with this name. A document without analyses
+/// does not change.
 fn only(mut document: Value, name: &str) -> Value {
     if let Some(analyses) = document.get_mut("analyses").and_then(Value::as_array_mut) {
         analyses.retain(|analysis| analysis.get("name").is_some_and(|own| own == name));

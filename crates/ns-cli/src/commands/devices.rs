@@ -1,5 +1,5 @@
-//! `nextstat devices`: lists the devices for fits, and gives the reason why a device cannot be used. With `--explain`
-//! it also says which device `auto` would choose.
+//! `nextstat devices`: lists the devices for fits. For a device that cannot be used, gives the reason. With
+//! `--explain`, also says which device `auto` would choose.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -108,8 +108,8 @@ fn listed(devices: &[DeviceInfo]) -> Table {
     table
 }
 
-/// Returns a heading, the table of the devices that `auto` chooses, and the reason for one of these choices. This is
-/// the first choice of a GPU, or the last choice if `auto` always chooses the CPU.
+/// Returns a heading, the table of the devices that `auto` chooses, and the reason for one choice. The reason
+/// belongs to the first choice of a GPU. If `auto` always chooses the CPU, it belongs to the last choice.
 fn explanation(explained: &Explained) -> [Part; 3] {
     let mut table = Table::new(&["job", "auto takes", "CPU", "GPU"], &[2, 3]);
     for choice in &explained.choices {

@@ -1,4 +1,5 @@
-//! `nextstat digest`: prints the digest of a workspace. A patchset identifies its workspace by this digest.
+//! `nextstat digest`: prints the digest of a workspace. Patchsets use this digest to identify their
+//! workspace.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ pub(crate) struct DigestArgs {
     output: OutputArgs,
 }
 
-/// Runs the command. The JSON is an object with one digest per algorithm; the table has one line per
+/// Runs the command. The JSON result is an object with one digest per algorithm. The table has one line per
 /// algorithm, such as `sha256:...`.
 ///
 /// # Errors

@@ -85,7 +85,7 @@ struct CovarianceFile<'a> {
     covariance: Vec<&'a [f64]>,
 }
 
-/// Runs the command. The result of a fit that does not converge is written, and the command ends with
+/// Runs the command. The result is written even if the fit does not converge. The command then ends with
 /// [`Exit::Failed`].
 ///
 /// # Errors
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     let control = Control { observer: None, cancel: Some(stop), task: None };
     let mut result = fit(&model, session.as_ref(), &options, control)?;
 
-    // An error here is returned only after the result is written.
+    // An error here must not prevent the result from being written, so it is returned later.
     let covariance_written = match (covariance_file, &result.covariance) {
         (Some(file), Some(matrix)) => {
             let covariance = matrix.values.chunks(matrix.n.max(1)).collect();
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     output.write(&Report { result: &result, ran, parts }, &result.warnings)?;
     covariance_written?;
     let exit = Exit::of(result.interrupted, result.converged);
-    // The picture of the correlations needs the matrix that was removed from the result.
+    // The picture of the correlations needs the covariance matrix, which was removed from the result.
     result.covariance = result.covariance.or(unwritten);
     plots.finish(exit, |flag| {
         Ok(match flag {
@@ -146,12 +146,12 @@ pub(crate) fn run(args: &FitArgs) -> Result<Exit, CliError> {
     })
 }
 
-/// Opens the files of all pictures that are asked for.
+/// Opens the files of all requested pictures.
 fn plots(args: &FitArgs) -> Result<Plots, CliError> {
     Plots::open(args.output.output.as_deref(), pictures(args))
 }
 
-/// Returns the flag of each picture, and the file that it names.
+/// Returns the flag of each picture, with the file that it names.
 fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
     let files = [
         (PULLS, &args.plot),
@@ -162,7 +162,7 @@ fn pictures(args: &FitArgs) -> [(&'static str, Option<&Path>); 4] {
     files.map(|(flag, path)| (flag, path.as_deref()))
 }
 
-/// Returns the options of the fit, with the covariance if the result, a file or a picture needs it.
+/// Returns the options of the fit. The covariance is computed if the result, a file or a picture needs it.
 fn options(args: &FitArgs, model: &Model, plots: &Plots) -> Result<FitOptions, CliError> {
     let covariance = args.covariance.is_some()
         || plots.wanted(CORRELATION)

@@ -28,7 +28,7 @@ pub(crate) struct GofArgs {
     run: RunArgs,
 }
 
-/// The statistic of a test; `None` means the comparison with the saturated model.
+/// The statistic of a test. `None` means the comparison with the saturated model.
 #[derive(Debug, Clone, Copy)]
 struct Statistic(Option<EventStatistic>);
 
@@ -40,7 +40,7 @@ fn statistic(text: &str) -> Result<Statistic, String> {
     text.parse().map(|statistic| Statistic(Some(statistic)))
 }
 
-/// Runs the command. If the fit did not converge, the result is written and the command ends with
+/// Runs the command. The result is written even if the fit did not converge. The command then ends with
 /// [`Exit::Failed`].
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `nextstat hypotest`: asymptotic test of a value of the parameter of interest.
+//! `nextstat hypotest`: asymptotic hypothesis test of one value of the parameter of interest.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -34,7 +34,7 @@ pub(crate) fn statistics() -> impl TypedValueParser<Value = TestStatistic> {
     PossibleValuesParser::new(["qtilde", "q", "q0"]).try_map(|name| name.parse())
 }
 
-/// Runs the command. If a fit did not converge, the result is written and the command ends with
+/// Runs the command. The result is written even if a fit did not converge. The command then ends with
 /// [`Exit::Failed`].
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `nextstat hypotest-toys`: test of a value of the parameter of interest with toys.
+//! `nextstat hypotest-toys`: hypothesis test of one value of the parameter of interest with toys.
 
 use clap::Args;
 use ns_inference::toys::{Summary, ToyTest};
@@ -76,10 +76,10 @@ pub(crate) fn run(args: &HypotestToysArgs) -> Result<Exit, CliError> {
     Ok(exit(&result, observed))
 }
 
-/// Returns the exit code. It is success if the fits of the observed data converged (`observed`) and both p-values
-/// exist. If there were no toys, p-values are not needed.
+/// Returns the exit code. It is success if the fits of the observed data converged (`observed`) and both
+/// p-values exist. A run without toys needs no p-values.
 fn exit(result: &HypotestToysResult, observed: bool) -> Exit {
-    // With more shards than toys, some shards have no toy.
+    // If there are more shards than toys, some shards have no toys.
     let counted = result.n_toys.b + result.n_toys.sb == 0 || (result.clsb.is_some() && result.clb.is_some());
     Exit::of(result.interrupted, observed && counted)
 }

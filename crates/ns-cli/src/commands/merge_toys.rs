@@ -1,4 +1,4 @@
-//! `nextstat merge-toys`: merges saved shards of toys and computes their common result.
+//! `nextstat merge-toys`: merges the saved shards of a run of toys and computes the result of the whole run.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! `nextstat selftest`: tests whether a device computes what the CPU does, with models that are built in.
+//! `nextstat selftest`: tests with built-in models whether a device computes the same results as the CPU.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! `nextstat toys`: fits toys that are generated at a known point, and compares the fits with that point.
+//! `nextstat toys`: generates toys at a known point, fits them, and compares the fitted values with that
+//! point.
 
 use std::path::PathBuf;
 
@@ -65,7 +66,7 @@ fn point(text: &str) -> Result<Point, String> {
 }
 
 impl Point {
-    /// Returns the point with its parameter values, which it reads from the file if there is one.
+    /// Returns the point with its parameter values. Reads the file if the point names one.
     fn read(&self, model: &Model) -> Result<GeneratingPoint, CliError> {
         Ok(match self {
             Self::BestFit => GeneratingPoint::BestFit,

@@ -105,7 +105,7 @@ pub(crate) fn run(args: &UpperLimitArgs) -> Result<Exit, CliError> {
     let found = result.observed.is_some() || result.expected.iter().any(Option::is_some);
     let exit = Exit::of(result.interrupted, result.converged && found);
     job.finish(&result, &result.warnings, result.parts(&options))?;
-    // An interrupted run has no scan, and drawing an empty picture returns an error.
+    // An interrupted run has no scan. Drawing its empty picture returns an error.
     plots.finish(exit, |_| Ok(picture::limit(&result).unwrap_or_default().draw()?))
 }
 

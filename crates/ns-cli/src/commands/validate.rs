@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, CliError> {
     Ok(if contents.valid { Exit::Done } else { Exit::Input })
 }
 
-/// Returns the names of the input and of the applied patches, because any of them may cause a problem.
+/// Returns the names of the input and of the applied patches. Any of these files may cause a problem.
 fn patched(args: &ModelArgs) -> String {
     let mut origin = load::origin(args);
     for (i, patch) in args.patch.iter().enumerate() {
@@ -52,7 +52,8 @@ fn patched(args: &ModelArgs) -> String {
     origin
 }
 
-/// Returns the list of problems as text. The last line has the verdict and the numbers of errors and warnings.
+/// Returns the list of problems as text. The last line gives the verdict and the numbers of errors and
+/// warnings.
 fn report(origin: &str, contents: &Contents) -> String {
     let mut lines: Vec<String> = contents
         .problems

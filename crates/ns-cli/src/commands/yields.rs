@@ -1,5 +1,5 @@
-//! `nextstat yields`: computes the expected yields of every channel and sample with their uncertainties, and shows
-//! them with the data.
+//! `nextstat yields`: computes the expected yields of every channel and sample with their uncertainties.
+//! Shows the data next to them.
 
 use std::path::Path;
 
@@ -93,8 +93,8 @@ fn point(args: &YieldsArgs, model: &Model) -> Result<Point, CliError> {
     }
 }
 
-/// Parses comma-separated lists of `NAME=V` into a point, in which all other parameters have their initial values. A
-/// name may contain commas: a comma ends an item only if the item contains `=`.
+/// Parses comma-separated lists of `NAME=V` into a point. All other parameters have their initial values. A
+/// name may contain commas, because a comma ends an item only if the item contains `=`.
 fn named(texts: &[String], model: &Model) -> Result<Vec<f64>, CliError> {
     let mut values: Vec<(String, f64)> = Vec::new();
     for text in texts {

@@ -1,13 +1,13 @@
-//! Runs the commands of the documentation in their order, and checks that their output is as shown below them.
+//! Runs the commands of the documentation in their order. Their output must be as shown in the documentation.
 //!
-//! In a code block, a line `$ COMMAND` is a command, and the lines below it are its output in a terminal. A
-//! line `...` stands for any number of lines, and `...` at the end of a line for the rest of that line.
+//! In a code block, a line `$ COMMAND` is a command. The lines below it are its output in a terminal. A line
+//! `...` stands for any number of lines, and `...` at the end of a line for the rest of that line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A command of a document and the output that the document shows below it.
+/// A command on a page, with the output that the page shows below it.
 struct Example {
     page: String,
     command: String,
@@ -22,7 +22,7 @@ fn root() -> PathBuf {
 const FROM_CLONE: &str = "cargo run --release -p ns-cli -- ";
 /// Starts of all other commands that are allowed in examples.
 const OTHERS: [&str; 3] = ["sed ", "gzip ", "tar "];
-/// Pages with scripts for batch systems, whose commands are not run by this test.
+/// Pages with scripts for batch systems. This test does not run their commands.
 const BATCH: [&str; 1] = ["toy-files.md"];
 
 /// Returns all examples of a page.
@@ -118,7 +118,7 @@ fn every_command_line_of_the_documents_runs_and_prints_what_is_shown() {
     let mut shown = 0;
     let mut run: Vec<String> = Vec::new();
     for page in pages {
-        // A command may use files that earlier commands of the page have written.
+        // A command may use files that earlier commands of the page wrote.
         let folder = tempfile::tempdir().unwrap();
         let from = root().join("tests/fixtures");
         let to = folder.path().join("tests/fixtures");
@@ -127,7 +127,7 @@ fn every_command_line_of_the_documents_runs_and_prints_what_is_shown() {
             let mut text = example.command.clone();
             let piped = text.contains('|');
             if text.contains("| jq ") && !there("jq") {
-                // Without jq, the part of the command before the pipe is still run.
+                // Without `jq`, only the part of the command before the pipe is run.
                 text.truncate(text.find('|').unwrap());
                 example.shown.clear();
             }

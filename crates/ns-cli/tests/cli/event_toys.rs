@@ -1,5 +1,5 @@
-//! Toys of a model with events and bins that share a nuisance parameter. Tests every command that draws toys,
-//! and files of toys that are interrupted, continued, divided and merged.
+//! Tests toys of a model with events and bins that share a nuisance parameter. Every command that draws toys
+//! is tested. Files of toys are interrupted, continued, divided and merged.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -63,7 +63,7 @@ fn a_limit_with_toys() {
     assert!((by_toys / by_formula - 1.0).abs() < 0.15, "{by_toys} {by_formula}");
 }
 
-/// Runs that are divided, interrupted and continued, with different numbers of threads, write the same file.
+/// Divided, interrupted and continued runs with different numbers of threads must write the same file.
 #[test]
 fn files_of_toys_are_the_same_however_they_are_made() {
     let folder = tempfile::tempdir().unwrap();

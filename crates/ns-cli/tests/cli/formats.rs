@@ -1,4 +1,5 @@
-//! Files as they are published: compressed, in archives, or with contents that pyhf's schema does not allow.
+//! Tests files as they are published: compressed, in archives, or with contents that pyhf's schema does not
+//! allow.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -53,7 +54,7 @@ fn record(output: &Output) -> Value {
     value
 }
 
-/// Returns the output of a command without the path of the folder.
+/// Returns the output of a command. The path of the folder is replaced, because it differs from run to run.
 fn said(output: &Output, folder: &TempDir) -> String {
     shown(output).replace(&format!("{}/", folder.path().display()), "")
 }

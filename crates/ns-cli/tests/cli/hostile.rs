@@ -1,4 +1,5 @@
-//! Malicious or broken input: names with control characters, endless files, numbers near the largest f64.
+//! Tests malicious or broken input: names with control characters, endless files, and numbers near the
+//! largest f64.
 
 use std::process::Command;
 
@@ -131,8 +132,8 @@ fn a_panic_is_an_error_that_asks_for_a_report() {
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
-/// The program runs even if the shell's stack limit is small. The work is done on a thread whose stack size does not
-/// depend on this limit.
+/// The program must run even if the shell's stack limit is small. It works on a thread whose stack size does
+/// not depend on this limit.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_tiny_stack_is_enough() {

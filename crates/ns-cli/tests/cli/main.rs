@@ -35,7 +35,7 @@ pub(crate) fn fixture(name: &str) -> String {
     format!("tests/fixtures/{name}")
 }
 
-/// Returns a command that will run in the root of the repository, so that messages show short paths.
+/// Returns a command that runs in the root of the repository. Messages then show short paths.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("nextstat"));
     command.args(args).current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../.."));
@@ -66,8 +66,8 @@ pub(crate) fn shown(output: &Output) -> String {
     )
 }
 
-/// Returns the same text as [`shown`], but with the numbers of the JSON rounded to digits that are the same
-/// on every CPU, and without values that differ from run to run.
+/// Returns the same text as [`shown`]. Numbers of the JSON are rounded to digits that are the same on every
+/// CPU. Values that differ from run to run are left out.
 pub(crate) fn shown_json(output: &Output) -> String {
     let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
     for (key, shape) in [("wall_s", "[seconds]"), ("edm", "[edm]"), ("n_iter", "[iterations]")] {
@@ -88,8 +88,8 @@ pub(crate) fn shown_json(output: &Output) -> String {
     )
 }
 
-/// Rounds all numbers to five significant digits, and numbers below 1e-7 in size to zero. Replaces the rate of
-/// toys, `toys_per_s`, by a fixed text.
+/// Rounds all numbers to five significant digits, and numbers below 1e-7 in magnitude to zero. Replaces the
+/// rate of toys, `toys_per_s`, by a fixed text.
 fn round(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -108,7 +108,7 @@ fn round(value: &mut Value) {
     }
 }
 
-/// Returns whether this machine and this build can use a CUDA GPU. If they can, the messages for a missing GPU
+/// Returns whether this machine and this build can use a CUDA GPU. If so, the messages about a missing GPU
 /// cannot be tested.
 pub(crate) fn has_cuda() -> bool {
     let value: Value = serde_json::from_slice(&run(&["devices"]).stdout).unwrap();

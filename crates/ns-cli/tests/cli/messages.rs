@@ -1,4 +1,4 @@
-//! Messages must name the true cause of an error and a remedy.
+//! Tests that messages name the true cause of an error and a remedy.
 
 use std::fs;
 

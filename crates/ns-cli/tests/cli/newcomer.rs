@@ -1,5 +1,5 @@
-//! Typical mistakes in the input of new users. Input is accepted if it has only one meaning. Otherwise the
-//! message says where the error is and how to correct it.
+//! Tests typical mistakes in the input of new users. Input with only one possible meaning must be accepted.
+//! Otherwise the message must say where the error is and how to correct it.
 
 use std::fs;
 

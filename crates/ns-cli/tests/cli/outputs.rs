@@ -1,5 +1,5 @@
-//! Tests of output files: the folder disappears or the disk is full, existing files and links are replaced,
-//! or standard output is closed.
+//! Tests output files. The folder disappears, the disk is full, existing files and links are replaced, or
+//! standard output is closed.
 #![cfg(unix)]
 
 use std::fs;

@@ -126,8 +126,8 @@ fn points_without_a_finite_likelihood_are_null_with_a_reason() {
     snapshot!(shown(&run_with(&[&args[..], &["--format", "table"]].concat(), text)));
 }
 
-/// Starts a scan of `points` points and interrupts it after `wait` ms. Returns the exit code and the result,
-/// or `None` if the scan had ended before the interrupt.
+/// Starts a scan of `points` points, and interrupts it after `wait` ms. Returns the exit code and the result;
+/// `None` if the scan ended before the interrupt.
 #[cfg(unix)]
 fn interrupted(points: usize, wait: u64, path: &std::path::Path) -> Option<(Option<i32>, Value)> {
     use std::process::{Command, Stdio};
@@ -155,9 +155,9 @@ fn interrupted(points: usize, wait: u64, path: &std::path::Path) -> Option<(Opti
 #[test]
 fn an_interrupted_scan_leaves_what_is_finished() {
     let folder = tempfile::tempdir().unwrap();
-    // Pairs of a number of points and the time until the interrupt in ms. They are tried in turn until an interrupt
-    // comes while the points are fitted. Later pairs have more points for fast machines, then shorter times for even
-    // faster machines, then longer times for busy machines.
+    // Pairs of a number of points and the time until the interrupt in ms. They are tried in turn until an
+    // interrupt comes during the fits of the points. Later pairs have more points for fast machines, then
+    // shorter times for even faster machines, then longer times for busy machines.
     let tries = [
         (100_000, 700),
         (400_000, 700),

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use crate::{has_cuda, run, shown};
 
-/// Returns the exit code and the result.
+/// Runs `nextstat selftest` for a device. Returns the exit code and the result.
 fn json(device: &str) -> (i32, Value) {
     let output = run(&["selftest", "--device", device, "--format", "json"]);
     (output.status.code().unwrap(), serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// Returns the checks whose name begins with a text.
+/// Returns the checks whose names begin with `name`.
 fn named<'a>(result: &'a Value, name: &str) -> Vec<&'a Value> {
     let of = |check: &&Value| check["name"].as_str().unwrap().starts_with(name);
     result["checks"].as_array().unwrap().iter().filter(of).collect()

@@ -1,5 +1,5 @@
-//! Signals stop the program within a second at every stage of a run. Signals that were ignored when the
-//! program started stay ignored.
+//! Tests that signals stop the program within a second at every stage of a run. Signals that were ignored
+//! when the program started must stay ignored.
 #![cfg(unix)]
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{command, fixture, shown};
 
-/// Returns a command that starts with the signal handling `how` (default or ignore), independently of how
+/// Returns a command that starts with the signal handling `how`: default or ignore. It does not depend on how
 /// these tests were started.
 fn hearing(args: &[&str], how: libc::sighandler_t) -> Command {
     let mut command = command(args);
@@ -43,8 +43,8 @@ fn interrupted(args: &[&str], after: Duration) -> (Output, Duration) {
     (output, sent.elapsed())
 }
 
-/// Longest time from an interrupt to the end of the program. The program promises one second on an idle machine, but
-/// tests run in parallel on busy machines.
+/// Longest time from an interrupt to the end of the program. The program needs at most one second on an idle
+/// machine. These tests run in parallel on busy machines.
 const AT_MOST: Duration = Duration::from_secs(5);
 
 #[test]
@@ -78,7 +78,8 @@ fn an_interrupt_of_toys_is_obeyed_soon_and_writes_what_is_finished() {
     assert!(result["n_toys"].as_u64().unwrap() > 0, "{}", result["n_toys"]);
 }
 
-/// Returns a workspace whose ranking takes minutes: it has many parameters with nonlinear effects on few bins.
+/// Returns a workspace with many parameters that have nonlinear effects on few bins. Its ranking takes
+/// minutes.
 fn endless_model() -> Value {
     let names: Vec<String> = (0..400).map(|i| format!("bent_{i}")).collect();
     let modifiers: Vec<Value> = names
@@ -122,8 +123,8 @@ fn a_second_interrupt_leaves_no_temporary_file() {
         "--interp-defaults",
         "piecewise",
     ];
-    // The first signal may end the program before the second signal arrives. Then both files exist. In either case no
-    // temporary file remains.
+    // The first signal may end the program before the second signal arrives. In this case both files exist.
+    // No temporary file remains in either case.
     let child = hearing(&args, libc::SIG_DFL).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     send(&child, "-INT");
@@ -135,7 +136,7 @@ fn a_second_interrupt_leaves_no_temporary_file() {
     // Before the analysis starts, the first signal ends the process. Here the process still waits for a workspace.
     let mut waiting = hearing(&["fit", "-i", "-", "-o", result], libc::SIG_DFL);
     let mut child = waiting.stdin(Stdio::piped()).spawn().unwrap();
-    // Standard input stays open until the end, because the end of the input would be another error.
+    // Standard input stays open until the end. Otherwise the end of the input would cause another error.
     let input = child.stdin.take();
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(leftovers(folder.path()).len(), 1);

@@ -1,4 +1,5 @@
-//! Input and output of commands through files and pipes, and an interrupt of a command that waits for input.
+//! Tests input and output of commands through files and pipes, and the interrupt of a command that waits for
+//! input.
 
 use std::fs;
 use std::io::Read;
@@ -44,7 +45,7 @@ fn an_output_file_appears_whole_or_not_at_all() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file was left");
 }
 
-/// An output once overwrote, without a message, the workspace, saved toys, or another output of the same path.
+/// Regression test: an output once overwrote the workspace, saved toys, or another output of the same path.
 #[test]
 fn no_output_takes_the_place_of_another_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -137,7 +138,7 @@ fn an_interrupt_ends_in_130() {
             Ok(())
         });
     }
-    // The command waits for standard input, so nothing is finished and nothing is written.
+    // The command waits for standard input. Nothing is finished and nothing is written.
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(300));

@@ -1,5 +1,5 @@
-//! Files of toys must be the same whatever happens to the runs that write them: kills, interrupts, shards,
-//! numbers of threads.
+//! Tests that files of toys do not depend on what happens to the runs that write them: kills, interrupts,
+//! shards, and numbers of threads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ fn rows(paths: &[PathBuf]) -> Vec<String> {
     list
 }
 
-/// Random fractions between 0 and 1 for the times of kills, from a linear congruential generator.
+/// Random fractions between 0 and 1, from a linear congruential generator. They determine the times of kills.
 struct Moments(u64);
 
 impl Moments {
@@ -118,7 +118,7 @@ fn ten_kills_at_random_moments_change_no_bit() {
             let there = pieces(&path);
             in_the_middle += usize::from(there > before && !path.exists());
             println!("kill {kills}: {before} pieces before, {there} after");
-            // The pieces that exist can be read, even if the kill came while another piece was being written.
+            // Existing pieces can be read, even if the kill came while another piece was being written.
             if there > 0 {
                 let found = rows(std::slice::from_ref(&path));
                 assert!(!found.is_empty());
@@ -188,7 +188,7 @@ fn two_runs_at_once_do_not_mix() {
     assert!(shown(&again).contains("toys.parquet: already there; continue that run with --resume"));
 }
 
-/// Runs a test with few toys, for the tests of shards, threads and batches, and returns its result.
+/// Runs a hypothesis test with few toys, for tests of shards, threads and batches. Returns the result.
 fn short(path: &Path, more: &[&str]) -> Value {
     let input = fixture("simple_workspace.json");
     let name = path.display().to_string();

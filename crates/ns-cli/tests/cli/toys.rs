@@ -33,8 +33,8 @@ fn a_study_of_toys_drawn_from_a_given_expectation() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let study = |from: &[&str]| json(&simple("toys", &[&["--n-toys", "400", "--seed", "2"], from].concat()));
-    // The expected yields at a point give the same toys as this point. The generated values agree up to rounding,
-    // because they come from a fit to these yields.
+    // The expected yields at a point give the same toys as the point itself. The generated values agree up to
+    // rounding, because they come from a fit to these yields.
     let yields = json(&simple("yields", &["--prefit"]));
     std::fs::write(path("yields.json"), yields.to_string()).unwrap();
     let bins: Vec<Value> = yields["channels"]
@@ -57,7 +57,7 @@ fn a_study_of_toys_drawn_from_a_given_expectation() {
             assert!((a - b).abs() < 1e-3, "{key} of {}: {a} and {b}", one["name"]);
         }
     }
-    // Doubled expected events in every bin differ from the expected yields of the initial parameters.
+    // The doubled expected events in every bin differ from the expected yields at the initial parameters.
     let twice: Vec<f64> = bins.iter().map(|x| 2.0 * x.as_f64().unwrap()).collect();
     std::fs::write(path("twice.json"), Value::from(twice).to_string()).unwrap();
     let of_twice = study(&["--expected", &path("twice.json")]);
@@ -142,7 +142,8 @@ fn upper_limit_with_toys() {
     assert!(all["observed_error"].as_f64().unwrap() > 0.0);
 }
 
-/// Users write numbers of toys as 1e5. A negative number was once reported as an unknown flag.
+/// Numbers of toys may be written as 1e5. Regression test: a negative number was once reported as an unknown
+/// flag.
 #[test]
 fn whole_numbers_may_have_powers_of_ten_and_no_sign() {
     let counts = |n: &str| {

@@ -34,7 +34,7 @@ fn patch_writes_the_patched_workspace() {
     let patched = parsed(&run(&["fit", "-i", &background, "--patch", &which]));
     assert_eq!(written["model_digest"], patched["model_digest"]);
     assert_eq!(written["bestfit"], patched["bestfit"]);
-    // Numbers stay as they were written: an empty patch changes only the layout.
+    // Numbers stay as they are written in the file. An empty patch changes only the layout.
     let nothing = run_with(&["patch", "-i", &background, "--patch", "-", "--quiet"], "[]");
     assert!(nothing.stderr.is_empty(), "{}", shown(&nothing));
     assert_eq!(parsed(&nothing), read("background_only.json"));
@@ -158,7 +158,7 @@ fn digest_is_that_of_pyhf() {
     let table = run(&["digest", "-i", &file, "--format", "table"]);
     let text = String::from_utf8(table.stdout).unwrap();
     assert_eq!(text.trim(), format!("sha256:{}", found["sha256"].as_str().unwrap()));
-    // The digest does not depend on the layout, but on how numbers are written.
+    // The digest depends on how numbers are written, but not on the layout.
     let piped = run_with(
         &["digest", "-i", "-"],
         &serde_json::to_string_pretty(&read("background_only.json")).unwrap(),

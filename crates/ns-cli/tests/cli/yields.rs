@@ -44,7 +44,7 @@ fn at_given_parameters() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let fit = path("fit.json");
     assert!(run(&["fit", "-i", &fixture("simple_workspace.json"), "-o", &fit]).status.success());
-    // The result of a fit contains the covariance, so that the uncertainties are those after the fit.
+    // The result of a fit contains the covariance. The uncertainties are therefore those after the fit.
     let (after, from_file) = (yields(&[]), yields(&["--at", &fit]));
     for (a, b) in after["channels"].as_array().unwrap().iter().zip(from_file["channels"].as_array().unwrap())
     {
