@@ -1,5 +1,5 @@
 //! Macros that define the Python classes of results, and shared code of the functions that return results.
-//! The attributes of these classes are the keys of a command's JSON.
+//! The attributes of these classes have the names of the keys in a command's JSON.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::pickle::{Reduced, restorer, written};
 use crate::plain::dictionary;
 use crate::work::{Progress, SHORT_FIT, run, run_keeping, run_short, without_result};
 
-/// Contents of a result whose attributes are the keys of a command's JSON.
+/// The data of a result. Its attributes have the names of the keys in a command's JSON.
 pub(crate) struct Record {
     /// The JSON of the result as a dictionary.
     pub(crate) values: Py<PyDict>,
@@ -28,8 +28,8 @@ pub(crate) struct Record {
     pub(crate) parts: Vec<Part>,
 }
 
-/// Defines a Python class around a [`Record`], with the given keys as attributes. The second form also adds a
-/// field `.1` of the type `$more` and the methods in `$methods`.
+/// Defines a Python class around a [`Record`], with the given keys as attributes. In the second form the
+/// class also has a field `.1` of the type `$more`, and the methods in `$methods`.
 macro_rules! result_class {
     ($(#[$doc:meta])* $name:ident { $($key:ident)* }) => {
         $(#[$doc])*
@@ -53,9 +53,9 @@ macro_rules! result_class {
 }
 pub(crate) use result_class;
 
-/// Defines the methods of a class that [`result_class`] defines: attributes for the given keys and for the
-/// keys of [`ns_inference::report::RunInfo`], `to_dict`, the conversions to text and HTML, and the methods in
-/// `$methods`.
+/// Defines the methods of a class that [`result_class`] defines. These are attributes for the given keys and
+/// for the keys of [`ns_inference::report::RunInfo`], `to_dict`, the conversions to text and HTML, and the
+/// methods in `$methods`.
 macro_rules! result_methods {
     ($name:ident { $($key:ident)* }, { $($methods:tt)* }) => {
         $crate::analysis::result_methods! {
@@ -70,14 +70,14 @@ macro_rules! result_methods {
                 self.0.value(py, stringify!($key))
             })*
 
-            /// How each flow of the model was evaluated: a list of dictionaries; None for a model without
-            /// flows.
+            /// For each flow of the model, a dictionary that describes how the flow was evaluated; None for a
+            /// model without flows.
             #[getter]
             fn flows<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
                 self.0.values.bind(py).get_item("flows")
             }
 
-            /// Returns everything as plain Python data, as in the JSON of the command.
+            /// Returns the result as plain Python data, with the keys of the command's JSON.
             fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 py.import("copy")?.call_method1("deepcopy", (self.0.values.bind(py),))
             }
@@ -96,9 +96,10 @@ macro_rules! result_methods {
 }
 pub(crate) use result_methods;
 
-/// Defines the methods of a Python class with a field `inner` (a result of `ns_inference`), a field `ran` (the
-/// [`RunInfo`]) and a method `parts()` (the result as text). The methods are attributes for the given keys of
-/// `inner` and for the keys of `ran`, the conversions to text and HTML, and the methods in `$methods`.
+/// Defines the methods of a Python class. The class has a field `inner` (a result of `ns_inference`), a field
+/// `ran` (the [`RunInfo`]) and a method `parts()` (the result as text). The methods are attributes for the
+/// given keys of `inner` and for the keys of `ran`, the conversions to text and HTML, and the methods in
+/// `$methods`.
 macro_rules! inner_methods {
     ($name:ident { $($(#[$doc:meta])* $key:ident: $kind:ty,)* }, { $($methods:tt)* }) => {
         #[pymethods]
@@ -109,13 +110,13 @@ macro_rules! inner_methods {
                 Clone::clone(&self.inner.$key)
             })*
 
-            /// Device that the analysis ran on.
+            /// Name of the device that the analysis ran on.
             #[getter]
             fn device(&self) -> Option<&str> {
                 self.ran.device.as_deref()
             }
 
-            /// Reason why "auto" chose the device; None if the device was named.
+            /// Reason why "auto" chose the device; None if the user named the device.
             #[getter]
             fn device_reason(&self) -> Option<&str> {
                 self.ran.device_reason.as_deref()
@@ -127,26 +128,26 @@ macro_rules! inner_methods {
                 $crate::plain::plain(py, &self.ran.gpu_check)
             }
 
-            /// How each flow of the model was evaluated: a list of dictionaries; None for a model without
-            /// flows.
+            /// For each flow of the model, a dictionary that describes how the flow was evaluated; None for a
+            /// model without flows.
             #[getter]
             fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 $crate::plain::plain(py, &self.ran.flows)
             }
 
-            /// Interpolation codes, as text.
+            /// Names of the interpolation codes, as text.
             #[getter]
             fn interpolation(&self) -> Option<&str> {
                 self.ran.interpolation.as_deref()
             }
 
-            /// Digest that identifies the likelihood.
+            /// Digest that identifies the likelihood (as hexadecimal text).
             #[getter]
             fn model_digest(&self) -> Option<&str> {
                 self.ran.model_digest.as_deref()
             }
 
-            /// Wall time in seconds.
+            /// Wall time of the analysis in seconds.
             #[getter]
             fn wall_s(&self) -> Option<f64> {
                 self.ran.wall_s
@@ -189,8 +190,8 @@ impl Common<'_, '_> {
         options::init(options::fixed(wanted, self.fixed)?, &model.inner, self.init)
     }
 
-    /// Runs an analysis and returns its result as a [`Record`]. `work` describes the fits of the analysis; the
-    /// device that `device="auto"` selects depends on `work`. `parts` returns the text and tables of the report.
+    /// Runs an analysis and returns its result as a [`Record`]. `work` describes the fits of the analysis,
+    /// which influence the choice of `device="auto"`. `parts` returns the text and tables of the report.
     ///
     /// # Errors
     /// The errors of the analysis, and exceptions that a signal handler or the progress function raised.
@@ -207,7 +208,7 @@ impl Common<'_, '_> {
         record(py, model, result, ran, parts)
     }
 
-    /// Runs an analysis like [`Self::run`], but returns the value that `analysis` returned and the information
+    /// Runs an analysis like [`Self::run`], but returns the value of `analysis` itself, with the information
     /// about the run.
     ///
     /// # Errors
@@ -232,9 +233,9 @@ impl Common<'_, '_> {
         Ok((result, model.ran(opened, started)))
     }
 
-    /// Runs an analysis like [`Self::run`], for analyses that return a partial result when they are
-    /// interrupted. The exception of the interrupt then has this result as its attribute `result`. `wrap`
-    /// converts a [`Record`] into the Python class of the result.
+    /// Runs an analysis that returns a partial result if it is interrupted. The exception of the interrupt
+    /// then has this result as its attribute `result`. `wrap` converts a [`Record`] to the Python class of
+    /// the result. See also [`Self::run`].
     ///
     /// # Errors
     /// The errors of [`Self::run`].
@@ -272,7 +273,7 @@ impl Common<'_, '_> {
     }
 }
 
-/// Converts a result into a [`Record`], with closing lines about the run.
+/// Converts a result to a [`Record`]. The text of the record ends with lines about the run.
 ///
 /// # Errors
 /// If a Python object cannot be created.
@@ -305,7 +306,7 @@ impl Record {
     }
 
     /// Returns the data from which `pickle` and `copy` restore a result of the Python class `class`. `more`
-    /// is the data of the second field of that class; `None` if there is no second field.
+    /// is the data of the second field of this class, or `None` if the class has no second field.
     ///
     /// # Errors
     /// If a Python object cannot be created.

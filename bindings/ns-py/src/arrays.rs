@@ -1,14 +1,14 @@
-//! Reads arrays of numbers from Python and checks their shapes; returns numbers to Python as NumPy arrays.
+//! Reads arrays of numbers from Python and checks their shapes. Returns numbers to Python as NumPy arrays.
 
 use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A single row of numbers, or a batch of rows of equal length.
+/// A single row of numbers, or a batch of rows with the same length.
 pub(crate) struct Rows {
     /// The numbers, row after row.
     pub(crate) values: Vec<f64>,
-    /// Number of rows; `None` if the array had one dimension, i.e. was a single row.
+    /// Number of rows of a batch; `None` for a single row, i.e. for an array of one dimension.
     pub(crate) batch: Option<usize>,
     /// Length of a row.
     pub(crate) width: usize,
@@ -22,7 +22,8 @@ impl Rows {
     /// `ValueError` for other shapes, and for objects that are not numbers.
     pub(crate) fn read(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let array = match object.cast::<PyArrayDyn<f64>>() {
-            // Subclasses of arrays contain more than numbers. For example, masked arrays contain a mask.
+            // Subclasses of arrays can contain more than numbers. A masked array, for example, also contains
+            // a mask.
             Ok(array) if array.is_c_contiguous() && object.is_exact_instance_of::<PyUntypedArray>() => {
                 array.clone()
             }
@@ -70,7 +71,7 @@ pub(crate) fn convert<'py>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<B
     let array = numpy
         .call_method1("ascontiguousarray", (object, "float64"))
         .map_err(|e| bad(format!("{what} must be numbers: {}", e.value(py))))?;
-    // `ascontiguousarray` turns a single number into a one-dimensional array. This would hide a mistake.
+    // `ascontiguousarray` turns a single number into an array with one element. This would hide a mistake.
     if object.len().is_err() {
         return Err(bad(format!("{what} must be an array, not a single number")));
     }
@@ -81,8 +82,8 @@ pub(crate) fn bad(text: String) -> PyErr {
     PyValueError::new_err(text)
 }
 
-/// Length up to which a vector is copied into a NumPy array. The memory of a longer vector is handed over to
-/// NumPy without a copy.
+/// Length up to which a vector is copied into a NumPy array. NumPy takes over the memory of a longer vector
+/// without a copy.
 const SHORT: usize = 4096;
 
 /// Returns a NumPy array of `values` with the given shape.

@@ -1,9 +1,9 @@
-//! Reads columns of numbers from objects that support Arrow: DataFrames and tables of pandas, polars, pyarrow,
-//! DuckDB.
+//! Reads columns of numbers from objects that support Arrow, such as DataFrames and tables of pandas, polars,
+//! pyarrow and DuckDB.
 //!
-//! These objects pass a stream of record batches in a capsule, which `__arrow_c_stream__` returns (the Arrow
+//! `__arrow_c_stream__` of such an object returns a capsule with a stream of record batches (the Arrow
 //! PyCapsule Interface). The structures in this file are those of the Arrow C Data Interface and C Stream
-//! Interface, whose layouts are stable.
+//! Interface. Their layouts are stable.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -49,7 +49,7 @@ struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-/// Releases each structure when it goes out of scope, by calling its producer.
+/// Defines `Drop` for structures of Arrow: they are released by their producer when they go out of scope.
 macro_rules! released_on_drop {
     ($($kind:ident),*) => {$(
         impl Drop for $kind {
@@ -81,8 +81,9 @@ pub(crate) fn columns(
         .cast::<PyCapsule>()
         .map_err(|_| PyTypeError::new_err(format!("{what} is no Arrow stream")))?;
     let place = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<ArrowArrayStream>().as_ptr();
-    // SAFETY: a capsule of this name holds a stream. The stream is moved out, as the interface requires. The capsule
-    // keeps a stream that is marked as released, so that the stream is released only once.
+    // SAFETY: a capsule of this name holds a stream. The stream is moved out of the capsule, as the interface
+    // requires. The capsule keeps a stream that is marked as released, so that the stream is released only
+    // once.
     let mut stream = unsafe {
         let taken = place.read();
         (*place).release = None;
@@ -138,7 +139,7 @@ fn failed(what: &str, reason: &str) -> PyErr {
     PyValueError::new_err(format!("the Arrow stream of {what} cannot be read: {reason}"))
 }
 
-/// Returns an error with the producer's message if the `code` that a call returned is not 0.
+/// Returns an error with the producer's message if `code`, the result of a call, is not 0.
 fn check(stream: &mut ArrowArrayStream, code: c_int, what: &str) -> PyResult<()> {
     if code == 0 {
         return Ok(());
@@ -152,7 +153,7 @@ fn check(stream: &mut ArrowArrayStream, code: c_int, what: &str) -> PyResult<()>
     Err(failed(what, text.as_deref().unwrap_or("its producer reports an error")))
 }
 
-/// How a column stores its numbers.
+/// The type in which a column stores its numbers.
 #[derive(Clone, Copy)]
 enum Kind {
     Boolean,
@@ -299,7 +300,7 @@ impl Column {
             Kind::F64 => numbers!(f64, |x| *x),
         }
         let new = self.values.get(before..).unwrap_or_default();
-        // Above 2^53 integers are rounded. 2^53 itself is refused too, because 2^53 + 1 is rounded to it.
+        // Integers above 2^53 are rounded. 2^53 is refused too, because 2^53 + 1 is rounded to this number.
         if matches!(self.kind, Kind::I64 | Kind::U64)
             && let Some(row) = new.iter().position(|x| x.abs() >= 9_007_199_254_740_992.0)
         {

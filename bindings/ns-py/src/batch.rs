@@ -18,8 +18,8 @@ use crate::whole::whole;
 use crate::{load, table};
 
 attributes! {
-    /// Fits of many data sets. Arrays have one row per data set, in the order of the data sets. If a fit has
-    /// no result, its row is NaN and `errors` has the reason.
+    /// Fits of many data sets. Arrays have one row per data set, in the order of the data sets. The row of a
+    /// fit without a result is NaN, and `errors` has the reason.
     BatchResult, _batch {
         parameter_names: Vec<String>,
         bestfit: Py<PyArrayDyn<f64>>,
@@ -47,9 +47,9 @@ attributes! {
 ///
 /// `datasets` has one row per data set: main counts, or main counts followed by auxiliary data. The options
 /// have the same meaning as for `fit`. `bounds` replaces bounds of the model, for all fits or for each data
-/// set: it is an array of shape (parameters, 2) or (data sets, parameters, 2), a dictionary from names to
-/// pairs, or a list with such a dictionary for each data set. `progress` is True for a line on standard
-/// error, or a function of `(done, total)`. Ctrl-C stops the batch and raises `KeyboardInterrupt`.
+/// set. It is an array of shape (parameters, 2) or (data sets, parameters, 2), a dictionary from names to
+/// pairs, or a list of such dictionaries, one per data set. `progress` is True for a line on standard error,
+/// or a function of `(done, total)`. Ctrl-C stops the batch and raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (model, datasets, *, device = "auto", fixed = None, init = None, uncertainties = true,
                     covariance = false, search = "standard", threads = 0, progress = None, bounds = None))]
@@ -151,8 +151,8 @@ impl BatchResult {
         })
     }
 
-    /// Returns the text of the result: mean and standard deviation of every parameter over the converged
-    /// fits, and a summary.
+    /// Returns the text of the result: the mean and the standard deviation of every parameter over the
+    /// converged fits, and a summary.
     fn parts(&self, py: Python<'_>) -> PyResult<Vec<Part>> {
         let (values, good) = (self.bestfit.bind(py).to_vec()?, self.converged.bind(py).to_vec()?);
         let width = self.parameter_names.len();
@@ -162,7 +162,7 @@ impl BatchResult {
             let column: Vec<f64> = column.filter(|(_, good)| **good).map(|(value, _)| *value).collect();
             let n = column.len() as f64;
             let mean = column.iter().sum::<f64>() / n;
-            // The standard deviation of fewer than two values does not exist, so no number is shown.
+            // A single value has no standard deviation, so no number is shown.
             let n_free = if column.len() > 1 { n - 1.0 } else { f64::NAN };
             let spread = (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n_free).sqrt();
             let show = |x: f64| if x.is_finite() { significant(x) } else { String::new() };
@@ -180,7 +180,7 @@ impl BatchResult {
     }
 }
 
-/// Appends a row of `width` numbers to the matrix `column`. If there is no row, appends NaN `width` times.
+/// Appends a row of `width` numbers to `column`. If the row is missing, appends NaN `width` times.
 fn extend(column: &mut Vec<f64>, row: Option<&[f64]>, width: usize) {
     let end = column.len() + width;
     column.extend_from_slice(row.unwrap_or_default());
@@ -206,7 +206,7 @@ impl BatchResult {
         Ok(table::html(&self.parts(py)?))
     }
 
-    /// Returns everything as plain Python data, with None for numbers that do not exist.
+    /// Returns the result as plain Python data. Numbers that do not exist are None.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = self.attributes(py)?;
         dict.set_item("bestfit", table::rows(py, self.bestfit.bind(py))?)?;

@@ -9,12 +9,13 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::inference_error;
 
-/// Bounds (lower, upper) of all parameters: one list for each fit, or a single list for all fits. Without a list, the
-/// model's bounds are used.
+/// Bounds (lower, upper) of all parameters. There is one list for each fit, or a single list for all fits. If
+/// there is no list, the model's bounds are used.
 type Bounds = Vec<Vec<(f64, f64)>>;
 
-/// Reads `bounds`: an array of shape `(parameters, 2)` for all fits, an array of shape `(fits, parameters,
-/// 2)`, a dictionary from names to pairs for all fits, or a list with such a dictionary for each fit.
+/// Reads `bounds`. For all fits, it is an array of shape `(parameters, 2)` or a dictionary from names to
+/// pairs. For each fit separately, it is an array of shape `(fits, parameters, 2)` or a list of such
+/// dictionaries.
 ///
 /// # Errors
 /// `ValueError` for another shape or an unknown name, `TypeError` if a value of a dictionary is not a pair of
@@ -33,7 +34,8 @@ pub(crate) fn bounds(model: &Model, object: Option<&Bound<'_, PyAny>>) -> PyResu
     array(model, object)
 }
 
-/// Returns the model's bounds, replaced for the parameters that the dictionary names.
+/// Returns the bounds of all parameters. The dictionary replaces the model's bounds of the parameters that it
+/// names.
 fn by_name(model: &Model, dict: &Bound<'_, PyDict>) -> PyResult<Vec<(f64, f64)>> {
     let mut bounds: Vec<(f64, f64)> = model.parameters.iter().map(|p| p.bounds).collect();
     for (name, pair) in dict.iter() {

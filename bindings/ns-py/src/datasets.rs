@@ -1,4 +1,4 @@
-//! Reads data sets of a model: arrays of counts, or events of each channel.
+//! Reads data sets of a model, which are arrays of counts or events of each channel.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use crate::pickle::{Reduced, attributes};
 
 attributes! {
-    /// One device, and whether fits can run on it.
+    /// A device. `available` says whether fits can run on it.
     DeviceInfo, _device from ns_inference::DeviceInfo {
         name: String,
         available: bool,
@@ -44,7 +44,7 @@ impl DeviceInfo {
     }
 }
 
-/// Lists the devices that fits can run on, and the devices that cannot be used, with the reason.
+/// Lists all devices. For a device on which fits cannot run, the reason is given.
 #[pyfunction]
 pub(crate) fn devices() -> Vec<DeviceInfo> {
     ns_inference::devices().into_iter().map(DeviceInfo::from).collect()
@@ -96,7 +96,8 @@ impl Memory {
     }
 }
 
-/// An open session, and the reason why `auto` chose its device. There is no reason if the device was named.
+/// An open session, with the reason why `auto` chose its device. There is no reason if the user named the
+/// device.
 pub(crate) struct Opened {
     pub(crate) session: Arc<dyn Session>,
     pub(crate) reason: Option<String>,

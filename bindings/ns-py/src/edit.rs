@@ -1,4 +1,4 @@
-//! `nextstat.prune`, `rename` and `combine`, which edit workspaces and return a workspace as a dictionary.
+//! `nextstat.prune`, `rename` and `combine`. They edit workspaces and return the result as a dictionary.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,15 @@ use crate::error::workspace_error;
 use crate::load::{Names, Text};
 use crate::work::released;
 
-/// Removes parts of a workspace, a path or a dictionary, and returns the remaining workspace as a dictionary.
+/// Removes parts of a workspace (a path or a dictionary), and returns the remaining workspace as a
+/// dictionary.
 ///
 /// `channels`, `samples`, `modifiers`, `modifier_types` and `measurements` are names, as in
-/// `pyhf.Workspace.prune`. `norm_threshold` removes every normsys that changes its sample by no more
-/// than this relative amount, up and down. `shape_threshold` also removes every histosys that changes
-/// the sum of its sample by no more than the norm threshold and, after that change is divided out,
-/// changes no bin by more than the shape threshold. Both thresholds apply to each sample of each
-/// channel separately.
+/// `pyhf.Workspace.prune`. `norm_threshold` removes every normsys that changes the normalisation of its
+/// sample by no more than this fraction, up and down. `shape_threshold` also removes histosys modifiers. A
+/// histosys is removed if it changes the sum of its sample by no more than the norm threshold and, once this
+/// change is divided out, no bin by more than the shape threshold. Both thresholds apply to each sample of
+/// each channel separately.
 ///
 /// Changes that may be unintended give a `UserWarning`. With `return_report=True` the result is a pair
 /// of the workspace and `{"changes": [...], "warnings": [...]}`, which lists all changes.
@@ -54,10 +55,10 @@ pub(crate) fn prune<'py>(
     edit(py, return_report, || read(&text)?.prune(&prune))
 }
 
-/// Renames parts of a workspace, a path or a dictionary, and returns the renamed workspace as a dictionary.
+/// Renames parts of a workspace (a path or a dictionary), and returns the renamed workspace as a dictionary.
 ///
-/// The arguments map old names to new names, as in `pyhf.Workspace.rename`. Names in observations, parameter settings
-/// and parameters of interest change too. Warnings, `return_report` and errors are as for `prune`.
+/// The arguments map old names to new names, as in `pyhf.Workspace.rename`. Names in observations, parameter
+/// settings and parameters of interest change too. Warnings, `return_report` and errors are as for `prune`.
 #[pyfunction]
 #[pyo3(signature = (workspace, *, channels = None, samples = None, modifiers = None, measurements = None,
                     return_report = false))]
@@ -80,13 +81,13 @@ pub(crate) fn rename<'py>(
     edit(py, return_report, || read(&text)?.rename(&rename))
 }
 
-/// Combines two workspaces, paths or dictionaries, and returns the result as a dictionary.
+/// Combines two workspaces (paths or dictionaries), and returns the result as a dictionary.
 ///
-/// `join` says what happens to channels, observations and measurements that both workspaces have under one name, as
-/// in `pyhf.Workspace.combine`: "none" forbids them, "outer" requires them to be equal, "left outer" takes them
-/// from the first workspace and "right outer" from the second. `merge_channels` merges channels of the same name
-/// sample by sample. Modifiers of the same name are correlated in the result. Warnings, `return_report` and errors
-/// are as for `prune`.
+/// `join` says what happens to channels, observations and measurements that both workspaces have under one
+/// name, as in `pyhf.Workspace.combine`. "none" forbids them. "outer" requires them to be equal. "left outer"
+/// takes them from the first workspace, and "right outer" from the second. `merge_channels` merges channels
+/// of the same name sample by sample. Modifiers of the same name are correlated in the result. Warnings,
+/// `return_report` and errors are as for `prune`.
 #[pyfunction]
 #[pyo3(signature = (left, right, join = "none", merge_channels = false, *, return_report = false))]
 pub(crate) fn combine<'py>(
@@ -106,8 +107,9 @@ fn read(text: &Text) -> Result<Workspace, WorkspaceError> {
     Workspace::from_slice(&text.bytes()?)
 }
 
-/// Runs the edit `work` with the interpreter lock released. Without `return_report`, issues its warnings as Python
-/// warnings and returns the workspace as a dictionary. With `return_report`, returns this dictionary and the report.
+/// Runs the edit `work` with the interpreter lock released. With `return_report`, returns the workspace as a
+/// dictionary and the report. Without it, issues the warnings as Python warnings and returns only the
+/// dictionary.
 fn edit<'py>(
     py: Python<'py>,
     return_report: bool,

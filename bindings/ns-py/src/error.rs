@@ -17,11 +17,11 @@ pyo3::create_exception!(
 pyo3::create_exception!(nextstat, ConvergenceError, NextstatError, "There is no fit to return.");
 pyo3::create_exception!(nextstat, DeviceError, NextstatError, "The device asked for cannot be used.");
 
-/// Returns the exception for a workspace error, with its list of problems. A file that cannot be read gives
-/// an `OSError`, as usual in Python.
+/// Returns the exception for an error of a workspace. It has a list of problems. If a file cannot be read, it
+/// is an `OSError`, as usual in Python.
 pub(crate) fn workspace_error(py: Python<'_>, error: &pyhf::WorkspaceError) -> PyErr {
     if let pyhf::WorkspaceError::Io { path, source } = error {
-        // From errno and the file name, Python chooses the right subclass, such as FileNotFoundError.
+        // Python chooses the subclass, such as FileNotFoundError, from errno and the file name.
         return match source.raw_os_error() {
             Some(code) => {
                 let words = source.to_string();

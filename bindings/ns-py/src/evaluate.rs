@@ -13,12 +13,11 @@ use crate::error::session_error;
 use crate::model::Model;
 use crate::work::released;
 
-/// Largest number of parameter values, and largest number of bins, for which an evaluation does not release
-/// the interpreter lock.
+/// Largest number of parameter values and of bins with which an evaluation keeps the interpreter lock.
 const BRIEF: usize = 512;
 
-/// Evaluates the likelihood at one point or at each row of a batch. Returns the values and the number of rows,
-/// which is `None` for one point.
+/// Evaluates the likelihood at one point, or at each row of a batch of points. Returns the values and the
+/// number of rows. This number is `None` for one point.
 ///
 /// # Errors
 /// `ValueError` for a wrong shape or numbers that are not finite; the errors of opening the session.
@@ -38,7 +37,7 @@ pub(crate) fn evaluate(
     let session = model.session(py, &execution(device, 0)?)?;
     let evaluate = || session.evaluate(&data, &points.values, request);
     // One point of a model of moderate size takes microseconds. Releasing the interpreter lock would take a
-    // considerable part of this time.
+    // large part of this time.
     let brief = matches!(session.device(), Device::Cpu)
         && points.values.len() <= BRIEF
         && !request.hessian
@@ -47,8 +46,8 @@ pub(crate) fn evaluate(
     Ok((result.map_err(|error| of_params(&points).unwrap_or_else(|| session_error(&error)))?, points.batch))
 }
 
-/// Returns the error for the first parameter value that is not finite, with its index in the argument `params`;
-/// `None` if all values are finite.
+/// Returns the error for the first parameter value that is not finite. The message has its index in the
+/// argument `params`. `None` if all values are finite.
 fn of_params(points: &Rows) -> Option<PyErr> {
     let index = points.values.iter().position(|x| !x.is_finite())?;
     let (row, column) = (index / points.width, index % points.width);
@@ -57,13 +56,14 @@ fn of_params(points: &Rows) -> Option<PyErr> {
     Some(PyValueError::new_err(format!("params[{place}] is {value}; give a finite number")))
 }
 
-/// Intended longest time between two checks for Ctrl-C.
+/// Intended longest time between two checks whether the user pressed Ctrl-C.
 const PORTION: Duration = Duration::from_millis(100);
 
-/// Number of points of the first portion on a GPU. GPUs are slow with few points.
+/// Number of points in the first portion on a GPU. GPUs are slow if they get few points at a time.
 const MANY: usize = 1024;
 
-/// Evaluates the points in portions with the interpreter lock released, and checks for Ctrl-C in between.
+/// Evaluates the points in portions, with the interpreter lock released. After each portion, checks whether
+/// the user pressed Ctrl-C.
 ///
 /// # Errors
 /// The exception that a signal handler raised.
@@ -98,7 +98,7 @@ fn in_portions(
     }
 }
 
-/// Appends the values at further points.
+/// Appends the values of `more` to those of `all`.
 fn append(all: &mut Evaluation, more: Evaluation) {
     all.nll.extend(more.nll);
     all.nll_main.extend(more.nll_main);
@@ -109,8 +109,8 @@ fn append(all: &mut Evaluation, more: Evaluation) {
     all.samples.extend(more.samples);
 }
 
-/// Returns the shape of an array of results. For a single point it is `one`. For a batch, the number of rows comes
-/// first.
+/// Returns the shape of an array of results. For a single point this is `one`. For a batch, the number of
+/// rows is a further first dimension.
 pub(crate) fn shape(batch: Option<usize>, one: &[usize]) -> Vec<usize> {
     batch.into_iter().chain(one.iter().copied()).collect()
 }

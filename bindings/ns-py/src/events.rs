@@ -1,4 +1,4 @@
-//! Reads events from Python: columns of data sets, and Parquet files.
+//! Reads events from Python. They come from columns of data sets or from Parquet files.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -20,8 +20,8 @@ use crate::arrays::{array, bad, convert};
 use crate::arrow_stream;
 use crate::work::released;
 
-/// Returns the events of the argument `events`: a dictionary with columns for each data set. `wanted` are the
-/// columns that the model's data sets can use; all other columns are ignored.
+/// Returns the events in the argument `events`, a dictionary with columns for each data set. `wanted` are the
+/// columns that the model's data sets can use. All other columns are ignored.
 ///
 /// # Errors
 /// `TypeError` or `ValueError` that names the data set and the column.
@@ -40,7 +40,7 @@ pub(crate) fn given(
                 let more: Vec<&str> = wanted.others.iter().map(String::as_str).collect();
                 columns(&table, &format!("the events of '{name}'"), &wanted.axes, &more)?
             }
-            // The reader of the model reports that there is no such data set.
+            // The reader of the model will report that there is no such data set.
             None => Vec::new(),
         };
         given.insert(name, GivenEvents { columns });
@@ -48,7 +48,7 @@ pub(crate) fn given(
     Ok(given)
 }
 
-/// Keys for main counts and auxiliary data in a dictionary of events by channel.
+/// Keys of the main counts and of the auxiliary data in a dictionary of events by channel.
 pub(crate) const RESERVED: [&str; 2] = ["main", "auxdata"];
 
 /// Returns data of a model from events of its channels. Counts and auxiliary data are taken from the keys
@@ -120,7 +120,7 @@ pub(crate) fn data(model: &Model, channels: &Bound<'_, PyDict>) -> PyResult<Obse
     Ok(data)
 }
 
-/// Keeps the events inside at least one of the boxes; all events if there are no boxes.
+/// Keeps the events that lie in one of the boxes. If there are no boxes, keeps all events.
 fn within(table: EventTable, boxes: &[Vec<(f64, f64)>]) -> EventTable {
     if boxes.is_empty() {
         return table;
@@ -141,9 +141,9 @@ fn within(table: EventTable, boxes: &[Vec<(f64, f64)>]) -> EventTable {
     }
 }
 
-/// Returns the columns of a table that have one of the names in `axes` and `more`. The table is an object that
-/// supports Arrow, a mapping, or a structured or record array. It can also be a plain array, whose columns are then
-/// the axes in their order.
+/// Returns the columns of a table whose names are in `axes` or `more`. The table is an object that supports
+/// Arrow, a mapping, or a structured or record array. It can also be a plain array, whose columns are the
+/// axes in their order.
 fn columns(
     table: &Bound<'_, PyAny>,
     what: &str,
@@ -177,12 +177,13 @@ fn columns(
     }
 }
 
-/// Returns the names of the columns of a mapping, or of an array with fields; `None` for anything else.
+/// Returns the names of the columns of a mapping, or of an array with named fields; `None` for any other
+/// object.
 fn fields(table: &Bound<'_, PyAny>) -> PyResult<Option<Vec<String>>> {
     let names = if table.hasattr("keys")? {
         table.call_method0("keys")?
     } else if table.hasattr("fields")? {
-        // An awkward array has `fields`; the list is empty if the array has no records.
+        // An awkward array has `fields`. The list is empty if the array has no records.
         table.getattr("fields")?
     } else if let Some(kind) = table.getattr_opt("dtype")? {
         match kind.getattr_opt("names")? {
@@ -207,7 +208,7 @@ fn numbers(column: &Bound<'_, PyAny>, what: &str) -> PyResult<Arc<[f64]>> {
     Ok(Arc::from(array.as_slice()?))
 }
 
-/// Returns the columns of a plain array with one row per event and one column per axis.
+/// Returns the columns of a plain array. It has one row per event and one column per axis.
 fn plain(table: &Bound<'_, PyAny>, what: &str, axes: &[String]) -> PyResult<Vec<(String, Arc<[f64]>)>> {
     let array = convert(what, table)?;
     let shape = array.shape().to_vec();
@@ -269,7 +270,8 @@ pub(crate) fn read_parquet<'py>(
     Ok(dict)
 }
 
-/// Returns the columns of a table of events that have one of these names or the name `weights`, as NumPy arrays.
+/// Returns some columns of a table of events as NumPy arrays: those with one of the given names or the name
+/// `weights`.
 #[pyfunction]
 pub(crate) fn _event_columns<'py>(
     py: Python<'py>,
@@ -287,11 +289,11 @@ pub(crate) fn _event_columns<'py>(
     Ok(dict)
 }
 
-/// Points, values and error of a spline.
+/// Points and values of a spline, and a limit on its error.
 type Spline<'py> = (Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>, f64);
 
-/// Returns the density of a sample as points and values of a natural cubic spline, and an upper limit on the
-/// difference between the spline and the sum of kernels, relative to the maximum of the density.
+/// Returns the density of a sample as points and values of a natural cubic spline. Also returns an upper
+/// limit on the difference between the spline and the sum of kernels, relative to the maximum of the density.
 #[pyfunction]
 pub(crate) fn _kernel_density<'py>(
     py: Python<'py>,

@@ -12,14 +12,14 @@ use crate::differentiable::CudaArray;
 use crate::error::session_error;
 use crate::work::released;
 
-/// -ln L, gradient, Hessian, and the index of the first event without a density.
+/// The value of -ln L, its gradient, its Hessian, and the index of the first event without a density.
 type Result1<'py> = (f64, Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>, Option<usize>);
 
-/// Computes -ln L with its gradient and Hessian on one NVIDIA GPU, from log-densities of events that a network has
-/// computed.
+/// Computes -ln L with its gradient and Hessian on one NVIDIA GPU. The input is log-densities of events,
+/// which a network has computed.
 ///
-/// `rates` has a number or a pair `(factor, parameter)` for each process. `constraints` are tuples
-/// `(parameter, mean, sigma)`. Log-densities have a row per process and a column per event.
+/// `rates` has one element per process: a number, or a pair `(factor, parameter)`. `constraints` are tuples
+/// `(parameter, mean, sigma)`. Log-densities have one row per process and one column per event.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct GpuFlowSession {
     inner: Inner,
@@ -73,14 +73,14 @@ impl GpuFlowSession {
         Ok(Self { inner, n_processes: options.processes.len(), n_parameters: n_params })
     }
 
-    /// The GPU.
+    /// Name of the GPU, such as "cuda:0".
     #[getter]
     fn device(&self) -> String {
         self.inner.device()
     }
 
-    /// Returns -ln L, its gradient and its Hessian with respect to the parameters, and the index of the first event
-    /// without a density (or None), for log-densities in memory of the host.
+    /// Returns -ln L, its gradient and its Hessian with respect to the parameters, and the index of the first
+    /// event without a density (or None). The log-densities are in the memory of the host.
     fn nll<'py>(
         &self,
         py: Python<'py>,
@@ -96,9 +96,9 @@ impl GpuFlowSession {
         self.written(py, made.map_err(|error| session_error(&error))?)
     }
 
-    /// Returns the results of `nll` for log-densities on the GPU. The log-densities are an array with
-    /// `__cuda_array_interface__`, float64 or float32. A kernel on the stream with the handle `stream` reads the
-    /// array without a copy.
+    /// Works like `nll`, but for log-densities in the memory of the GPU. These are an array with
+    /// `__cuda_array_interface__`, of float64 or float32 numbers. A kernel on the stream with the handle
+    /// `stream` reads the array without a copy.
     #[pyo3(signature = (log_probs, params, *, stream=0))]
     fn nll_device<'py>(
         &self,
@@ -121,8 +121,8 @@ impl GpuFlowSession {
         self.at_address(py, there.address, n_events, params, stream, is_single)
     }
 
-    /// Returns the results of `nll` for float32 log-densities at an address on the GPU, such as the output of a
-    /// network.
+    /// Works like `nll`, but for float32 log-densities at an address in the memory of the GPU, such as the
+    /// output of a network.
     #[pyo3(signature = (address, n_events, params, *, stream=0))]
     fn nll_device_ptr_f32<'py>(
         &self,
@@ -135,8 +135,9 @@ impl GpuFlowSession {
         self.at_address(py, address, n_events, params, stream, true)
     }
 
-    /// Returns a list with the results of `nll` for each of several sets of events. The columns of `log_probs`
-    /// contain the sets one after another: set `i` has `counts[i]` events and row `i` of `params`.
+    /// Works like `nll` for several sets of events. Returns a list with the results of each set. The columns
+    /// of `log_probs` contain the sets one after another. Set `i` has `counts[i]` events and row `i` of
+    /// `params`.
     fn nll_batch<'py>(
         &self,
         py: Python<'py>,

@@ -13,8 +13,8 @@ use crate::model::Model;
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
-    /// The result of an asymptotic test. Attributes are the keys of `nextstat hypotest`'s JSON. None stands
-    /// for a number that does not exist, and `warnings` says why.
+    /// The result of an asymptotic hypothesis test. Attributes have the names of the keys in the JSON of
+    /// `nextstat hypotest`. None stands for a number that does not exist, and `warnings` says why.
     HypotestResult {
         param mu_test test_stat cls clsb clb q_obs q_asimov mu_hat twice_nll_free twice_nll_conditional
         expected_set converged warnings
@@ -22,14 +22,16 @@ result_class! {
 }
 
 result_class! {
-    /// The result of a discovery test. Attributes are the keys of `nextstat significance`'s JSON.
+    /// The result of a discovery test. Attributes have the names of the keys in the JSON of `nextstat
+    /// significance`.
     SignificanceResult {
         param p0 z p0_expected z_expected q0 mu_hat converged warnings
     }
 }
 
 result_class! {
-    /// The result of a goodness-of-fit test. Attributes are the keys of `nextstat gof`'s JSON.
+    /// The result of a goodness-of-fit test. Attributes have the names of the keys in the JSON of `nextstat
+    /// gof`.
     GoodnessResult {
         chi2 ndof p_value p_value_toys p_value_toys_error toys n_bins n_unconstrained twice_nll
         twice_nll_saturated converged warnings
@@ -37,7 +39,7 @@ result_class! {
 }
 
 result_class! {
-    /// The result of a goodness-of-fit test of events. Attributes are the keys of the JSON of
+    /// The result of a goodness-of-fit test of events. Attributes have the names of the keys in the JSON of
     /// `nextstat gof --statistic`.
     EventGoodnessResult {
         statistic value ndof p_value p_value_toys p_value_toys_error toys channels n_unconstrained twice_nll converged
@@ -50,7 +52,7 @@ pub(crate) fn statistic(name: &str) -> PyResult<TestStatistic> {
     name.parse().map_err(PyValueError::new_err)
 }
 
-/// Reads the first argument of a hypothesis test, the tested value of the parameter of interest.
+/// Reads the first argument of a hypothesis test, which is the tested value of the parameter of interest.
 ///
 /// # Errors
 /// `TypeError` if the object is not a number. If it is the model, the message gives the order of the arguments.
@@ -68,9 +70,10 @@ pub(crate) fn tested(object: &Bound<'_, PyAny>) -> PyResult<f64> {
 
 /// Tests the hypothesis that the parameter of interest is `mu`, with asymptotic distributions.
 ///
-/// `model` is a `Model`, or a path or dictionary for `load_workspace`. `test_stat` is "qtilde" (upper limits if the
-/// signal cannot be negative), "q" (upper limits) or "q0" (discovery; tests 0, and `clsb` is its p-value). `data`,
-/// `asimov`, `fixed`, `init` and `search` are those of `fit`; `progress` is True or a function of (done, total).
+/// `model` is a `Model`, or a path or dictionary for `load_workspace`. `test_stat` is "qtilde" (upper limits
+/// if the signal cannot be negative), "q" (upper limits) or "q0" (discovery; tests 0, and `clsb` is its
+/// p-value). `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. `progress` is
+/// True or a function of (done, total).
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, test_stat = "qtilde", device = "auto", data = None, asimov = None, fixed = None,
                     init = None, search = "standard", threads = 0, progress = None))]
@@ -102,8 +105,8 @@ pub(crate) fn hypotest(
     Ok(HypotestResult(record))
 }
 
-/// Tests the absence of a signal. Finds the p-value `p0` and its significance `z`, observed and expected for
-/// a signal of strength 1. The arguments are those of `hypotest`.
+/// Tests the hypothesis that there is no signal. Computes the p-value `p0` and its significance `z`, observed
+/// and expected for a signal of strength 1. The arguments have the same meaning as for `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0,
                     progress = None))]
@@ -133,11 +136,11 @@ pub(crate) fn significance(
     Ok(SignificanceResult(record))
 }
 
-/// Compares the best fit with the saturated model: finds `chi2`, `ndof` and `p_value`. With `toys=N` it also finds
-/// `p_value_toys`, the fraction of N toys whose `chi2` is at least as large. The toys are generated at the best fit
-/// with `seed`. `statistic` is "saturated". For channels of events it may also be "chi2" (in `bins` bins of each
-/// observable) or "ks" (the distance of Kolmogorov and Smirnov); the result is then an `EventGoodnessResult`. The
-/// other arguments are those of `hypotest`.
+/// Compares the best fit with the saturated model. Computes `chi2`, `ndof` and `p_value`. With `toys=N` it
+/// also computes `p_value_toys`, the fraction of N toys whose `chi2` is at least as large. The toys are
+/// generated at the best fit with `seed`. `statistic` is "saturated". For channels of events it may also be
+/// "chi2" (in `bins` bins of each observable) or "ks" (the distance of Kolmogorov and Smirnov). The result is
+/// then an `EventGoodnessResult`. The other arguments have the same meaning as for `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, toys = None, seed = 0, device = "auto", data = None, asimov = None, fixed = None,
                     init = None, search = "standard", threads = 0, progress = None, statistic = "saturated",

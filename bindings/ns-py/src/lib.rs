@@ -40,12 +40,12 @@ mod work;
 mod written;
 mod yields;
 
-/// Keeps freed memory for the next arrays. The system's allocator returns large arrays at once, and mapping the pages of
-/// new ones takes a third of the time of reading a Parquet file.
+/// The allocator keeps freed memory for later arrays. The system's allocator would give back large arrays at
+/// once, and mapping the pages of new arrays would take a third of the time of reading a Parquet file.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The native module `nextstat._native`, whose contents `nextstat/__init__.py` re-exports.
+/// The native module `nextstat._native`. The package re-exports its contents (`nextstat/__init__.py`).
 #[pyo3::pymodule]
 mod _native {
     use pyo3::prelude::*;

@@ -24,8 +24,9 @@ use crate::whole::{perhaps_whole, whole};
 use crate::work::{Progress, run};
 
 result_class! {
-    /// The result of an upper limit. Attributes are the keys of `nextstat upper-limit`'s JSON. A limit is
-    /// None if CLs does not cross `1 - cl` within the bounds; `warnings` says why.
+    /// The result of an upper limit. Attributes have the names of the keys in the JSON of `nextstat
+    /// upper-limit`. A limit is None if CLs does not cross `1 - cl` within the bounds, and `warnings` says
+    /// why.
     LimitResult {
         param cl test_stat observed expected nsigma_order cls_at_limit mu_hat n_evaluations scan converged
         warnings
@@ -35,8 +36,8 @@ result_class! {
             self.0.reduced(py, "LimitResult", self.1.pickled(py)?)
         }
 
-        /// Draws CLs with the expected bands and the limits, and saves the picture if `path` is given. If the result
-        /// has no scan, the limit is computed again with a scan of `points` values.
+        /// Draws CLs with the expected bands and the limits. Saves the picture if `path` is given. If the
+        /// result has no scan, the limit is computed again with a scan of `points` values.
         #[pyo3(signature = (path = None, *, points = 41, log_y = false, title = None, subtitle = None))]
         fn plot(
             &self,
@@ -57,12 +58,12 @@ result_class! {
     }
 }
 
-/// The data for the picture of a limit. If the result has no scan, these are the model and the options for a new
-/// computation with a scan.
+/// The data for the picture of a limit. If the result has no scan, these are the model and the options with
+/// which the limit is computed again.
 pub(crate) struct Drawn {
     /// The picture, if the result has a scan.
     limit: Option<Limit>,
-    /// The model, for a new computation of the limit with a scan.
+    /// The model, for computing the limit again with a scan.
     question: Question,
     options: LimitOptions,
     execution: Execution,
@@ -72,7 +73,7 @@ pub(crate) struct Drawn {
 const MOST_POINTS: usize = 1_000_000;
 
 impl Drawn {
-    /// Returns the contents as a tuple for pickles.
+    /// Returns the contents as a tuple that `pickle` can store.
     fn pickled<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let limit = self.limit.as_ref().map(written).transpose()?;
         let o = &self.options;
@@ -104,7 +105,8 @@ impl Drawn {
         })
     }
 
-    /// Returns the picture. If the result has no scan, computes the limit again with a scan of `points` values.
+    /// Returns the picture. If the result has no scan, computes the limit again with a scan of `points`
+    /// values.
     ///
     /// # Errors
     /// `ValueError` for a wrong number of points, and the errors of the analysis.
@@ -142,12 +144,13 @@ fn confidence_level(cl: Option<f64>, alpha: Option<f64>) -> PyResult<f64> {
     }
 }
 
-/// Finds the CLs upper limit on the parameter of interest, observed and expected.
+/// Computes the CLs upper limits on the parameter of interest, observed and expected.
 ///
-/// `cl` is the confidence level, by default 0.95; `alpha=0.05` means the same. `expected_only` leaves out the
-/// observed limit, `observed_only` the expected limits. With `scan_values`, `result.scan` has CLs at these values.
-/// With `toys=N`, CLs is found from N toys of each hypothesis at every tested value, generated with `seed`, and the
-/// result is a `ToyLimitResult`. The other arguments have the same meaning as for `hypotest`.
+/// `cl` is the confidence level, by default 0.95. `alpha=0.05` means the same. `expected_only` leaves out the
+/// observed limit, and `observed_only` the expected limits. With `scan_values`, `result.scan` has CLs at
+/// these values. With `toys=N`, CLs is computed from N toys of each hypothesis at every tested value. The
+/// toys are generated with `seed`, and the result is a `ToyLimitResult`. The other arguments have the same
+/// meaning as for `hypotest`.
 #[pyfunction]
 #[pyo3(signature = (model, *, cl = None, test_stat = "qtilde", expected_only = false, observed_only = false,
                     scan_values = None, toys = None, seed = 0, device = "auto", data = None, asimov = None,

@@ -67,7 +67,7 @@ pub(crate) fn load_workspace(
     built(py, Text::of(source)?, options, patch, digest_check, channels, mask, memory, events)
 }
 
-/// Builds the model of a workspace and compiles it, so that its first fit is fast.
+/// Builds the model of a workspace and compiles it. The first fit of the model is then fast.
 ///
 /// # Errors
 /// The errors of [`load_workspace`].
@@ -102,7 +102,7 @@ pub(crate) fn built(
     ready(py, model.map(|model| model.within(memory)))
 }
 
-/// Reads a file or a member of an archive, and returns its bytes. Compressed files are unpacked.
+/// Reads a file or a member of an archive, unpacks it if it is compressed, and returns its bytes.
 #[pyfunction]
 pub(crate) fn _text(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyBytes>> {
     let text = released(py, || read_file(&path))?.map_err(|error| workspace_error(py, &error))?;
@@ -125,10 +125,10 @@ pub(crate) fn _restored(
     ready(py, model)
 }
 
-/// Compiles the model and computes its digest, so that its first fit or evaluation is fast.
+/// Compiles the model and computes its digest. The first fit or evaluation of the model is then fast.
 fn ready(py: Python<'_>, model: Result<Model, WorkspaceError>) -> PyResult<Model> {
     let model = model.map_err(|error| workspace_error(py, &error))?;
-    // The digest and the session are stored in the model.
+    // The digest and the session stay in the model.
     released(py, || {
         model.digest();
     })?;
@@ -160,7 +160,7 @@ pub(crate) enum Text {
 }
 
 impl Text {
-    /// Reads an argument that is a path, a dictionary or a list. Raises `TypeError` for JSON text.
+    /// Reads an argument that is a path, a dictionary or a list. JSON text is a `TypeError`.
     pub(crate) fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if source.is_instance_of::<PyDict>() || source.is_instance_of::<PyList>() {
             return Ok(Self::Json(dumps(source)?));
@@ -176,7 +176,7 @@ impl Text {
         })
     }
 
-    /// Reads an argument like [`Self::of`], which may also be JSON text in a `str` or `bytes`.
+    /// Reads an argument like [`Self::of`]. It may also be JSON text in a `str` or `bytes`.
     pub(crate) fn any(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text = match source.extract::<&str>() {
             Ok(text) => Some(text.to_owned()),
@@ -188,8 +188,8 @@ impl Text {
         }
     }
 
-    /// Returns the folder in which files of events are searched for if a model names such files. This is the folder
-    /// of the model's file. For a dictionary there is no folder.
+    /// Returns the folder for files of events that a model names. This is the folder of the model's file. For
+    /// a dictionary there is no such folder.
     fn sources(&self) -> EventSources {
         match self {
             Self::Json(_) => EventSources::default(),
@@ -205,7 +205,7 @@ impl Text {
     }
 }
 
-/// Returns the JSON text of Python data. NumPy numbers and arrays are converted to plain numbers and lists.
+/// Returns Python data as JSON text. NumPy numbers and arrays become plain numbers and lists.
 fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = data.py();
     let options = PyDict::new(py);
@@ -224,7 +224,8 @@ fn dumps(data: &Bound<'_, PyAny>) -> PyResult<String> {
     py.import("json")?.call_method("dumps", (data,), Some(&options))?.extract()
 }
 
-/// A patch that has not been read: a path (with the name of a patch in a patchset), or operations as JSON text.
+/// A patch that is not read yet: a path (with the name of a patch if it is a patchset), or operations as JSON
+/// text.
 pub(crate) enum PatchSource {
     Argument(PatchArgument),
     Operations(String),
@@ -239,8 +240,8 @@ impl PatchSource {
     }
 }
 
-/// Reads the `patch` argument: a path, such as `"patchset.json:name"`, a list of operations, or a list of
-/// paths and lists of operations.
+/// Reads the `patch` argument. It is a path such as `"patchset.json:name"`, a list of operations, or a list
+/// of paths and lists of operations.
 pub(crate) fn patches(object: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PatchSource>> {
     let Some(object) = object else { return Ok(Vec::new()) };
     if let Ok(list) = object.cast::<PyList>() {
@@ -292,7 +293,8 @@ pub(crate) fn interpolation(
     Ok(codes)
 }
 
-/// Returns the model for the argument `model` of an analysis on `device`: a model, a path or a dictionary.
+/// Returns the model for the argument `model` of an analysis on `device`. The argument is a model, a path or
+/// a dictionary.
 ///
 /// # Errors
 /// The errors of [`load_workspace`].

@@ -59,7 +59,7 @@ impl Model {
         array(py, flat, &[n, 2])
     }
 
-    /// For each parameter, whether the measurement fixes it.
+    /// Whether the measurement fixes each parameter, as an array of booleans.
     fn suggested_fixed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         PyArray1::from_vec(py, self.inner.parameters.iter().map(|p| p.fixed).collect())
     }
@@ -118,13 +118,13 @@ impl Model {
         self.inner.measurement.clone()
     }
 
-    /// Interpolation codes, as text.
+    /// Names of the interpolation codes, as text.
     #[getter]
     fn interpolation(&self) -> String {
         self.inner.interpolation.to_string()
     }
 
-    /// Digest that identifies the likelihood, as in every result.
+    /// Digest that identifies the likelihood, as hexadecimal text. Every result contains it.
     #[getter]
     fn model_digest(&self) -> String {
         self.digest().to_owned()
@@ -136,8 +136,8 @@ impl Model {
         self.inner.warnings.clone()
     }
 
-    /// Returns `-ln L` at one point (a float) or at each row of a batch of points (an array), for the
-    /// observed data or for `data`. `device` "auto" is the CPU here.
+    /// Returns `-ln L` for the observed data or for `data`. The result is a float for one point, and an array
+    /// for a batch of points with one point per row. `device` "auto" is the CPU here.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn nll<'py>(
         &self,
@@ -154,7 +154,7 @@ impl Model {
         }
     }
 
-    /// Returns the gradient of `-ln L`, with one row per point of a batch.
+    /// Returns the gradient of `-ln L`. For a batch of points it has one row per point.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn grad_nll<'py>(
         &self,
@@ -168,7 +168,7 @@ impl Model {
         array(py, result.gradient, &shape(batch, &[self.inner.parameters.len()]))
     }
 
-    /// Returns `-ln L` and its gradient, in about the time of the gradient alone.
+    /// Returns `-ln L` and its gradient. This takes about the time of the gradient alone.
     #[pyo3(signature = (params, data = None, *, device = "auto"))]
     fn nll_and_grad<'py>(
         &self,
@@ -201,8 +201,8 @@ impl Model {
         array(py, result.hessian, &shape(batch, &[n, n]))
     }
 
-    /// Returns the expected counts at one point or at each point of a batch, followed by the expected
-    /// auxiliary data if `include_auxdata` is True.
+    /// Returns the expected counts at one point or at each point of a batch. The expected auxiliary data
+    /// follow if `include_auxdata` is True.
     #[pyo3(signature = (params, include_auxdata = true))]
     fn expected_data<'py>(
         &self,
@@ -222,11 +222,11 @@ impl Model {
     }
 
     /// Generates toys at `params`. Each toy is a row of main counts, followed by the auxiliary data if
-    /// `include_auxdata` is True. Row `i` is the toy with the number `first + i`. It depends only on the model,
-    /// `params`, `seed` and this number. These are the toys of `fit_toys`, or with `hypothesis` "b" or "sb" the toys
-    /// of a hypothesis test.
+    /// `include_auxdata` is True. Row `i` is the toy with the number `first + i`. It depends only on the
+    /// model, `params`, `seed` and this number. The toys are those of `fit_toys`. With `hypothesis` "b" or
+    /// "sb" they are the toys of a hypothesis test.
     ///
-    /// Instead of `params`, `expected` may give the expected data themselves: the expected main counts,
+    /// In place of `params`, `expected` may give the expected data themselves: the expected main counts,
     /// optionally followed by the expected auxiliary data (by default the observed auxiliary data). The
     /// auxiliary data are generated with the widths of the constraints.
     #[pyo3(signature = (params = None, n_toys = 1, seed = 0, *, first = 0, hypothesis = None, include_auxdata = true,
@@ -246,10 +246,10 @@ impl Model {
         toy_data(py, self, &from, n_toys, seed, first, include_auxdata)
     }
 
-    /// Generates toys at `params` for a model with channels of events. Each toy is a dictionary for the argument
-    /// `data` of `fit`: the columns of each channel by its name, and `main` and `auxdata` if the model has counts
-    /// and auxiliary data. Toy `i` has the number `first + i`. These are the toys of `fit_toys`, or with
-    /// `hypothesis` the toys of a hypothesis test.
+    /// Generates toys at `params` for a model with channels of events. Each toy is a dictionary for the
+    /// argument `data` of `fit`. It has the columns of each channel by its name, and `main` and `auxdata` if
+    /// the model has counts and auxiliary data. Toy `i` has the number `first + i`. The toys are those of
+    /// `fit_toys`. With `hypothesis` they are the toys of a hypothesis test.
     #[pyo3(signature = (params, n_toys = 1, seed = 0, *, first = 0, hypothesis = None))]
     fn toy_events<'py>(
         &self,

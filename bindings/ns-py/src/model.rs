@@ -25,13 +25,13 @@ use crate::work::released;
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Model {
     pub(crate) inner: Arc<CoreModel>,
-    /// The workspace and options of the model, which pickles store.
+    /// The workspace and the options of the model. Pickles store them.
     pub(crate) origin: Arc<Origin>,
     /// Digest of the likelihood. It is computed once, because hashing a large model takes a large part of the
     /// time of a fit.
     digest: OnceLock<String>,
-    /// The model compiled for the CPU. CPU sessions of any number of threads share it. Results that make further
-    /// computations, for example for their pictures, use it too.
+    /// The model compiled for the CPU. CPU sessions with any number of threads share it. Results use it too
+    /// for later computations, for example for their pictures.
     compiled: Arc<OnceLock<CpuSession>>,
     /// The open sessions, one per device and number of threads.
     sessions: Mutex<Vec<(Execution, Arc<dyn Session>)>>,
@@ -40,20 +40,20 @@ pub(crate) struct Model {
     memory: Option<u64>,
 }
 
-/// The workspace or HS3 file and the options that a model was built from.
+/// The workspace or HS3 file from which a model was built, and the options of the model.
 pub(crate) struct Origin {
     workspace: ModelSource,
     options: ModelOptions,
     /// Folder of the files of the model's flows, which are needed when the model is built again. `None` for other
     /// models.
     folder: Option<PathBuf>,
-    /// The text of the workspace after it was first pickled. All results of the model share this object, so that a
-    /// pickle of several results contains the text only once.
+    /// The text of the workspace, stored when the model is first pickled. All results of the model share this
+    /// object. A pickle of several results therefore contains the text only once.
     text: OnceLock<Py<PyBytes>>,
 }
 
-/// The data of a model that `pickle` stores: the workspace as text, the measurement, the interpolation codes, the
-/// parameter of interest, the warnings from reading the workspace, and the folder of its flows.
+/// The data that `pickle` stores for a model: the workspace as text, the measurement, the interpolation
+/// codes, the parameter of interest, the warnings from reading the workspace, and the folder of its flows.
 pub(crate) type Pickled<'py> = (
     Bound<'py, PyBytes>,
     Option<String>,
@@ -63,7 +63,7 @@ pub(crate) type Pickled<'py> = (
     Option<String>,
 );
 
-/// [`Pickled`] with the types that are extracted from Python objects.
+/// The same data as [`Pickled`], with the types that are extracted from Python objects.
 pub(crate) type PickledParts<'py> =
     (Bound<'py, PyBytes>, Option<String>, (String, String), Option<String>, Vec<Note>, Option<String>);
 
@@ -72,7 +72,8 @@ pub(crate) type PickledParts<'py> =
 pub(crate) type Note = (String, String, String);
 
 impl Origin {
-    /// Creates the origin of a model. `folder` is the folder of the workspace's file, if it was read from a file.
+    /// Creates the origin of a model. `folder` is the folder of the workspace's file; `None` if the workspace
+    /// was not in a file.
     pub(crate) fn new(workspace: ModelSource, options: ModelOptions, folder: Option<PathBuf>) -> Self {
         Self { workspace, options, folder, text: OnceLock::new() }
     }
@@ -112,7 +113,7 @@ impl Origin {
         let unknown = |error: UnknownCode| PyValueError::new_err(error.to_string());
         let (normsys, histosys) = (normsys.parse().map_err(unknown)?, histosys.parse().map_err(unknown)?);
         let interpolation = Interpolation { normsys, histosys };
-        // The device of flows is not kept, because it depends on the machine.
+        // The device of flows is not restored, because it depends on the machine.
         let options = ModelOptions { measurement, interpolation, poi, ..ModelOptions::default() };
         let folder = folder.map(PathBuf::from);
         let sources = EventSources { folder: folder.clone(), ..EventSources::default() };
@@ -141,7 +142,7 @@ impl Origin {
     }
 }
 
-/// The model of a result, for computations that are made later, for example for its pictures.
+/// The model of a result. It is used for later computations, for example for pictures of the result.
 #[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) model: Arc<CoreModel>,
@@ -172,8 +173,8 @@ impl Question {
         Ok(Self { model: Arc::new(model), origin: Arc::new(origin), compiled: Arc::default() })
     }
 
-    /// Opens a session for later computations of the result. On the CPU the session uses the model that is already
-    /// compiled.
+    /// Opens a session for later computations of the result. A session on the CPU uses the model that is
+    /// already compiled.
     ///
     /// # Errors
     /// The errors of [`ns_inference::open_session`].
@@ -183,7 +184,7 @@ impl Question {
 }
 
 impl Model {
-    /// Creates the Python object of a model without any session.
+    /// Creates the Python object of a model. It has no session yet.
     fn new(inner: CoreModel, origin: Origin) -> Self {
         Self {
             inner: Arc::new(inner),
@@ -211,7 +212,7 @@ impl Model {
         self.digest.get_or_init(|| self.inner.digest())
     }
 
-    /// Returns the information about a run that has ended, for its result.
+    /// Returns the information about a finished run, which its result contains.
     pub(crate) fn ran(&self, opened: Opened, started: Instant) -> RunInfo {
         let ran = RunInfo::on(opened.session.as_ref(), opened.reason, started);
         ran.about(&self.inner, self.digest().to_owned())
@@ -222,8 +223,8 @@ impl Model {
     /// # Errors
     /// `DeviceError` if the device is not available; `MemoryError` if the model is too large.
     pub(crate) fn session(&self, py: Python<'_>, execution: &Execution) -> PyResult<Arc<dyn Session>> {
-        // If no other thread is opening a session now, an open session is found without releasing the
-        // interpreter lock.
+        // If no other thread is opening a session at this moment, an open session is found without releasing
+        // the interpreter lock.
         if let Ok(sessions) = self.sessions.try_lock()
             && let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution)
         {
@@ -232,8 +233,8 @@ impl Model {
         released(py, || self.kept(execution))?.map_err(|error| session_error(&error))
     }
 
-    /// Returns the session for `execution` like [`Self::session`], but also for `device="auto"`. In this case `work`,
-    /// the description of the fits of the analysis, decides whether they run on a GPU.
+    /// Returns the session for `execution` like [`Self::session`], but also accepts `device="auto"`. In this
+    /// case `work`, the description of the analysis's fits, decides whether they run on a GPU.
     ///
     /// # Errors
     /// The errors of [`Self::session`].
@@ -256,7 +257,7 @@ impl Model {
         Ok(Opened { session, reason: Some(reason) })
     }
 
-    /// Returns the stored session for `execution`. If there is none, opens and stores it.
+    /// Returns the stored session for `execution`. If there is none, opens a session and stores it.
     fn kept(&self, execution: &Execution) -> Result<Arc<dyn Session>, SessionError> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, session)) = sessions.iter().find(|(e, _)| e == execution) {

@@ -1,4 +1,4 @@
-//! Reads the options of fits from keyword arguments, and pickles them.
+//! Reads the options of fits from keyword arguments, and prepares options for pickles.
 
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ pub(crate) fn fixed(mut options: FitOptions, fixed: Option<&Bound<'_, PyDict>>) 
     Ok(options)
 }
 
-/// Adds the argument `init`, the starting point, to the options: all values in order, or some by name.
+/// Adds the argument `init`, the starting point, to the options. It has all values in order, or some values
+/// by name.
 ///
 /// # Errors
 /// `ValueError` for a wrong length, `TypeError` for names or values of a wrong type.
@@ -93,7 +94,7 @@ pub(crate) fn search(name: &str) -> PyResult<Search> {
 }
 
 /// Returns the data from which `pickle` restores the options: data, fixed parameters, starting point and
-/// search. Other options are not stored, because a restored result only makes computations for its pictures.
+/// search. Other options are not stored, because a restored result computes only its pictures.
 ///
 /// # Errors
 /// If a Python object cannot be created.

@@ -1,5 +1,5 @@
-//! Support for `pickle` and `copy`. An object is stored as a function that restores it, with the arguments of
-//! this function.
+//! Support for `pickle` and `copy`. For each object, a function that restores it is stored with the arguments
+//! of this function.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -7,10 +7,10 @@ use pyo3::types::PyTuple;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A function of the module `nextstat._native` and its arguments, the value of `__reduce__`.
+/// The value of `__reduce__`: a function of the module `nextstat._native`, and its arguments.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
 
-/// Returns a function of the module `nextstat._native` by name.
+/// Returns the function of the module `nextstat._native` with this name.
 ///
 /// # Errors
 /// If there is no such function.
@@ -35,9 +35,9 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> PyResult<T> {
         .map_err(|error| PyValueError::new_err(format!("this is no pickled result of this version: {error}")))
 }
 
-/// Defines a Python class of read-only attributes; its conversion to a dictionary, which `pickle` and `copy`
-/// store; and the function that restores it. With `from`, also defines the conversion from a Rust type with
-/// the same fields.
+/// Defines a Python class of read-only attributes, its conversion to a dictionary, and a function that
+/// restores it from this dictionary. `pickle` and `copy` store the dictionary. With `from`, also defines the
+/// conversion from a Rust type with the same fields.
 macro_rules! attributes {
     ($(#[$doc:meta])* $name:ident, $restore:ident from $library:ty { $($key:ident: $kind:ty,)* }) => {
         $crate::pickle::attributes! { $(#[$doc])* $name, $restore { $($key: $kind,)* } }

@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 use crate::pickle::{Reduced, read, restorer, written};
 use crate::work::released;
 
-/// A drawn picture. Notebooks show it; `save` writes it as SVG, PNG or PDF.
+/// A drawn picture. Notebooks show it. `save` writes it as SVG, PNG or PDF.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct Picture {
     drawing: Drawing,
@@ -39,7 +39,7 @@ impl Picture {
         self.drawing.to_svg()
     }
 
-    /// Returns the bytes of a PNG with `scale` pixels per CSS pixel.
+    /// Returns the picture as bytes of a PNG, with `scale` pixels per CSS pixel.
     #[pyo3(signature = (scale = 2.0))]
     fn png<'py>(&self, py: Python<'py>, scale: f64) -> PyResult<Bound<'py, PyBytes>> {
         self.warn(py)?;
@@ -47,7 +47,7 @@ impl Picture {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Returns the bytes of a PDF.
+    /// Returns the picture as bytes of a PDF.
     fn pdf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.warn(py)?;
         let bytes = released(py, || self.drawing.to_pdf())?.map_err(picture_error)?;
@@ -77,7 +77,7 @@ impl Picture {
 }
 
 impl Picture {
-    /// Issues a warning if there are characters that PNG and PDF cannot show on this machine.
+    /// Issues a warning if the picture has characters that PNG and PDF cannot show on this machine.
     fn warn(&self, py: Python<'_>) -> PyResult<()> {
         let Some(text) = self.drawing.font_warning() else { return Ok(()) };
         let text = CString::new(text).unwrap_or_default();
@@ -91,7 +91,7 @@ pub(crate) fn _picture(text: &str) -> PyResult<Picture> {
     Ok(Picture { drawing: read(text)? })
 }
 
-/// Checks the extension of a path before the analysis.
+/// Checks the extension of a path. This is done before the analysis.
 ///
 /// # Errors
 /// `ValueError` if the extension is none of .svg, .png and .pdf.
@@ -115,7 +115,7 @@ pub(crate) fn finish(
     }
 }
 
-/// Replaces a field if a value is given.
+/// Sets a field to the given value; does nothing for `None`.
 pub(crate) fn replace<T>(field: &mut T, given: Option<T>) {
     if let Some(value) = given {
         *field = value;

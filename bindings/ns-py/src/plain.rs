@@ -1,5 +1,6 @@
-//! Converts results to plain Python objects: the same objects that `json.loads` would return for their JSON,
-//! but without writing the JSON. A number that is not finite becomes None, as it is null in JSON.
+//! Converts results to plain Python objects. These are the objects that `json.loads` would return for the
+//! JSON of the result, but the JSON is not written. A number that is not finite becomes None, as it is null
+//! in JSON.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -25,7 +26,7 @@ pub(crate) fn dictionary<'py>(py: Python<'py>, value: &impl Serialize) -> PyResu
     Ok(plain(py, value)?.cast_into::<PyDict>()?)
 }
 
-/// A Python exception as an error of serde.
+/// A Python exception, wrapped as an error of serde.
 #[derive(Debug)]
 struct Raised(PyErr);
 
@@ -64,8 +65,8 @@ type Made<'py> = Result<Bound<'py, PyAny>, Raised>;
 /// A Python list that is being filled.
 struct Items<'py>(Bound<'py, PyList>);
 
-/// A Python dictionary that is being filled. `key` is the last key, whose value is not known yet. `variant`
-/// is the name of an enum variant; if it is set, the finished dictionary becomes the value of this key in
+/// A Python dictionary that is being filled. `key` is the last key, until its value is known. `variant` is
+/// the name of an enum variant. If it is set, the finished dictionary becomes the value of this name in
 /// another dictionary.
 struct Entries<'py> {
     dict: Bound<'py, PyDict>,
@@ -78,7 +79,7 @@ impl<'py> Plain<'py> {
         Entries { dict: PyDict::new(self.0), key: None, variant }
     }
 
-    /// Returns the dictionary `{variant: value}`.
+    /// Returns a dictionary with the key `variant` and the given value.
     fn of_variant(self, variant: &str, value: Bound<'py, PyAny>) -> Made<'py> {
         let dict = PyDict::new(self.0);
         dict.set_item(variant, value)?;
@@ -86,7 +87,7 @@ impl<'py> Plain<'py> {
     }
 }
 
-/// Defines the methods for types that PyO3 converts to Python objects.
+/// Defines serializer methods for types that PyO3 converts to Python objects.
 macro_rules! direct {
     ($($method:ident: $kind:ty),*) => {
         $(fn $method(self, value: $kind) -> Made<'py> {
@@ -199,7 +200,7 @@ impl<'py> ser::Serializer for Plain<'py> {
     }
 }
 
-/// Implements the traits for lists, which differ only in the names of their methods.
+/// Implements serde's traits for lists. They differ only in the names of their methods.
 macro_rules! items {
     ($($interface:ident: $method:ident),*) => {
         $(impl<'py> ser::$interface for Items<'py> {
@@ -238,7 +239,7 @@ impl<'py> ser::SerializeMap for Entries<'py> {
     }
 }
 
-/// Implements the traits for structures, which differ only in their names.
+/// Implements serde's traits for structures. They differ only in their names.
 macro_rules! entries {
     ($($interface:ident),*) => {
         $(impl<'py> ser::$interface for Entries<'py> {

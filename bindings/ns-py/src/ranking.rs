@@ -15,10 +15,10 @@ use crate::picture::{self, Picture, check, replace};
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
-    /// Nuisance parameters in the order of their impact, largest first. Attributes are the keys of the JSON
-    /// of `nextstat ranking`. `names` and the arrays `pull`, `constraint` and `delta_mu_*` are in the order
-    /// of the list `ranking`, with NaN for a number that does not exist. `result["jet_scale"]` is the entry of
-    /// the parameter `jet_scale` in this list.
+    /// Nuisance parameters in the order of their impact, largest first. Attributes have the names of the keys
+    /// in the JSON of `nextstat ranking`. `names` and the arrays `pull`, `constraint` and `delta_mu_*` are in
+    /// the order of the list `ranking`. NaN stands for a number that does not exist. `result["jet_scale"]` is
+    /// the entry of the parameter `jet_scale` in this list.
     RankingResult {
         param mu_hat mu_uncertainty impacts prefit ranking n_ranked groups breakdown twice_nll converged
         n_fits n_failed interrupted warnings
@@ -29,44 +29,45 @@ result_class! {
             self.list(py)?.iter().map(|entry| entry.get_item("name")?.extract()).collect()
         }
 
-        /// `(best fit - auxiliary datum) / pre-fit width` of each parameter.
+        /// `(best fit - auxiliary datum) / pre-fit width` of each parameter, in the order of the list
+        /// `ranking`.
         #[getter]
         fn pull<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "pull", None)
         }
 
-        /// `uncertainty / pre-fit width` of each parameter.
+        /// `uncertainty / pre-fit width` of each parameter, in the order of the list `ranking`.
         #[getter]
         fn constraint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "constraint", None)
         }
 
-        /// Post-fit impact of the upward variation of each parameter, by the first definition in `impacts`.
+        /// Post-fit impact of moving each parameter up, by the first definition in `impacts`.
         #[getter]
         fn delta_mu_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_up", None)
         }
 
-        /// Post-fit impact of the downward variation of each parameter, by the first definition in `impacts`.
+        /// Post-fit impact of moving each parameter down, by the first definition in `impacts`.
         #[getter]
         fn delta_mu_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_down", None)
         }
 
-        /// Pre-fit impact of the upward variation of each parameter, by the first definition in `impacts`.
+        /// Pre-fit impact of moving each parameter up, by the first definition in `impacts`.
         #[getter]
         fn delta_mu_prefit_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_prefit_up", None)
         }
 
-        /// Pre-fit impact of the downward variation of each parameter, by the first definition in `impacts`.
+        /// Pre-fit impact of moving each parameter down, by the first definition in `impacts`.
         #[getter]
         fn delta_mu_prefit_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
             self.numbers(py, "delta_mu_prefit_down", None)
         }
 
-        /// Returns the numbers that the entries of `ranking` have under `key`, as an array. `impact` selects the
-        /// numbers of one definition ("refit", "covariance" or "global").
+        /// Returns an array with the values of `key` in all entries of `ranking`. `impact` selects the
+        /// definition of the impact ("refit", "covariance" or "global").
         #[pyo3(signature = (key, impact = None))]
         fn column<'py>(
             &self,
@@ -81,7 +82,7 @@ result_class! {
             Ok(self.list(py)?.len())
         }
 
-        /// Returns an entry of the list `ranking` by the name of the parameter or by position.
+        /// Returns an entry of the list `ranking` by the name of its parameter or by its position.
         fn __getitem__<'py>(&self, py: Python<'py>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
             let list = self.list(py)?;
             if let Ok(name) = which.extract::<String>() {
@@ -103,8 +104,8 @@ result_class! {
             self.0.reduced(py, "RankingResult", crate::pickle::written(&self.1)?)
         }
 
-        /// Draws impacts, pulls and constraints of the `max_rows` parameters with the largest impacts (all parameters
-        /// for None), and saves the picture if `path` is given.
+        /// Draws impacts, pulls and constraints of the `max_rows` parameters with the largest impacts; None
+        /// draws all parameters. Saves the picture if `path` is given.
         #[pyo3(signature = (path = None, *, max_rows = Some(30), title = None, subtitle = None))]
         fn plot(
             &self,

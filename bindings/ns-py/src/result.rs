@@ -27,8 +27,8 @@ use crate::work::released;
 
 attributes! {
     /// The values of a parameter at which `twice_nll` is 1 above its minimum (`lower_crossing`,
-    /// `upper_crossing`), and their distances from the best fit (`lower`, negative, and `upper`). They are
-    /// None, with a reason, if `twice_nll` does not rise by 1 before the bound.
+    /// `upper_crossing`), and their distances from the best fit (`lower`, which is negative, and `upper`).
+    /// They are None if `twice_nll` does not rise by 1 before the bound. The reason is then given.
     Interval, _interval from ns_inference::Interval {
         parameter: String,
         lower: Option<f64>,
@@ -58,8 +58,8 @@ impl Interval {
     }
 }
 
-/// The result of a fit. Arrays are in the order of `parameter_names`. NaN stands for a number that does not
-/// exist (None in `to_dict()`), and `warnings` says why.
+/// The result of a fit. Arrays are in the order of `parameter_names`. A number that does not exist is NaN in
+/// arrays and None in `to_dict()`, and `warnings` says why.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct FitResult {
     /// The result of `ns_inference::fit` without its covariance, which is stored as a NumPy array.
@@ -74,7 +74,7 @@ pub(crate) struct FitResult {
 }
 
 impl FitResult {
-    /// Creates the Python object of a result. The memory of the covariance is given to NumPy without a copy.
+    /// Creates the Python object of a result. NumPy takes over the memory of the covariance without a copy.
     ///
     /// # Errors
     /// If a NumPy array cannot be created.
@@ -115,7 +115,8 @@ impl FitResult {
         Ok(whole)
     }
 
-    /// Returns the expected and observed events before or after this fit.
+    /// Returns the expected and observed events for a picture: before the fit if `prefit` is true, otherwise
+    /// after it.
     fn yields(&self, py: Python<'_>, prefit: bool) -> PyResult<Yields> {
         let (whole, model) = (self.whole(py)?, self.question.model.as_ref());
         let work = || {
@@ -146,7 +147,7 @@ inner_methods! { FitResult {
     poi_index: Option<usize>,
     /// Whether the fit converged, i.e. whether `edm` is below its tolerance at the best fit.
     converged: bool,
-    /// Estimated distance to the minimum: by how much `nll` is expected to lie above its minimum.
+    /// Estimated distance to the minimum: the expected difference between `nll` and its true minimum.
     edm: Option<f64>,
     /// Number of iterations, summed over all starting points.
     n_iter: usize,
@@ -159,7 +160,7 @@ inner_methods! { FitResult {
     flat: Vec<String>,
     /// Names of the fixed parameters.
     fixed: Vec<String>,
-    /// Reason why the fit stopped.
+    /// Reason why the minimisation stopped.
     termination_reason: String,
     /// Warnings about the result.
     warnings: Vec<String>,
@@ -177,9 +178,9 @@ inner_methods! { FitResult {
         self.uncertainties.clone_ref(py)
     }
 
-    /// Covariance matrix; None if not asked for. Rows of parameters that are fixed, at a bound or on a kink are 0,
-    /// and the other elements are valid while these parameters are held at their values. Rows of flat parameters are
-    /// NaN.
+    /// Covariance matrix; None if it was not requested. Rows of parameters that are fixed, at a bound or on a
+    /// kink are 0. The other elements hold for these parameters kept at their values. Rows of flat parameters
+    /// are NaN.
     #[getter]
     fn covariance(&self, py: Python<'_>) -> Option<Py<PyArrayDyn<f64>>> {
         self.covariance.as_ref().map(|c| c.clone_ref(py))
@@ -197,14 +198,15 @@ inner_methods! { FitResult {
         intervals(py, &self.inner.crossings)
     }
 
-    /// How the uncertainties were computed if events have weights: "sandwich", "sumw2" or "hesse"; otherwise None.
+    /// Method by which uncertainties of weighted events were computed: "sandwich", "sumw2" or "hesse"; None
+    /// without weights.
     #[getter]
     fn weighted_uncertainties(&self) -> Option<&'static str> {
         self.inner.weighted_uncertainties.map(ns_inference::WeightedUncertainties::name)
     }
 
-    /// How derivatives with respect to the context of flows were computed: a dictionary per flow with
-    /// context.
+    /// For each flow with context, a dictionary that says how derivatives with respect to the context were
+    /// computed.
     #[getter]
     fn context_gradients<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.inner.context_gradients.iter().map(|own| dictionary(py, own)).collect()
@@ -216,7 +218,7 @@ inner_methods! { FitResult {
         self.inner.bestfit.get(index).copied().ok_or_else(|| PyKeyError::new_err(name.to_owned()))
     }
 
-    /// Returns the uncertainty of a parameter by name; None if it has no uncertainty.
+    /// Returns the uncertainty of a parameter by name; None if the parameter has no uncertainty.
     fn uncertainty(&self, name: &str) -> PyResult<Option<f64>> {
         Ok(self.inner.uncertainties.get(self.index(name)?).copied().flatten())
     }
@@ -286,7 +288,7 @@ inner_methods! { FitResult {
         picture::finish(py, drawing, path)
     }
 
-    /// Returns everything as plain Python data, as in the JSON of `nextstat fit`.
+    /// Returns the result as plain Python data, with the keys of the JSON of `nextstat fit`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = Report { result: &self.inner, ran: self.ran.clone(), parts: Vec::new() };
         let dict = dictionary(py, &report)?;
@@ -329,7 +331,7 @@ pub(crate) fn _fit(
     })
 }
 
-/// Returns a dictionary of intervals by the name of the parameter.
+/// Returns a dictionary from names of parameters to their intervals.
 fn intervals<'py>(py: Python<'py>, list: &[ns_inference::Interval]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for interval in list {

@@ -22,8 +22,9 @@ use crate::plain::dictionary;
 use crate::whole::whole;
 
 attributes! {
-    /// The values of the parameter at which `twice_delta_nll` crosses `level` below and above the best fit.
-    /// They are None, with a reason, if `twice_delta_nll` does not cross the level within the scan.
+    /// The values of the parameter at which `twice_delta_nll` crosses `level`, below and above the best fit.
+    /// A value is None if `twice_delta_nll` does not cross the level within the scan. The reason is then
+    /// given.
     ScanInterval, _scan_interval from ns_inference::ScanInterval {
         level: f64,
         confidence_level: f64,
@@ -54,9 +55,9 @@ pub(crate) fn _scan(py: Python<'_>, inner: &str, measurement: String, ran: &str)
     ScanResult::new(py, inner, measurement, read(ran)?)
 }
 
-/// A profile likelihood scan in one or two parameters. NaN stands for a number that does not exist (None in
-/// `to_dict()`), and `reasons` and `warnings` say why. In a scan in two parameters, arrays of points have one
-/// row per value of the second parameter, and `q_mu_values` is None. In a scan in one parameter, the
+/// A profile likelihood scan in one or two parameters. A number that does not exist is NaN in arrays and None
+/// in `to_dict()`, and `reasons` and `warnings` say why. In a scan in two parameters, arrays of points have
+/// one row per value of the second parameter, and `q_mu_values` is None. In a scan in one parameter, the
 /// attributes of the second parameter are None.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct ScanResult {
@@ -105,11 +106,11 @@ impl ScanResult {
 }
 
 inner_methods! { ScanResult {
-    /// Name of the (first) scanned parameter.
+    /// Name of the scanned parameter, or of the first of two.
     param: String,
-    /// Best-fit value of the (first) parameter.
+    /// Best-fit value of the scanned parameter, or of the first of two.
     mu_hat: f64,
-    /// Uncertainty of the (first) parameter at the best fit, or None.
+    /// Uncertainty of this parameter at the best fit, or None.
     uncertainty: Option<f64>,
     /// `-2 ln L` at the best fit.
     twice_nll: f64,
@@ -120,7 +121,7 @@ inner_methods! { ScanResult {
     /// Warnings about the result.
     warnings: Vec<String>,
 }, {
-    /// Scanned values of the (first) parameter, in the order in which they were given.
+    /// Scanned values of the parameter (of the first of two), in the order in which they were given.
     #[getter]
     fn mu_values(&self, py: Python<'_>) -> Py<PyArray1<f64>> {
         self.mu_values.clone_ref(py)
@@ -163,7 +164,7 @@ inner_methods! { ScanResult {
         self.inner.second.as_ref().and_then(|s| s.uncertainty)
     }
 
-    /// Contour levels of a scan in two parameters, as pairs `(confidence level, twice_delta_nll)`; None in a
+    /// Contour levels of a scan in two parameters, as pairs `(confidence level, twice_delta_nll)`. None in a
     /// scan in one parameter.
     #[getter]
     fn levels(&self) -> Option<Vec<(f64, f64)>> {
@@ -171,21 +172,21 @@ inner_methods! { ScanResult {
         self.inner.second.as_ref().map(|_| ContourLevel::usual().map(pair).to_vec())
     }
 
-    /// Intervals between the values at which `twice_delta_nll` crosses 1 and 4. Empty in a scan in two
-    /// parameters, or if not asked for.
+    /// Intervals between the values at which `twice_delta_nll` crosses 1 and 4. The list is empty in a scan
+    /// in two parameters, and if the intervals were not requested.
     #[getter]
     fn intervals(&self) -> Vec<ScanInterval> {
         self.inner.intervals.iter().cloned().map(ScanInterval::from).collect()
     }
 
-    /// Whether the fit at each point converged.
+    /// Whether the fit converged, for each point.
     #[getter]
     fn converged(&self, py: Python<'_>) -> Py<PyArrayDyn<bool>> {
         self.converged.clone_ref(py)
     }
 
-    /// For each point, the reason why it has no value or its fit did not converge, or None. In a scan in two
-    /// parameters, a list with one row per value of the second parameter.
+    /// For each point, the reason why it has no value or its fit did not converge; None for other points. In
+    /// a scan in two parameters, this is a list with one row per value of the second parameter.
     #[getter]
     fn reasons(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let reasons = &self.inner.reasons;
@@ -198,9 +199,9 @@ inner_methods! { ScanResult {
         })
     }
 
-    /// Draws the scan, with contours for two parameters, and saves the picture if `path` is given. `levels`
-    /// are values of `twice_delta_nll` to draw instead of the usual ones. `y_max` is the upper end of the
-    /// vertical axis of a scan in one parameter.
+    /// Draws the scan, with contours if it has two parameters. Saves the picture if `path` is given. `levels`
+    /// are the values of `twice_delta_nll` to draw in place of the default levels. `y_max` is the upper end
+    /// of the vertical axis of a scan in one parameter.
     #[pyo3(signature = (path = None, *, levels = None, y_max = None, title = None, subtitle = None))]
     fn plot(
         &self,
@@ -216,7 +217,7 @@ inner_methods! { ScanResult {
         match &mut scanned {
             Scanned::Line(scan) => {
                 if let Some(levels) = levels {
-                    // The crossings were found by fits for the default levels only.
+                    // The stored crossings belong to the default levels only.
                     (scan.levels, scan.crossings) = (levels, Vec::new());
                 }
                 scan.y_max = y_max;
@@ -229,7 +230,7 @@ inner_methods! { ScanResult {
         picture::finish(py, scanned.draw(), path)
     }
 
-    /// Returns everything as plain Python data, as in the JSON of `nextstat scan`.
+    /// Returns the result as plain Python data, with the keys of the JSON of `nextstat scan`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         dictionary(py, &Report { result: &self.inner, ran: self.ran.clone(), parts: Vec::new() })
     }

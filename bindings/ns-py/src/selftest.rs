@@ -8,11 +8,11 @@ use pyo3::types::PyDict;
 use crate::plain::dictionary;
 use crate::work::released;
 
-/// Tests whether a device computes what the CPU does, on this machine, with models that are built in.
+/// Tests on this machine, with built-in models, whether a device computes the same results as the CPU.
 ///
-/// `device` is "cpu", "cuda", "cuda:I", "cuda:all", "tensorrt" (a GPU, with flows by TensorRT), or "auto" (the first GPU,
-/// if there is one). Returns the JSON of the command `nextstat selftest` as a dictionary: `passed`, and `checks`, each with
-/// name, status, value, bound, detail and remedy.
+/// `device` is "cpu", "cuda", "cuda:I", "cuda:all", "tensorrt" (a GPU, with flows by TensorRT), or "auto"
+/// (the first GPU, if there is one). Returns the JSON of the command `nextstat selftest` as a dictionary. It
+/// has the keys `passed` and `checks`. Each check has name, status, value, bound, detail and remedy.
 #[pyfunction]
 #[pyo3(signature = (device = "auto"))]
 pub(crate) fn selftest<'py>(py: Python<'py>, device: &str) -> PyResult<Bound<'py, PyDict>> {

@@ -1,4 +1,4 @@
-//! sPlot weights in Python.
+//! The function `nextstat.splot`, which computes sPlot weights.
 
 use ns_core::Data;
 use pyo3::prelude::*;
@@ -11,13 +11,14 @@ use crate::load;
 use crate::result::FitResult;
 use crate::work::released;
 
-/// Returns sPlot weights of the events of a channel: for each process an array with one weight per event, in the
-/// order of the events.
+/// Returns sPlot weights of the events of a channel. For each process there is an array with one weight per
+/// event, in the order of the events.
 ///
-/// A histogram of another observable, filled with the weights of a process, estimates the distribution of this
-/// process, if the other observable is independent of the observables in the fit. `result` is a fit of the model;
-/// `data` are its data, as for `fit`. `channel` names the channel if the model has several. If only the yields were
-/// free in the fit, the weights of a process add up to its expected number of events.
+/// A histogram of another observable, filled with the weights of a process, estimates the distribution of
+/// this process. This holds if the other observable is independent of the observables in the fit. `result` is
+/// a fit of the model. `data` are the data of the fit, as for `fit`. `channel` names the channel if the model
+/// has several. If only the yields were free in the fit, the weights of a process add up to its expected
+/// number of events.
 #[pyfunction]
 #[pyo3(signature = (model, result, channel = None, *, data = None))]
 pub(crate) fn splot<'py>(

@@ -1,5 +1,5 @@
-//! The three stages of a toy-based test (prepare, run, summarise) as separate functions, for runs that are
-//! distributed over processes.
+//! The three stages of a toy-based test (prepare, run, summarise) as separate functions. They are for runs
+//! that are distributed over several processes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ use crate::toys::{HypotestToysResult, shard as read_shard, work};
 use crate::whole::whole;
 use crate::work::{Progress, run};
 
-/// A toy-based test after the fits of the observed data. `header` is JSON text from which `toys_from_header`
-/// makes the same test in another process. The toys of both tests are the same to the last bit.
+/// A toy-based test whose observed data have been fitted. `header` is JSON text from which `toys_from_header`
+/// makes the same test in another process. The toys of both tests have the same bits.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct ToyTest {
     question: Question,
     session: Arc<dyn Session>,
     plan: ToyPlan,
-    /// The argument `device`, i.e. the requested device.
+    /// The argument `device`, which the user gave.
     device: String,
     threads: usize,
 }
 
-/// Toys as arrays of index, test statistic, best-fit value and status, and a dictionary of reasons by index.
+/// Toys as arrays of index, test statistic, best-fit value and status, and a dictionary from index to reason.
 type Columns<'py> = (
     Bound<'py, PyArray1<u64>>,
     Bound<'py, PyArray1<f64>>,
@@ -64,22 +64,22 @@ fn from_json(text: &str) -> PyResult<ToyHeader> {
 
 #[pymethods]
 impl ToyTest {
-    /// Everything that determines the toys, as JSON text.
+    /// JSON text with everything that determines the toys.
     #[getter]
     fn header(&self) -> PyResult<String> {
         to_json(self.plan.header())
     }
 
-    /// Number of toys of each hypothesis, in all shards together.
+    /// Number of toys of each hypothesis in all shards together.
     #[getter]
     fn n_toys(&self) -> u64 {
         self.plan.header().origin.n_toys
     }
 
     /// Runs toys `start` to `stop - 1` of hypothesis "b" or "sb". Returns arrays of index, test statistic,
-    /// best-fit value of the parameter of interest and status (0 converged, 1 not converged, 2 failed), with NaN
-    /// for numbers that do not exist, and a dictionary from index to reason for toys that did not converge or
-    /// failed.
+    /// best-fit value of the parameter of interest and status (0 converged, 1 not converged, 2 failed). NaN
+    /// stands for numbers that do not exist. Also returns a dictionary from index to reason, for toys that
+    /// did not converge or failed.
     #[pyo3(signature = (hypothesis, start, stop, *, progress = None))]
     fn run<'py>(
         &self,
@@ -122,7 +122,8 @@ impl ToyTest {
         ))
     }
 
-    /// Returns the data from which `pickle` and `copy` restore the test. Restoring the test repeats no fit.
+    /// Returns the data from which `pickle` and `copy` restore the test. No fit is repeated when the test is
+    /// restored.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let arguments = (self.question.pickled(py)?, self.header()?, &self.device, self.threads);
         Ok((restorer(py, "_toy_test")?, arguments.into_pyobject(py)?))
@@ -137,7 +138,7 @@ impl ToyTest {
     }
 }
 
-/// Prepares a toy-based test: fits the observed data, but runs no toy. The arguments have the same meaning as
+/// Prepares a toy-based test: fits the observed data and runs no toys. The arguments have the same meaning as
 /// for `hypotest_toys`.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", shard = None, device = "auto",
@@ -177,7 +178,7 @@ pub(crate) fn toys_prepare(
     Ok(ToyTest { question: model.question(), session, plan, device: device.to_owned(), threads })
 }
 
-/// Restores a test that was prepared in another process from its `header`. The model must be the same.
+/// Restores a test from its `header`, which may come from another process. The model must be the same.
 #[pyfunction]
 #[pyo3(signature = (model, header, *, device = "auto", threads = 0))]
 pub(crate) fn toys_from_header(
@@ -217,10 +218,10 @@ pub(crate) fn _toy_test(
     toys_from_header(py, Bound::new(py, model)?.as_any(), header, device, threads)
 }
 
-/// Computes the result of a test from toys that `ToyTest.run` returned. `parts` are tuples
-/// `(hypothesis, index, statistic, mu_hat, status)` in any order; a sixth entry, the reasons, is ignored. A toy
-/// that occurs twice is an error. If toys are missing, `warnings` says so. `wall_s` is the time of the run in seconds,
-/// from which the number of toys per second is computed.
+/// Computes the result of a test from toys that `ToyTest.run` returned. `parts` are tuples `(hypothesis,
+/// index, statistic, mu_hat, status)` in any order. A sixth entry, the reasons, is ignored. A toy that occurs
+/// twice is an error. If toys are missing, `warnings` says so. `wall_s` is the time of the run in seconds. It
+/// gives the number of toys per second.
 #[pyfunction]
 #[pyo3(signature = (header, parts, *, expected_set = false, wall_s = None))]
 pub(crate) fn toys_summarise(
@@ -280,7 +281,7 @@ pub(crate) fn toys_summarise(
     if got < wanted {
         result.warnings.push(format!("only {got} of {wanted} toys are here"));
     }
-    // No device is given, because the parts may have run on different devices.
+    // The parts may have run on different devices, so no device is given.
     let ran = RunInfo {
         interpolation: Some(header.origin.interpolation),
         model_digest: Some(header.origin.model_digest),

@@ -22,15 +22,15 @@ use crate::work::released;
 use crate::{load, toys};
 
 result_class! {
-    /// The result of a study of fits to toys. Attributes are the keys of `nextstat toys`'s JSON; `parameters`
-    /// has one dictionary per parameter.
+    /// The result of a study of fits to toys. Attributes have the names of the keys in the JSON of `nextstat
+    /// toys`. `parameters` has one dictionary per parameter.
     FitToysResult {
         parameters n_toys n_failed n_nonconverged n_error seed search shard toys_per_s converged warnings
     }
 }
 
-/// Reads a point at which toys are generated: None or "bestfit", "init", all values in order, or some values
-/// by name (the other parameters have their initial values).
+/// Reads a point at which toys are generated. It is None or "bestfit", "init", all values in order, or some
+/// values by name. In the last case, the other parameters have their initial values.
 pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -> PyResult<GeneratingPoint> {
     let Some(object) = object else { return Ok(GeneratingPoint::BestFit) };
     if let Ok(word) = object.extract::<String>() {
@@ -46,13 +46,13 @@ pub(crate) fn point(model: &ns_core::Model, object: Option<&Bound<'_, PyAny>>) -
     Ok(options.start.map_or(GeneratingPoint::Init, GeneratingPoint::At))
 }
 
-/// Fits toys that are generated at `params`, and compares the fitted values with the generated values: bias, pulls
-/// and coverage.
+/// Fits toys that are generated at `params`. Compares the fitted values with the generated values: bias,
+/// pulls and coverage.
 ///
-/// `params` is the point at which toys are generated: None or "bestfit" (the best fit of the data), "init", all
-/// values in order, or some values by name. `parameters` names the parameters to study, by default all free
-/// parameters. The other arguments have the same meaning as for `hypotest_toys`.
-/// `model.toy_data(params, n_toys, seed)` returns the toys.
+/// `params` is the point at which toys are generated: None or "bestfit" (the best fit of the data), "init",
+/// all values in order, or some values by name. `parameters` names the parameters to study, by default all
+/// free parameters. The other arguments have the same meaning as for `hypotest_toys`. `model.toy_data(params,
+/// n_toys, seed)` returns the toys.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, n_toys = 1000, seed = 0, *, parameters = None, shard = None, device = "auto",
                     data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0, progress = None))]
@@ -94,14 +94,14 @@ pub(crate) fn fit_toys(
     )
 }
 
-/// Approximate number of data values that are drawn between two checks for Ctrl-C.
+/// Approximate number of data values that are drawn between two checks whether the user pressed Ctrl-C.
 const PORTION: usize = 1 << 21;
 
-/// The source of generated toys.
+/// The distribution from which toys are generated.
 pub(crate) enum Origin {
-    /// A parameter point, and the number of a hypothesis, which selects the random numbers.
+    /// A parameter point. The second field is the number of a hypothesis, which selects the random numbers.
     Point(Vec<f64>, u8),
-    /// The expected data.
+    /// Given expected data.
     Expectation(Arc<Observations>),
 }
 
@@ -151,7 +151,7 @@ impl Origin {
         Ok(Self::Point(rows.values, number))
     }
 
-    /// Returns the distributions from which toys are drawn.
+    /// Returns the distributions from which the toys are drawn.
     fn source(
         &self,
         model: &ns_core::Model,

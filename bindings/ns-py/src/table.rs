@@ -24,7 +24,7 @@ pub(crate) fn html(parts: &[Part]) -> String {
     shown.collect()
 }
 
-/// Returns a table as text with aligned columns: texts to the left, numbers to the right.
+/// Returns a table as text with aligned columns. Texts are aligned to the left, numbers to the right.
 fn aligned(table: &Table) -> String {
     let titles: Vec<String> = table.columns.iter().map(|column| column.title.clone()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(&titles)
@@ -54,7 +54,7 @@ fn html_table(table: &Table) -> String {
     format!("<table><thead>{head}</thead><tbody>{body}</tbody></table>")
 }
 
-/// Escapes the characters of a text that have a meaning in HTML.
+/// Escapes characters that have a special meaning in HTML.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

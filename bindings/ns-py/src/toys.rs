@@ -12,8 +12,8 @@ use crate::load;
 use crate::whole::whole;
 
 result_class! {
-    /// The result of a toy-based test. Attributes are the keys of `nextstat hypotest-toys`'s JSON. None
-    /// stands for a number that does not exist, and `warnings` says why.
+    /// The result of a toy-based test. Attributes have the names of the keys in the JSON of `nextstat
+    /// hypotest-toys`. None stands for a number that does not exist, and `warnings` says why.
     HypotestToysResult {
         param mu_test test_stat cls clsb clb cls_error clsb_error clb_error cls_upper cls_failed_low
         cls_failed_high q_obs mu_hat n_toys n_nonconverged n_error seed search shard toys_per_s expected_set
@@ -22,32 +22,32 @@ result_class! {
 }
 
 result_class! {
-    /// The result of a toy-based upper limit. Attributes are the keys of `nextstat upper-limit --toys`'s JSON.
-    /// `points` has all tested values.
+    /// The result of a toy-based upper limit. Attributes have the names of the keys in the JSON of `nextstat
+    /// upper-limit --toys`. `points` has all tested values.
     ToyLimitResult {
         param cl test_stat observed observed_error expected expected_error nsigma_order observed_asymptotic
         mu_hat n_evaluations n_toys seed search points toys_per_s converged warnings
     }
 }
 
-/// Reads the argument `shard`, "K/N" (part K of N of the toys); None means all toys.
+/// Reads the argument `shard`. It is "K/N" for part K of N of the toys, or None for all toys.
 pub(crate) fn shard(text: Option<&str>) -> PyResult<Shard> {
     text.map_or(Ok(Shard::WHOLE), |text| text.parse().map_err(|error| inference_error(&error)))
 }
 
-/// Returns the description of the fits of a toy-based test, on which the choice of the device `auto` depends.
+/// Returns a description of the fits of a toy-based test. The choice of the device `auto` depends on it.
 pub(crate) fn work(options: &HypotestToysOptions) -> Work {
     let range = options.shard.range(options.n_toys);
     Work::Toys { toys: range.end.saturating_sub(range.start).saturating_mul(2), fits: 2 }
 }
 
-/// Tests the hypothesis that the parameter of interest is `mu` with toys of both hypotheses.
+/// Tests the hypothesis that the parameter of interest is `mu`, with toys of both hypotheses.
 ///
-/// `n_toys` toys of each hypothesis are generated with `seed`; the same seed gives the same toys.
+/// `n_toys` toys of each hypothesis are generated with `seed`. The same seed gives the same toys.
 /// `expected_set` adds the band that is expected if there is only background (8 bytes of memory per toy).
 /// `shard`, as "K/N", runs only part K of N of the toys. The other arguments have the same meaning as for
-/// `hypotest`. Ctrl-C raises `KeyboardInterrupt`, whose attribute `result` is the result from the toys that
-/// were finished.
+/// `hypotest`. Ctrl-C raises `KeyboardInterrupt`. Its attribute `result` is the result from the finished
+/// toys.
 #[pyfunction]
 #[pyo3(signature = (mu, model, *, n_toys = 10_000, seed = 0, test_stat = "qtilde", expected_set = false, shard = None,
                     device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard", threads = 0,

@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 
-/// Reads a whole number that is not negative, such as a number of toys or a seed.
+/// Reads a non-negative whole number, such as a number of toys or a seed.
 ///
 /// # Errors
 /// `ValueError` if the number is negative or too large, `TypeError` if it is not a whole number. PyO3 adds the name
@@ -23,7 +23,7 @@ where
     })
 }
 
-/// Reads a whole number that is not negative, or None.
+/// Reads a non-negative whole number, or None.
 ///
 /// # Errors
 /// The errors of [`whole`].

@@ -1,5 +1,5 @@
-//! Runs long computations with the interpreter lock released. During the computation, Ctrl-C stops it and progress is
-//! shown.
+//! Runs long computations with the interpreter lock released. Meanwhile progress is shown, and Ctrl-C stops
+//! the computation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,10 +10,10 @@ use ns_core::{Control, Observer};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// Interval between two checks for Ctrl-C, at which progress is also shown.
+/// Interval between two checks whether the user pressed Ctrl-C. Progress is shown in the same interval.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Stores the latest report of progress: the number of finished fits and the number of all fits.
+/// The latest report of progress: the number of finished fits and the number of all fits.
 #[derive(Default)]
 struct Counter {
     done: AtomicUsize,
@@ -27,7 +27,7 @@ impl Observer for Counter {
     }
 }
 
-/// Where progress is reported.
+/// The way in which progress is reported.
 pub(crate) enum Progress {
     /// Progress is not reported.
     Silent,
@@ -38,7 +38,7 @@ pub(crate) enum Progress {
 }
 
 impl Progress {
-    /// Reads the `progress` argument: a truth value or a function.
+    /// Reads the `progress` argument, which is a truth value or a function.
     ///
     /// # Errors
     /// `TypeError` for other objects.
@@ -65,7 +65,7 @@ impl Progress {
     }
 }
 
-/// Runs `work` on a separate thread with the interpreter lock released.
+/// Runs `work` on a separate thread, with the interpreter lock released.
 ///
 /// # Errors
 /// The exception that a signal handler or the progress function raised, once `work` has stopped, or
@@ -83,7 +83,7 @@ pub(crate) fn run<T: Send>(
 }
 
 /// Runs `work` like [`run`], for functions that return a partial result when they are stopped. Returns the
-/// exception that was raised, if any, and the result of `work`, unless it panicked.
+/// exception that was raised, if any, and the result of `work`. There is no result if `work` panicked.
 pub(crate) fn run_keeping<T: Send>(
     py: Python<'_>,
     progress: &Progress,
@@ -131,11 +131,11 @@ pub(crate) fn run_keeping<T: Send>(
     (raised, result)
 }
 
-/// Largest number of parameters of models whose fits are run by [`run_short`], because they take milliseconds.
+/// Largest number of parameters of a model whose fits are made by [`run_short`]. Such fits take milliseconds.
 pub(crate) const SHORT_FIT: usize = 400;
 
-/// Runs `work`, which takes a few milliseconds, on the calling thread with the interpreter lock released. Starting
-/// another thread would take as long as `work`. Ctrl-C takes effect only after `work`.
+/// Runs `work` on the calling thread, with the interpreter lock released. `work` takes a few milliseconds.
+/// Starting another thread would take as long. Ctrl-C takes effect only after `work`.
 ///
 /// # Errors
 /// `RuntimeError` if `work` panicked, which is a bug, or the exception that a signal handler raised.
@@ -154,8 +154,8 @@ pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|_| without_result())
 }
 
-/// Panics in the run that a test names: "thread" for [`run`], "short" for [`run_short`], any other text for
-/// [`released`].
+/// Panics for a test, in the function that the test names: "thread" for [`run`], "short" for [`run_short`],
+/// and any other text for [`released`].
 #[cfg(debug_assertions)]
 #[pyfunction]
 pub(crate) fn _panic(py: Python<'_>, place: &str) -> PyResult<()> {

@@ -1,5 +1,4 @@
-//! `nextstat.patch`, `sort` and `digest`, which keep the numbers of a workspace as they are written in its
-//! text.
+//! `nextstat.patch`, `sort` and `digest`. They keep the numbers of a workspace as its text writes them.
 
 use ns_translate::pyhf::{DigestAlgorithm, DigestCheck, Patch, WorkspaceError, WrittenWorkspace};
 use pyo3::exceptions::PyValueError;
@@ -9,7 +8,7 @@ use crate::error::workspace_error;
 use crate::load::{PatchSource, Text, patches};
 use crate::work::released;
 
-/// Applies patches to a workspace, a path or a dictionary, and returns the result as a dictionary.
+/// Applies patches to a workspace (a path or a dictionary), and returns the result as a dictionary.
 ///
 /// `patch` and `digest_check` have the same meaning as for `load_workspace`. Numbers stay as they are written
 /// in the text of the workspace.
@@ -35,8 +34,9 @@ pub(crate) fn patch<'py>(
     dictionary(py, &written.map_err(|error| workspace_error(py, &error))?)
 }
 
-/// Sorts a workspace, a path or a dictionary, and returns the sorted workspace as a dictionary. Channels, samples,
-/// modifiers, measurements, parameter settings and observations are sorted by name, as by `pyhf.Workspace.sorted`.
+/// Sorts a workspace (a path or a dictionary), and returns the sorted workspace as a dictionary. Channels,
+/// samples, modifiers, measurements, parameter settings and observations are sorted by name, as by
+/// `pyhf.Workspace.sorted`.
 #[pyfunction]
 pub(crate) fn sort<'py>(py: Python<'py>, workspace: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let text = Text::of(workspace)?;
@@ -44,8 +44,8 @@ pub(crate) fn sort<'py>(py: Python<'py>, workspace: &Bound<'py, PyAny>) -> PyRes
     dictionary(py, &written.map_err(|error| workspace_error(py, &error))?)
 }
 
-/// Returns the digest of a workspace, a path or a dictionary. It equals the result of `pyhf.utils.digest`. A patchset
-/// identifies its workspace by this digest.
+/// Returns the digest of a workspace (a path or a dictionary). It equals the result of `pyhf.utils.digest`.
+/// Patchsets use this digest to identify their workspace.
 ///
 /// `algorithm` is "md5", "sha224", "sha256", "sha384" or "sha512".
 #[pyfunction]

@@ -20,9 +20,9 @@ use crate::study::point;
 use crate::whole::{perhaps_whole, whole};
 
 result_class! {
-    /// Expected and observed events of every channel. `channels` is a list of dictionaries with `name`,
-    /// `samples` (`name`, `signal`, `counts`, `uncertainty`, `sum`, `sum_uncertainty`), `total`,
-    /// `uncertainty`, `data`, `sum`, `sum_uncertainty` and `data_sum`.
+    /// Expected and observed events of every channel. `channels` is a list of dictionaries with the keys
+    /// `name`, `samples`, `total`, `uncertainty`, `data`, `sum`, `sum_uncertainty` and `data_sum`. A sample
+    /// is a dictionary with the keys `name`, `signal`, `counts`, `uncertainty`, `sum` and `sum_uncertainty`.
     YieldsResult {
         stage measurement parameter_names parameters channels converged warnings
     }, Yields, {
@@ -31,11 +31,11 @@ result_class! {
             self.0.reduced(py, "YieldsResult", crate::pickle::written(&self.1)?)
         }
 
-        /// Draws stacks of the samples of each channel with data, uncertainty and the ratio of data and
-        /// prediction, and saves the picture if `path` is given. `channels` selects channels by name,
-        /// `max_samples` is the largest number of colours of backgrounds, `columns` the number of panels side
-        /// by side. `components` is "stack" or "lines" (a line for each sample, and one for their sum). `blind`
-        /// maps observables of single events to lists of ranges in which no data are drawn.
+        /// Draws the stacked samples of each channel with the data, the uncertainty, and the ratio of data
+        /// and prediction. Saves the picture if `path` is given. `channels` selects channels by name.
+        /// `max_samples` is the largest number of colours of backgrounds. `columns` is the number of panels
+        /// next to each other. `components` is "stack" or "lines" (a line for each sample, and one for their
+        /// sum). `blind` maps observables of single events to lists of ranges in which no data are drawn.
         #[pyo3(signature = (path = None, *, channels = None, log_y = false, columns = None, max_samples = None,
                             blind = None, components = "stack", title = None, subtitle = None))]
         fn plot(
@@ -67,15 +67,16 @@ result_class! {
     }
 }
 
-/// Predicts the events of every sample in every channel and their sum, with uncertainties, and returns them with
+/// Predicts the events of every sample in every channel and their sums, with uncertainties. Returns them with
 /// the data.
 ///
-/// By default the model is fitted, and the events are predicted at the best fit with uncertainties from its
-/// covariance; `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for `fit`. With `prefit=True`
-/// the events are predicted at the initial parameters with uncertainties from the widths of the constraints; free
-/// parameters without a constraint contribute nothing. `params` is another point: "bestfit", "init", a `FitResult`,
-/// whose covariance gives the uncertainties, all values in order, or some values by name. Parameters without a value
-/// have their initial values. For given values the uncertainties come from the widths of the constraints.
+/// By default the model is fitted, and the events are predicted at the best fit. The uncertainties come from
+/// the covariance of the fit. `data`, `asimov`, `fixed`, `init` and `search` have the same meaning as for
+/// `fit`. With `prefit=True` the events are predicted at the initial parameters, with uncertainties from the
+/// widths of the constraints. Free parameters without a constraint contribute nothing. `params` is another
+/// point: "bestfit", "init", a `FitResult`, all values in order, or some values by name. Parameters without a
+/// value have their initial values. The covariance of a `FitResult` gives the uncertainties. For given values
+/// they come from the widths of the constraints.
 #[pyfunction]
 #[pyo3(signature = (model, params = None, *, prefit = false, device = "auto", data = None, asimov = None, fixed = None, init = None, search = "standard",
                     threads = 0))]

@@ -1,16 +1,16 @@
-//! Reads which numbers of a model are inputs. Python names the inputs by strings and tuples.
+//! Reads the argument that says which numbers of a model are inputs. Inputs are named by strings and tuples.
 
 use ns_core::{Input, Model};
 use ns_inference::differentiable::Follow;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Kinds of inputs, as they are written in Python.
+/// The forms of an input in Python, for messages.
 const KINDS: &str = "(\"nominal\", channel, sample), (\"histosys_hi\", channel, sample, modifier), \"histosys_lo\", \
                      \"normsys_hi\" and \"normsys_lo\" likewise, (\"staterror\", name) and (\"shapesys\", name)";
 
-/// Reads a list of inputs. A string is the name of a sample; the sample's nominal yields in all channels are inputs. A
-/// tuple names one input.
+/// Reads a list of inputs. A string names a sample: the nominal yields of this sample in all channels are
+/// inputs. A tuple names a single input.
 ///
 /// # Errors
 /// `ValueError` for names that the model does not have, `TypeError` for other objects.
@@ -37,7 +37,7 @@ pub(crate) fn read(model: &Model, object: &Bound<'_, PyAny>) -> PyResult<Vec<Inp
     Ok(inputs)
 }
 
-/// Reads the argument `follow`: which numbers of the model change together with the nominal yields.
+/// Reads the argument `follow`. It says which numbers of the model change together with the nominal yields.
 ///
 /// # Errors
 /// `ValueError` for an unknown word.
@@ -58,7 +58,7 @@ pub(crate) fn follow(words: &[String]) -> PyResult<Follow> {
     Ok(follow)
 }
 
-/// Returns the nominal yields of a sample in all its channels, one input per channel.
+/// Returns the nominal yields of a sample as inputs, one for each channel that contains the sample.
 fn of_sample(model: &Model, name: &str) -> PyResult<Vec<Input>> {
     let inputs = model.nominal_inputs(name);
     if inputs.is_empty() {
@@ -115,7 +115,7 @@ fn one(model: &Model, parts: &[&str]) -> PyResult<Input> {
     }
 }
 
-/// Returns an input as a tuple of strings in the form that [`read`] accepts.
+/// Returns an input as a tuple of strings, in the form that [`read`] accepts.
 pub(crate) fn written(model: &Model, input: Input) -> Vec<String> {
     let name_of = |channel: usize, sample: usize, modifier: Option<usize>| {
         let c = model.channels.get(channel);

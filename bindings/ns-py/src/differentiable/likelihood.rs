@@ -14,15 +14,15 @@ use crate::model::Model;
 use crate::options;
 use crate::work::released;
 
-/// An array of results.
+/// An array of numbers that is returned to Python.
 pub(super) type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 
-/// A model whose likelihood is a differentiable function of its parameters and of inputs, i.e. chosen numbers of the
-/// model.
+/// A model whose likelihood is a differentiable function of its parameters and of inputs. Inputs are chosen
+/// numbers of the model.
 ///
-/// `inputs` names the inputs. The name of a sample selects its nominal yields in all channels; a tuple selects one
-/// histogram, template, factor or width. The argument `yields` of the methods contains the numbers of all inputs,
-/// one input after another, in one row or a batch of rows.
+/// `inputs` names the inputs. The name of a sample selects its nominal yields in all channels. A tuple
+/// selects one histogram, template, factor or width. The argument `yields` of the methods contains the
+/// numbers of all inputs, one input after another. It is one row, or a batch of rows.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct DifferentiableSession {
     pub(super) inner: Inner,
@@ -31,7 +31,7 @@ pub(crate) struct DifferentiableSession {
     pub(super) on_device: Option<ns_inference::differentiable::DeviceNll>,
 }
 
-/// Opens the inputs of a model. If `poi` is given, this parameter becomes the parameter of interest.
+/// Opens the inputs of a model. `poi`, if it is given, becomes the parameter of interest.
 pub(super) fn opened(model: &Model, object: &Bound<'_, PyAny>, poi: Option<&str>) -> PyResult<CoreModel> {
     let list = inputs::read(&model.inner, object)?;
     let mut opened = model.inner.open(&list).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -42,11 +42,11 @@ pub(super) fn opened(model: &Model, object: &Bound<'_, PyAny>, poi: Option<&str>
     Ok(opened)
 }
 
-/// The inputs as tuples of strings. Each has the position of its numbers in a row of yields: the first index,
-/// and the index after the last.
+/// The inputs as tuples of strings. For each input, the second tuple has the start and the end of its numbers
+/// in a row of yields. The end is not included.
 pub(super) type Listed<'py> = Vec<(Bound<'py, PyAny>, (usize, usize))>;
 
-/// Returns the inputs of a session with their positions in a row of yields.
+/// Returns the inputs of a session, with their positions in a row of yields.
 pub(super) fn listed<'py>(py: Python<'py>, inner: &Inner) -> PyResult<Listed<'py>> {
     let table = inner.inputs();
     let both = table.inputs.iter().zip(&table.ranges);
@@ -81,20 +81,20 @@ impl DifferentiableSession {
         on_device::open(py, inner, device)
     }
 
-    /// The device whose memory holds the arrays of calls: "cpu", or a GPU such as "cuda:0".
+    /// Name of the device whose memory holds the arrays of calls: "cpu", or a GPU such as "cuda:0".
     #[getter]
     fn device(&self) -> String {
         on_device::name(self)
     }
 
-    /// The inputs in their order: a tuple of names, and the first and the end index of its numbers in a row
-    /// of yields.
+    /// The inputs in their order. Each is a tuple of names, with the start and the end of its numbers in a
+    /// row of yields.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Listed<'py>> {
         listed(py, &self.inner)
     }
 
-    /// The model's own numbers for all inputs: a row of yields.
+    /// A row of yields with the model's own numbers for all inputs.
     #[getter]
     fn nominal<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let values = self.inner.inputs().values.clone();
@@ -102,7 +102,7 @@ impl DifferentiableSession {
         array(py, values, &[n])
     }
 
-    /// Total size of all inputs, and number of parameters.
+    /// Total number of values of all inputs, and number of parameters.
     #[getter]
     fn _widths(&self) -> (usize, usize) {
         (self.inner.inputs().len(), self.inner.model().parameters.len())
@@ -121,8 +121,8 @@ impl DifferentiableSession {
     }
 
     /// Returns -ln L and its derivatives with respect to the yields and to the parameters. Each of the two
-    /// arguments is one row or a batch of rows; two batches must have the same number of rows. Results are NaN for
-    /// a row with numbers that are not finite; with `check=True` such a row raises an error.
+    /// arguments is one row, or a batch of rows. Two batches must have the same number of rows. If a row has
+    /// numbers that are not finite, its results are NaN. With `check=True` such a row raises an error.
     #[pyo3(signature = (yields, params, *, check=false))]
     fn nll<'py>(
         &self,
@@ -154,12 +154,13 @@ impl DifferentiableSession {
         ))
     }
 
-    /// Starts the computation of `nll` for arrays in the memory of the session's GPU, on the stream with the handle
-    /// `stream`, and returns before the computation ends. Nothing is copied: numbers are read and results written in
-    /// place. The arrays have `__cuda_array_interface__` and contain contiguous float64 numbers. `status` contains
-    /// 32-bit integers, one per row. They become 0 for a row without a problem, 1 for numbers that are not allowed
-    /// (all results are NaN), 2 if the likelihood is not finite, and 3 if a normsys factor is zero. All arrays must
-    /// exist until the computation has ended.
+    /// Starts the computation of `nll` for arrays in the memory of the session's GPU, and returns before the
+    /// computation ends. The computation runs on the stream with the handle `stream`. Nothing is copied:
+    /// numbers are read and results are written in place. The arrays have `__cuda_array_interface__` and
+    /// contain contiguous float64 numbers. `status` contains 32-bit integers, one per row. They become 0 for
+    /// a row without a problem, 1 for numbers that are not allowed (all results are NaN), 2 if the likelihood
+    /// is not finite, and 3 if a normsys factor is zero. All arrays must exist until the computation has
+    /// ended.
     #[pyo3(signature = (yields, params, *, value, by_yields, by_params, status, stream=0))]
     #[allow(clippy::too_many_arguments)]
     fn enqueue_nll(
@@ -193,9 +194,9 @@ impl DifferentiableSession {
         on_device::enqueue(self, &arrays, stream)
     }
 
-    /// Works as `enqueue_nll`, but takes the addresses of arrays that the caller has checked. The results are one
-    /// array: the values of all rows; then for each row the derivatives with respect to yields and to parameters;
-    /// then the status of all rows.
+    /// Works like `enqueue_nll`, but takes the addresses of arrays that the caller has checked. The results
+    /// are one array: first the values of all rows; then, for each row, the derivatives with respect to
+    /// yields and to parameters; then the status of all rows.
     fn _enqueue(&self, n_rows: usize, yields: u64, params: u64, results: u64, stream: u64) -> PyResult<()> {
         let (n, m) = (self.inner.inputs().len(), self.inner.model().parameters.len());
         let after = |numbers: usize| results + 8 * numbers as u64;
@@ -213,9 +214,9 @@ impl DifferentiableSession {
         on_device::enqueue(self, &arrays, stream)
     }
 
-    /// Returns the directional derivative of the gradient that `nll` returns, along a direction of the yields and
-    /// the parameters. This is the product of the Hessian of -ln L with the direction; the two results are the parts
-    /// for the yields and for the parameters.
+    /// Returns the directional derivative of the gradient that `nll` returns, along a direction of the yields
+    /// and the parameters. This is the product of the Hessian of -ln L and the direction. The two results are
+    /// the parts for the yields and for the parameters.
     fn nll_along<'py>(
         &self,
         py: Python<'py>,
@@ -245,12 +246,13 @@ impl DifferentiableSession {
     }
 }
 
-/// Returns row `i` of a batch. If there is only one row, returns this row.
+/// Returns row `i` of a batch. If `rows` is a single row, returns this row.
 fn row_of(rows: &Rows, i: usize) -> &[f64] {
     rows.row(if rows.batch.is_some() { i } else { 0 })
 }
 
-/// Returns the common number of rows of two arrays. Each of them may also be a single row.
+/// Returns the number of rows of two arrays. Batches must have the same number. A single row matches any
+/// batch.
 fn common(a: Option<usize>, b: Option<usize>) -> PyResult<Option<usize>> {
     match (a, b) {
         (Some(a), Some(b)) if a != b => Err(PyValueError::new_err(format!(

@@ -1,5 +1,5 @@
-//! `nextstat.DifferentiableSession` and `nextstat.ProfiledDifferentiableSession`: the likelihood and its
-//! statistics, with derivatives with respect to numbers of the model.
+//! `nextstat.DifferentiableSession` and `nextstat.ProfiledDifferentiableSession`. They compute the likelihood
+//! and its statistics, with derivatives with respect to numbers of the model.
 
 mod inputs;
 mod likelihood;

@@ -1,4 +1,4 @@
-//! `nextstat.DifferentiableSession` on a GPU, for arrays in the memory of this GPU.
+//! Parts of `nextstat.DifferentiableSession` for a GPU and for arrays in the memory of this GPU.
 
 use ns_core::Device;
 use ns_inference::differentiable::DifferentiableSession as Inner;
@@ -11,7 +11,7 @@ use super::rows;
 #[cfg(feature = "cuda")]
 use crate::work::released;
 
-/// Returns the Python session with the model on the device that `text` names.
+/// Returns the Python session for the device that `text` names.
 ///
 /// # Errors
 /// `ValueError` for a device that cannot hold arrays, `DeviceError` for a GPU that cannot be used.
@@ -34,7 +34,7 @@ pub(super) fn open(py: Python<'_>, inner: Inner, text: &str) -> PyResult<Differe
     }
 }
 
-/// Returns the name of the device of a session.
+/// Returns the name of a session's device.
 pub(super) fn name(session: &DifferentiableSession) -> String {
     #[cfg(feature = "cuda")]
     if let Some(made) = &session.on_device {
@@ -44,7 +44,7 @@ pub(super) fn name(session: &DifferentiableSession) -> String {
     Device::Cpu.to_string()
 }
 
-/// Addresses of the arrays of a call, in the order of the arguments of `_enqueue`.
+/// Addresses of the arrays of a call. They are in the order of the arguments of `_enqueue`.
 pub(super) struct Addresses {
     pub(super) n_rows: usize,
     pub(super) yields: (u64, bool),
@@ -53,15 +53,15 @@ pub(super) struct Addresses {
     pub(super) by_yields: u64,
     pub(super) by_params: u64,
     pub(super) status: u64,
-    /// Distance in numbers between the derivatives of neighbouring rows, in `by_params` and in `by_yields`; `None` if
-    /// the rows follow each other directly.
+    /// Distance between the derivatives of neighbouring rows, counted in numbers, in `by_params` and in
+    /// `by_yields`. `None` if rows follow each other directly.
     pub(super) strides: Option<(usize, usize)>,
-    /// Whether to check that the addresses are in the memory of the GPU. Tensors of PyTorch need no check.
+    /// Whether to check that the addresses are in the memory of the GPU. PyTorch's tensors need no check.
     pub(super) check: bool,
 }
 
-/// Starts the computation of rows whose arrays are on the session's GPU, on a stream of the caller. Returns before
-/// the computation ends.
+/// Starts the computation of rows whose arrays are on the session's GPU. The computation runs on a stream of
+/// the caller. The function returns before the computation ends.
 ///
 /// # Errors
 /// `ValueError` for a session on the CPU or an array that is not in the memory of the GPU, `DeviceError` for errors of
@@ -85,9 +85,9 @@ pub(super) fn enqueue(session: &DifferentiableSession, arrays: &Addresses, strea
         if arrays.check {
             made.check_addresses(&rows).map_err(failed)?;
         }
-        // SAFETY: `CudaArray::read` and `nextstat.torch` check sizes, types and devices of the arrays. The caller
-        // guarantees that the arrays live until the computation has ended. An allocator that frees in the order of
-        // the stream ensures this.
+        // SAFETY: `CudaArray::read` and `nextstat.torch` check sizes, types and devices of the arrays. The
+        // caller guarantees that the arrays exist until the computation has ended. An allocator that frees in
+        // the order of the stream ensures this.
         return unsafe { made.enqueue(stream, rows) }.map_err(failed);
     }
     let _ = (session, arrays, stream);
@@ -106,8 +106,8 @@ pub(crate) struct CudaArray {
 }
 
 impl CudaArray {
-    /// Reads the description of an array of contiguous numbers. `written` says whether results are written to
-    /// the array.
+    /// Reads the description of an array of contiguous numbers. `written` says whether the call writes
+    /// results to the array.
     ///
     /// # Errors
     /// `TypeError` for other objects and types of numbers, `ValueError` for an array with gaps, or a
@@ -148,7 +148,7 @@ impl CudaArray {
         Ok(Self { address, shape })
     }
 
-    /// Returns the address of an array and its number of rows, which is `None` for a single row.
+    /// Returns the address of an array, and its number of rows. This number is `None` for a single row.
     ///
     /// # Errors
     /// `ValueError` if a row does not have `width` numbers.
@@ -163,7 +163,7 @@ impl CudaArray {
         }
     }
 
-    /// Returns the address of an array of results.
+    /// Returns the address of an array that results are written to.
     ///
     /// # Errors
     /// `ValueError` if the array has another shape.

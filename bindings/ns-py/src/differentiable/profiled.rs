@@ -16,21 +16,21 @@ use crate::model::Model;
 use crate::options;
 use crate::work::released;
 
-/// A model whose fit results are differentiable functions of inputs, i.e. chosen numbers of the model.
+/// A model whose fit results are differentiable functions of inputs. Inputs are chosen numbers of the model.
 ///
-/// Every method takes `yields`, the numbers of all inputs, in one row or a batch of rows. It returns values, their
-/// derivatives with respect to the yields, and for each value whether its derivatives are one-sided. Rows without
-/// a result are NaN; with `check=True` they raise an error.
+/// Every method takes `yields`, the numbers of all inputs, in one row or a batch of rows. It returns the
+/// values, their derivatives with respect to the yields, and for each value whether its derivatives are
+/// one-sided. Rows without a result are NaN. With `check=True` such a row raises an error.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct ProfiledDifferentiableSession {
     inner: Inner,
     warm: Option<bool>,
 }
 
-/// Values, derivatives, and whether the derivatives of each value are one-sided.
+/// Values, their derivatives, and for each value whether its derivatives are one-sided.
 type Results<'py> = (Array<'py>, Array<'py>, Bound<'py, PyArrayDyn<bool>>);
 
-/// Best fits, from which `pull_back` computes derivatives.
+/// Best fits. `pull_back` computes derivatives from them.
 #[pyclass(frozen, module = "nextstat")]
 pub(crate) struct BestFits {
     fits: Vec<Option<BestFit>>,
@@ -38,8 +38,8 @@ pub(crate) struct BestFits {
 }
 
 impl ProfiledDifferentiableSession {
-    /// Calls `work` for each row of `yields` and returns its results as arrays. `size` is the number of
-    /// results per row, `None` for a single number.
+    /// Calls `work` for each row of `yields` and returns the results as arrays. `size` is the number of
+    /// results per row, or `None` if the result is a single number.
     fn rows<'py>(
         &self,
         py: Python<'py>,
@@ -74,7 +74,7 @@ impl ProfiledDifferentiableSession {
     }
 }
 
-/// Returns the observed result, followed by the expected results of the band.
+/// Returns the observed result of a band, followed by its expected results.
 fn flat(band: Band) -> Vec<Differentiated> {
     std::iter::once(band.observed).chain(band.expected).collect()
 }
@@ -111,20 +111,20 @@ impl ProfiledDifferentiableSession {
         Ok(Self { inner, warm })
     }
 
-    /// Whether fits of `statistic` start at the minima of the last fits; None if each call decides.
+    /// Whether each fit of `statistic` starts at the minimum of the last fit; None if each call decides.
     #[getter]
     fn warm(&self) -> Option<bool> {
         self.warm
     }
 
-    /// The inputs in their order: a tuple of names, and the first and the end index of its numbers in a row
-    /// of yields.
+    /// The inputs in their order. Each is a tuple of names, with the start and the end of its numbers in a
+    /// row of yields.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Listed<'py>> {
         listed(py, self.inner.likelihood())
     }
 
-    /// The model's own numbers for all inputs: a row of yields.
+    /// A row of yields with the model's own numbers for all inputs.
     #[getter]
     fn nominal<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let values = self.inner.likelihood().inputs().values.clone();
@@ -137,9 +137,9 @@ impl ProfiledDifferentiableSession {
         self.inner.likelihood().model().parameters.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the one-sided test statistic "q0" (tests the value 0), "q" or "qtilde" (test the value `mu`). With
-    /// `warm=True` each fit starts at the minimum of the last warm fit of the same row. The default is the session's
-    /// `warm`, or False if that is None.
+    /// Returns the one-sided test statistic "q0" (tests the value 0), "q" or "qtilde" (test the value `mu`).
+    /// With `warm=True` each fit starts at the minimum of the last warm fit of the same row. By default this
+    /// is the session's `warm`, or False if the session's is None.
     #[pyo3(signature = (test_stat, mu, yields, *, check=false, warm=None))]
     fn statistic<'py>(
         &self,
@@ -157,8 +157,8 @@ impl ProfiledDifferentiableSession {
         })
     }
 
-    /// Returns CLs of the value `mu`: the observed value, then the values expected for background alone at
-    /// -2, -1, 0, 1 and 2 standard deviations.
+    /// Returns CLs of the value `mu`. The observed value comes first, then the values expected for background
+    /// alone at -2, -1, 0, 1 and 2 standard deviations.
     #[pyo3(signature = (mu, yields, *, test_stat="qtilde", check=false))]
     fn cls<'py>(
         &self,
@@ -172,8 +172,8 @@ impl ProfiledDifferentiableSession {
         self.rows(py, yields, check, Some(6), |_, row| Ok(flat(self.inner.cls(test_stat, mu, row)?)))
     }
 
-    /// Returns the CLs upper limit: the observed limit, then the limits expected for background alone at -2,
-    /// -1, 0, 1 and 2 standard deviations.
+    /// Returns the CLs upper limit. The observed limit comes first, then the limits expected for background
+    /// alone at -2, -1, 0, 1 and 2 standard deviations.
     #[pyo3(signature = (yields, *, cl=0.95, test_stat="qtilde", check=false))]
     fn upper_limit<'py>(
         &self,
@@ -187,8 +187,8 @@ impl ProfiledDifferentiableSession {
         self.rows(py, yields, check, Some(6), |_, row| Ok(flat(self.inner.upper_limit(test_stat, cl, row)?)))
     }
 
-    /// Returns the significance of a discovery: the observed value, then the value expected for a signal of
-    /// strength 1.
+    /// Returns the significance of a discovery. The observed value comes first, then the value expected for a
+    /// signal of strength 1.
     #[pyo3(signature = (yields, *, check=false))]
     fn significance<'py>(
         &self,
@@ -210,8 +210,8 @@ impl ProfiledDifferentiableSession {
         self.rows(py, yields, check, None, |_, row| Ok(vec![self.inner.uncertainty(row)?]))
     }
 
-    /// Returns three results: the best-fit parameters, for each row whether its derivatives are one-sided, and the
-    /// fits, from which `pull_back` computes derivatives.
+    /// Returns three results: the best-fit parameters, for each row whether its derivatives are one-sided,
+    /// and the fits. `pull_back` computes derivatives from the fits.
     #[pyo3(signature = (yields, *, check=false))]
     fn best_fit<'py>(
         &self,
@@ -241,7 +241,7 @@ impl ProfiledDifferentiableSession {
         Ok((values, array(py, one_sided, &shape)?, BestFits { fits, batch: yields.batch }))
     }
 
-    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to the yields, where `theta` are the
+    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to the yields. `theta` are the
     /// best-fit parameters. `factors` has one row for each fit.
     fn pull_back<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! Reads rows with the numbers of inputs, and writes results of rows as arrays.
+//! Reads rows with the numbers of inputs. Writes the results of rows as arrays.
 
 use ns_inference::InferenceError;
 use numpy::PyArrayDyn;
@@ -36,8 +36,8 @@ impl Rows {
     }
 }
 
-/// Replaces the error of a row whose fit failed by `missing`, unless `check` asks for errors. Errors that concern
-/// the whole call are always returned.
+/// Returns `missing` for a row whose fit failed. With `check`, returns the error of the row instead. Errors
+/// that concern the whole call are always returned.
 ///
 /// # Errors
 /// The error of the row if `check` is true, and any error that is not about a single row.
@@ -52,7 +52,8 @@ pub(super) fn or_missing<T>(
     }
 }
 
-/// Returns an array with the shape of one result, or of a batch of them.
+/// Returns an array of results: with the shape `one`, or with the number of rows as a further first
+/// dimension.
 ///
 /// # Errors
 /// If the number of values does not fit the shape.
@@ -65,7 +66,7 @@ pub(super) fn results<'py>(
     array(py, values, &shape(batch, one))
 }
 
-/// Converts the error of an analysis.
+/// Converts an error of an analysis to a Python exception.
 pub(super) fn failed(error: InferenceError) -> PyErr {
     inference_error(&error)
 }
