@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 from . import _requests
 from ._requests import ModelLike, RemoteModel, Request
 
-#: Called with the number of finished fits and the number of all fits.
+#: Called with the number of finished fits and the total number of fits.
 Progress = Callable[[int, int], None]
 
 
 class _Connection:
-    """The connection of one call. `close` ends the call, and may be called from another thread."""
+    """The connection of one call. `close` ends the call. Another thread may call it."""
 
     def __init__(self, url: str, token: str | None, timeout: float | None):
         place = urlsplit(url)
@@ -41,7 +41,7 @@ class _Connection:
         return response
 
     def result(self, request: Request, progress: Progress | None) -> bytes:
-        """Returns the answer to a request. If the request becomes a job, waits for the end of the job."""
+        """Returns the answer to a request. If the request becomes a job, waits until the job ends."""
         response = self.send(request)
         content = response.read()
         if response.status != 202:
@@ -70,7 +70,7 @@ class _Connection:
 
 
 class _Functions:
-    """The functions of both clients. `_send` sends a request and returns the answer, converted by `read`."""
+    """The functions of both clients. `_send` sends a request, converts the answer by `read`, and returns it."""
 
     _device: str | None = None
 
@@ -100,7 +100,7 @@ class _Functions:
 
     def fit_batch(self, model: ModelLike, datasets: Any, *, device: str | None = None,
                   progress: Progress | None = None, **options: Any) -> Any:
-        """Fits many data sets, each with the keys `main` and `aux`; `aux` is by default the observed auxiliary data."""
+        """Fits many data sets. Each has the keys `main` and `aux`; by default `aux` is the observed auxiliary data."""
         options = {"covariance": False, **options}
         return self._analysis("fit-batch", model, options, device=device, progress=progress, datasets=list(datasets))
 
@@ -168,11 +168,11 @@ class _Functions:
         return self._send(_requests.edit("combine", workspaces, options))
 
     def merge_toys(self, *files: str | os.PathLike[str], **options: Any) -> Any:
-        """Computes the result of one run from the files of its shards."""
+        """Computes the result of a run of toys from the files of its shards."""
         return self._send(_requests.merge(files, options))
 
     def devices(self) -> Any:
-        """Returns the devices of the server."""
+        """Lists the devices of the server. For a device that cannot be used, gives the reason."""
         return self._send(Request("GET", "/v1/devices"), lambda content: json.loads(content)["devices"])
 
 
@@ -199,7 +199,7 @@ class Client(_Functions):
 
 
 class AsyncClient(_Functions):
-    """A client like `Client` for asyncio. If a call is cancelled, its job on the server is cancelled too."""
+    """A client like `Client`, for asyncio. If a call is cancelled, its job on the server is cancelled too."""
 
     def __init__(self, url: str = "http://127.0.0.1:8765", token: str | None = None, *, device: str | None = None,
                  timeout: float | None = None):
@@ -228,7 +228,7 @@ class AsyncClient(_Functions):
                 failed = error
             loop.call_soon_threadsafe(finish, content, failed)
 
-        # A separate thread is used, because a call may take hours and would occupy a thread of the default executor.
+        # A call may take hours and would occupy a thread of the default executor, so it has a thread of its own.
         threading.Thread(target=work, daemon=True).start()
         try:
             return read(await done)

@@ -1,4 +1,4 @@
-"""Asimov data sets, by functions with the names and arguments of pyhf and cabinetry."""
+"""Functions that return Asimov data sets. Their names and arguments are those of pyhf and cabinetry."""
 
 import numpy as np
 
@@ -42,9 +42,9 @@ def asimov_data(
 ):
     """Returns the data expected at given parameters: main counts, and auxiliary data if `include_auxdata` is True.
 
-    `params` are all values in order, some values by name, or a `FitResult`; by default the initial parameters.
-    Parameters without a value have their initial values. `poi_value` sets the parameter of interest, or the parameter
-    that `poi_name` names. `fit_results` is cabinetry's name for a `FitResult` in place of `params`.
+    `params` are all values in order, some values by name, or a `FitResult`. By default they are the initial
+    parameters. Parameters without a value have their initial values. `poi_value` sets the parameter of interest, or
+    the parameter that `poi_name` names. `fit_results` is cabinetry's name for a `FitResult` in place of `params`.
     `fit(model, data=asimov_data(model))` is the same fit as `fit(model, asimov=True)`.
     """
     model = _model(model)

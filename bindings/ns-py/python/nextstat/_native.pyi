@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __version__: str
-# Whether the build supports flows.
+# Whether this build of the package supports flows.
 _neural: bool
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -35,7 +35,7 @@ class Report(TypedDict):
     warnings: list[str]
 
 class NextstatError(Exception):
-    """Base class of the package's own exceptions."""
+    """Base class of the exceptions that this package defines."""
 
 class WorkspaceError(NextstatError):
     """The workspace or a patch is not valid."""
@@ -43,14 +43,14 @@ class WorkspaceError(NextstatError):
     problems: list[Problem]
 
 class ConvergenceError(NextstatError):
-    """There is no fit to return."""
+    """There is no fit that could be returned."""
 
 class DeviceError(NextstatError):
     """The requested device cannot be used."""
 
 @final
 class HypotestResult:
-    """An asymptotic test. None stands for a number that does not exist."""
+    """The result of an asymptotic hypothesis test. None stands for a number that does not exist."""
 
     @property
     def param(self) -> str: ...
@@ -99,7 +99,7 @@ class HypotestResult:
 
 @final
 class LimitResult:
-    """A CLs upper limit. A limit is None if CLs does not cross `1 - cl` within the bounds."""
+    """The result of a CLs upper limit. A limit is None if CLs does not cross `1 - cl` within the bounds."""
 
     @property
     def param(self) -> str: ...
@@ -153,7 +153,7 @@ class LimitResult:
 
 @final
 class SignificanceResult:
-    """A discovery test."""
+    """The result of a discovery test."""
 
     @property
     def param(self) -> str: ...
@@ -192,7 +192,7 @@ class SignificanceResult:
 
 @final
 class GoodnessResult:
-    """A goodness-of-fit test: a comparison of the best fit with the saturated model."""
+    """The result of a goodness-of-fit test that compares the best fit with the saturated model."""
 
     @property
     def chi2(self) -> float | None: ...
@@ -237,7 +237,7 @@ class GoodnessResult:
 
 @final
 class EventGoodnessResult:
-    """A goodness-of-fit test: a comparison of events with their fitted density."""
+    """The result of a goodness-of-fit test that compares events with their fitted density."""
 
     @property
     def statistic(self) -> Literal["chi2", "ks"]: ...
@@ -282,7 +282,7 @@ class EventGoodnessResult:
 
 @final
 class HypotestToysResult:
-    """A toy-based test; attributes are the keys of `nextstat hypotest-toys`'s JSON."""
+    """The result of a toy-based test. Attributes have the names of the keys in the JSON of `nextstat hypotest-toys`."""
 
     @property
     def param(self) -> str: ...
@@ -351,7 +351,7 @@ class HypotestToysResult:
 
 @final
 class ToyLimitResult:
-    """A toy-based upper limit. `points` has all tested values."""
+    """The result of a toy-based upper limit. `points` has all tested values."""
 
     @property
     def param(self) -> str: ...
@@ -408,7 +408,7 @@ class ToyLimitResult:
 
 @final
 class FitToysResult:
-    """A study of fits: bias, pulls and coverage, one dictionary per parameter."""
+    """The result of a study of fits to toys: bias, pulls and coverage. There is one dictionary per parameter."""
 
     @property
     def parameters(self) -> list[dict[str, Any]]: ...
@@ -451,7 +451,7 @@ class FitToysResult:
 
 @final
 class ToyTest:
-    """A toy-based test after the fits of the observed data. `header` is JSON text for `toys_from_header`."""
+    """A toy-based test whose observed data have been fitted. `header` is JSON text for `toys_from_header`."""
 
     @property
     def header(self) -> str: ...
@@ -465,8 +465,8 @@ class ToyTest:
         *,
         progress: bool | Callable[[int, int], object] | None = None,
     ) -> tuple[NDArray[np.uint64], Floats, Floats, NDArray[np.uint8], dict[int, str]]:
-        """Returns index, statistic, best-fit value, status (0 converged, 1 not converged, 2 failed), and reasons by
-        index."""
+        """Returns arrays of index, statistic, best-fit value and status (0 converged, 1 not converged, 2 failed), and
+        a dictionary from index to reason."""
 
 @final
 class YieldsResult:
@@ -518,7 +518,7 @@ class YieldsResult:
 
 @final
 class Picture:
-    """A drawn picture; notebooks show it."""
+    """A drawn picture. Notebooks show it."""
 
     @property
     def width(self) -> float: ...
@@ -537,7 +537,8 @@ class BestFits:
 
 @final
 class DifferentiableSession:
-    """A likelihood as a differentiable function of parameters and chosen numbers of the model, the inputs."""
+    """A model whose likelihood is a differentiable function of its parameters and of inputs (chosen numbers of the
+    model)."""
 
     def __new__(
         cls,
@@ -583,7 +584,7 @@ FlowNll: TypeAlias = tuple[float, Floats, Floats, int | None]
 
 @final
 class GpuFlowSession:
-    """Computes -ln L with its gradient and Hessian from log-densities of events, on an NVIDIA GPU."""
+    """Computes -ln L with its gradient and Hessian on an NVIDIA GPU, from log-densities of events."""
 
     def __new__(
         cls,
@@ -603,7 +604,7 @@ class GpuFlowSession:
 
 @final
 class ProfiledDifferentiableSession:
-    """Results of fits as differentiable functions of chosen numbers of the model, the inputs."""
+    """A model whose fit results are differentiable functions of inputs (chosen numbers of the model)."""
 
     def __new__(
         cls,
@@ -714,12 +715,12 @@ class Model:
     def observed_data(self, include_auxdata: bool = True) -> Floats: ...
     def expected_data(self, params: ArrayLike, include_auxdata: bool = True) -> Floats: ...
     def nll(self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto") -> Any:
-        """Returns `-ln L`: a float for one point, an array for a batch of points."""
+        """Returns `-ln L`, as a float for one point and as an array for a batch of points."""
     def grad_nll(self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto") -> Floats: ...
     def nll_and_grad(
         self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto"
     ) -> tuple[Any, Floats]:
-        """Returns `-ln L` and its gradient, in about the time of the gradient alone."""
+        """Returns `-ln L` and its gradient. This takes about the time of the gradient alone."""
     def hessian(self, params: ArrayLike, data: ArrayLike | None = None, *, device: str = "auto") -> Floats: ...
     def toy_data(
         self,
@@ -732,7 +733,7 @@ class Model:
         include_auxdata: bool = True,
         expected: ArrayLike | None = None,
     ) -> Floats:
-        """Generated data, one row per toy: main counts, followed by auxiliary data if `include_auxdata` is True."""
+        """Returns toys, one row each: main counts, followed by the auxiliary data if `include_auxdata` is True."""
 
     def toy_events(
         self,
@@ -743,11 +744,11 @@ class Model:
         first: int = 0,
         hypothesis: Hypothesis | None = None,
     ) -> list[dict[str, Any]]:
-        """Generated data of a model with event channels: one dictionary per toy, in the form of `fit(data=)`."""
+        """Returns toys of a model with event channels, one dictionary each, in the form that `fit(data=)` takes."""
 
 @final
 class Interval:
-    """Values at which twice_nll is 1 above its minimum (crossings), and their distances from the best fit."""
+    """The values of a parameter at which twice_nll is 1 above its minimum, and their distances from the best fit."""
 
     @property
     def parameter(self) -> str: ...
@@ -766,7 +767,7 @@ class Interval:
 
 @final
 class FitResult:
-    """The result of a fit. NaN stands for a number that does not exist."""
+    """The result of a fit. In arrays, NaN stands for a number that does not exist."""
 
     @property
     def parameter_names(self) -> list[str]: ...
@@ -845,7 +846,7 @@ class FitResult:
 
 @final
 class BatchResult:
-    """Fits of many data sets, one row each."""
+    """The results of fits to many data sets. Arrays have one row per data set."""
 
     @property
     def parameter_names(self) -> list[str]: ...
@@ -891,7 +892,7 @@ class BatchResult:
 
 @final
 class ScanInterval:
-    """Values at which twice_delta_nll crosses a level below and above the best fit."""
+    """The values of a parameter at which twice_delta_nll crosses a level, below and above the best fit."""
 
     @property
     def level(self) -> float: ...
@@ -975,7 +976,7 @@ class ScanResult:
 
 @final
 class RankingResult:
-    """Nuisance parameters in the order of their impact. NaN stands for a number that does not exist."""
+    """Nuisance parameters in the order of their impact, largest first. NaN stands for a number that does not exist."""
 
     @property
     def param(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Finds the library of ONNX Runtime, which evaluates flows."""
+"""Finds the library of ONNX Runtime. This library evaluates flows."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Builds models from pyhf's objects. pyhf is not imported: its objects are recognised by their attributes."""
+"""Builds models from pyhf's objects. pyhf is not imported, because attributes suffice to recognise its objects."""
 
 import warnings
 

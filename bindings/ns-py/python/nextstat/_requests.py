@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, Union
 
 from ._native import DeviceError, NextstatError, WorkspaceError
 
-#: A workspace as a dictionary or JSON text, the path of a file with one, or a model that the server keeps.
+#: A workspace (a dictionary, JSON text, or the path of a file), or a model that the server has stored.
 ModelLike = Union["RemoteModel", Mapping[str, Any], str, "os.PathLike[str]"]
 
 
 class RemoteModel(NamedTuple):
-    """A model that a server keeps. The two digests together identify the model."""
+    """A model that a server has stored. The two digests together identify the model."""
 
     model_digest: str
     data_digest: str
@@ -31,7 +31,7 @@ class Request(NamedTuple):
 
 
 class ServerError(NextstatError):
-    """A server refused a request. `problem` has the server's problem details."""
+    """The error that a server refused a request. `problem` has the server's problem details."""
 
     def __init__(self, problem: Mapping[str, Any]):
         places = [f"{place.get('pointer', '')}: {place.get('detail', '')} {place.get('remedy', '')}".strip()
@@ -46,15 +46,15 @@ class ServerError(NextstatError):
 
 
 class RemoteWorkspaceError(ServerError, WorkspaceError):
-    """A server found mistakes in a workspace."""
+    """The error that a server found mistakes in a workspace."""
 
 
 class RemoteDeviceError(ServerError, DeviceError):
-    """A device that a request names is not available."""
+    """The error that the device of a request is not available."""
 
 
 def failure(status: int, body: bytes) -> ServerError:
-    """Returns the error for a response with an error status."""
+    """Returns the error for a response whose status is an error."""
     try:
         problem = json.loads(body)
     except ValueError:
@@ -67,7 +67,7 @@ def failure(status: int, body: bytes) -> ServerError:
 
 
 def text_of(workspace: Mapping[str, Any] | str | os.PathLike[str]) -> str:
-    """Returns the JSON text of a workspace given as a dictionary, as JSON text or as a path."""
+    """Returns the JSON text of a workspace. The workspace is a dictionary, JSON text or a path."""
     if isinstance(workspace, Mapping):
         return json.dumps(workspace)
     if isinstance(workspace, str) and workspace.lstrip().startswith("{"):
@@ -76,7 +76,7 @@ def text_of(workspace: Mapping[str, Any] | str | os.PathLike[str]) -> str:
 
 
 def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:
-    """Returns the JSON text for the key `model`. The numbers of a workspace keep their text."""
+    """Returns the JSON text for the key `model`. Numbers of a workspace stay as its text writes them."""
     if isinstance(model, RemoteModel):
         if settings:
             raise TypeError(f"a model that the server keeps has no settings {sorted(settings)}")
@@ -86,7 +86,8 @@ def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:
 
 
 def analysis(name: str, model: ModelLike, keys: Mapping[str, Any], *, plot: str | None = None) -> Request:
-    """Returns the request for an analysis with further keys. Keys with the value None are left out."""
+    """Returns the request for an analysis. `keys` are further keys of the body. Those with the value None are left
+    out."""
     given = {key: value for key, value in keys.items() if value is not None}
     further = "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in given.items())
     body = f'{{"model": {model_text(model, {})}{further}}}'
@@ -95,7 +96,7 @@ def analysis(name: str, model: ModelLike, keys: Mapping[str, Any], *, plot: str 
 
 
 def keep(workspace: ModelLike, settings: Mapping[str, Any]) -> Request:
-    """Returns the request that lets the server keep a model."""
+    """Returns the request that stores a model on the server."""
     given = {key: value for key, value in settings.items() if value is not None}
     return Request("POST", "/v1/models", f'{{"model": {model_text(workspace, given)}}}'.encode())
 

@@ -1,4 +1,4 @@
-"""Names from earlier documents for models and for toys on a GPU. They call the functions of this package."""
+"""Names that earlier documents use for models and for toys on a GPU. They call the functions of this package."""
 
 from . import _native
 

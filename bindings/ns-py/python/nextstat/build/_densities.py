@@ -14,7 +14,7 @@ class Density(Named):
 
 
 class Densities:
-    """Methods that add a density to a model. Every density is normalised over the axes of its observables."""
+    """Methods that add a density to a model. Each density is normalised over the axes of its observables."""
 
     def _density(self, name, kind, observables, **keys):
         self._take(name)
@@ -31,7 +31,7 @@ class Densities:
         return Density(name, observables)
 
     def gaussian(self, name, x, mean, sigma):
-        """exp(-(x - mean)^2 / (2 sigma^2))"""
+        """The density `exp(-(x - mean)^2 / (2 sigma^2))`, normalised."""
         return self._density(name, "gaussian_dist", [x], x=x, mean=mean, sigma=sigma)
 
     def bifurcated_gaussian(self, name, x, mean, sigma_left, sigma_right):
@@ -40,11 +40,12 @@ class Densities:
         return self._density(name, "bifurkated_gaussian_dist", [x], x=x, **keys)
 
     def exponential(self, name, x, slope):
-        """exp(-slope x)"""
+        """The density `exp(-slope x)`, normalised."""
         return self._density(name, "exponential_dist", [x], x=x, c=slope)
 
     def crystal_ball(self, name, x, mean, sigma, left=None, right=None, sigma_right=None):
-        """A Gaussian core with power-law tails; `left` and `right` are pairs (alpha, n), or None for no tail."""
+        """A Gaussian core with power-law tails. `left` and `right` are pairs (alpha, n), or None for a side without a
+        tail."""
         if left is None and right is None:
             raise ValueError(f"the Crystal Ball '{name}' needs a tail: left or right, a pair (alpha, n)")
         keys = {"m": x, "m0": mean, "sigma_L": sigma, "sigma_R": sigma if sigma_right is None else sigma_right}
@@ -55,16 +56,16 @@ class Densities:
         return self._density(name, kind, [x], **keys)
 
     def argus(self, name, x, resonance, slope, power=0.5):
-        """x u^power exp(slope u) with u = 1 - (x / resonance)^2"""
+        """The density `x u^power exp(slope u)` with `u = 1 - (x / resonance)^2`, normalised."""
         keys = {"resonance": resonance, "slope": slope, "power": power}
         return self._density(name, "argus_dist", [x], mass=x, **keys)
 
     def breit_wigner(self, name, x, mean, width):
-        """1 / ((x - mean)^2 + width^2 / 4)"""
+        """The density `1 / ((x - mean)^2 + width^2 / 4)`, normalised."""
         return self._density(name, "nextstat.breit_wigner_dist", [x], x=x, mean=mean, width=width)
 
     def voigt(self, name, x, mean, width, sigma):
-        """A Breit-Wigner density folded with a Gaussian."""
+        """A Breit-Wigner density convolved with a Gaussian."""
         return self._density(name, "nextstat.voigt_dist", [x], x=x, mean=mean, width=width, sigma=sigma)
 
     def johnson_su(self, name, x, location, scale, gamma, delta):
@@ -73,23 +74,23 @@ class Densities:
         return self._density(name, "nextstat.johnson_su_dist", [x], x=x, **keys)
 
     def polynomial(self, name, x, coefficients):
-        """sum_i coefficients[i] x^i"""
+        """The density `sum_i coefficients[i] x^i`, normalised."""
         return self._density(name, "polynomial_dist", [x], x=x, coefficients=list(coefficients))
 
     def chebychev(self, name, x, coefficients):
-        """1 + sum_i coefficients[i] T_(i+1) of the axis mapped to [-1, 1]"""
+        """The density `1 + sum_i coefficients[i] T_(i+1)(z)`, normalised. `z` is `x` with its axis mapped to [-1, 1]."""
         return self._density(name, "chebychev_dist", [x], x=x, coefficients=list(coefficients))
 
     def bernstein(self, name, x, coefficients):
-        """sum_i coefficients[i] B_(i,n) of the axis mapped to [0, 1]"""
+        """The density `sum_i coefficients[i] B_(i,n)(u)`, normalised. `u` is `x` with its axis mapped to [0, 1]."""
         return self._density(name, "bernstein_poly_dist", [x], x=x, coefficients=list(coefficients))
 
     def lognormal(self, name, x, mu, sigma):
-        """exp(-(ln x - mu)^2 / (2 sigma^2)) / x"""
+        """The density `exp(-(ln x - mu)^2 / (2 sigma^2)) / x`, normalised."""
         return self._density(name, "lognormal_dist", [x], x=x, mu=mu, sigma=sigma)
 
     def generalized_normal(self, name, x, mean, alpha, beta):
-        """exp(-(|x - mean| / alpha)^beta)"""
+        """The density `exp(-(|x - mean| / alpha)^beta)`, normalised."""
         return self._density(name, "generalized_normal_dist", [x], x=x, mean=mean, alpha=alpha, beta=beta)
 
     def uniform(self, name, *observables):
@@ -97,7 +98,7 @@ class Densities:
         return self._density(name, "uniform_dist", observables, x=list(observables))
 
     def histogram(self, name, x, edges, contents):
-        """A histogram of one observable; contents are events per bin."""
+        """A histogram of one observable. `contents` are the events in each bin."""
         density = self._density(name, "histogram_dist", [x])
         edges, contents = [float(e) for e in edges], [float(c) for c in contents]
         axis = {"name": x.name, "edges": edges}
@@ -105,7 +106,7 @@ class Densities:
         return density
 
     def spline(self, name, x, knots, values):
-        """A natural cubic spline through the values at the knots."""
+        """A natural cubic spline through the points (`knots`, `values`)."""
         keys = {"knots": [float(k) for k in knots], "values": [float(v) for v in values], "kind": "natural_cubic"}
         density = self._density(name, "nextstat.spline_dist", [x], x=x)
         self._distributions[-1].update(keys)
@@ -165,16 +166,17 @@ class Densities:
         return density
 
     def multivariate_normal(self, name, observables, mean, covariance):
-        """exp(-(x - mean)' C^-1 (x - mean) / 2), where the elements of C are numbers"""
+        """The density `exp(-(x - mean)' C^-1 (x - mean) / 2)`, normalised. The elements of the covariance matrix C
+        are numbers."""
         observables = list(observables)
         density = self._density(name, "multivariate_normal_dist", observables, x=observables, mean=list(mean))
         self._distributions[-1]["covariances"] = [[float(c) for c in row] for row in covariance]
         return density
 
     def flow(self, name, observables, manifest, context=()):
-        """A normalising flow. `observables` are its features in the order of the manifest. `manifest` is a path
-        relative to the folder to which the model is written. `context` has a parameter, a formula of parameters or a number
-        for each number of the flow's context, in the order of the manifest."""
+        """A normalising flow. `observables` are its features, in the order of the manifest. `manifest` is a path
+        relative to the folder to which the model is written. `context` has one element for each number of the flow's
+        context, in the order of the manifest: a parameter, a formula of parameters, or a number."""
         observables = list(observables) if isinstance(observables, (list, tuple)) else [observables]
         numbers = {"context": list(context)} if context else {}
         density = self._density(name, "nextstat.flow_dist", observables, x=observables, **numbers)
@@ -182,7 +184,7 @@ class Densities:
         return density
 
     def formula(self, name, formula, *observables):
-        """A formula of observables and parameters. It must not be negative, and is normalised numerically."""
+        """A formula of observables and parameters, normalised numerically. It must not be negative."""
         text = expression(formula)._text
         density = self._density(name, "generic_dist", observables)
         self._distributions[-1]["expression"] = text
@@ -194,8 +196,8 @@ class Densities:
         return self._density(name, "product_dist", axes, factors=list(factors))
 
     def mixture(self, name, summands, fractions):
-        """A sum of normalised densities times fractions. The fraction of the last density is 1 minus the sum of the
-        others."""
+        """A sum of normalised densities, each multiplied by its fraction. The fraction of the last density is 1 minus
+        the sum of the others."""
         summands, fractions = list(summands), list(fractions)
         if len(fractions) + 1 != len(summands):
             raise ValueError(f"the mixture '{name}' needs one fraction less than densities")

@@ -59,7 +59,7 @@ class Expression:
 
 
 class Named(Expression):
-    """A part of a model with a name, which formulas use."""
+    """A named part of a model that formulas can use."""
 
     def __init__(self, name):
         super().__init__(name, (self,))

@@ -26,8 +26,8 @@ class Parameter(Named):
 
 
 class EventFile:
-    """Events in a Parquet file in the folder of the model's file. `columns` maps observables to columns, `weight` names
-    the column of weights, and `where` is a list of conditions `(column, sign, number)`."""
+    """Events in a Parquet file. The file is in the folder of the model's file. `columns` maps observables to columns,
+    `weight` names the column of weights, and `where` is a list of conditions `(column, sign, number)`."""
 
     def __init__(self, file, columns=None, weight=None, where=()):
         self.source = {"file": str(file), "format": "parquet"}
@@ -66,14 +66,14 @@ class ModelBuilder(Densities):
         return self._take(name)
 
     def observable(self, name, low, high, blind=()):
-        """Adds an observable with the range of its axis, over which densities are normalised. `blind` is a list of
-        ranges `(start, end)` in which pictures show no data."""
+        """Adds an observable with the range of its axis. Densities are normalised over this range. `blind` is a list
+        of ranges `(start, end)` in which pictures show no data."""
         if not low < high:
             raise ValueError(f"the axis of '{name}' is empty: it goes from {low} to {high}")
         return Observable(self._take(name), low, high, blind)
 
     def parameter(self, name, value, low=None, high=None, fixed=False):
-        """Adds a parameter with its start value, its bounds (no bounds by default), and whether it is fixed."""
+        """Adds a parameter with its start value and its bounds (by default none). `fixed` says whether it is fixed."""
         added = Parameter(self._take(name), value, low, high, fixed)
         self._parameters.append(added)
         return added
@@ -85,21 +85,23 @@ class ModelBuilder(Densities):
         return added
 
     def function(self, name, formula):
-        """Gives a name to a formula of parameters. A formula with a name is computed only once per point."""
+        """Gives a formula of parameters a name. A formula with a name is computed only once per point."""
         formula = expression(formula)
         self._take(name)
         self._functions.append({"name": name, "type": "generic_function", "expression": formula._text})
         return Named(name)
 
     def constrain(self, parameter, measured, sigma, name=None):
-        """Adds a Gaussian constraint term: a measured value of a parameter or a formula, and its uncertainty."""
-        # The measured value is a constant of the document, so that toys and Asimov data replace it.
+        """Adds a Gaussian constraint term. `measured` is the measured value of a parameter or a formula, with
+        uncertainty `sigma`."""
+        # Toys and Asimov data replace the measured value, so it is a constant of the document.
         nominal = self._free(f"nom_{getattr(parameter, 'name', 'constraint')}")
         self._parameters.append(Parameter(nominal, measured, None, None, True))
         self._term("gaussian_dist", parameter, name, {"mean": nominal, "sigma": sigma})
 
     def constrain_count(self, mean, count, name=None):
-        """Adds a Poisson constraint term: a measured count, for example in a sideband, with the expectation `mean`."""
+        """Adds a Poisson constraint term. `count` is a measured count, for example in a sideband, with the
+        expectation `mean`."""
         nominal = self._free(f"nom_{getattr(mean, 'name', 'count')}")
         self._parameters.append(Parameter(nominal, count, None, None, True))
         term = self._take(name or self._free(f"{nominal}_constraint_name")) if name else self._free(f"{nominal}_term")
@@ -154,14 +156,14 @@ class ModelBuilder(Densities):
         return name
 
     def interest(self, *parameters):
-        """Sets the parameters of interest. Limits and tests use the first of them."""
+        """Sets the parameters of interest. Limits and tests use the first one."""
         for parameter in parameters:
             if not isinstance(parameter, Parameter):
                 raise TypeError("a parameter of interest is what `parameter` returns")
         self._interest = [parameter.name for parameter in parameters]
 
     def _value(self, value, wish):
-        """Returns a number, the name of a parameter, or the name of a new function for a formula."""
+        """Returns a number, the name of a parameter, or the name of a new function that has the formula."""
         if isinstance(value, str):
             return value
         if isinstance(value, Named):
@@ -227,9 +229,9 @@ class ModelBuilder(Densities):
         pathlib.Path(path).write_text(json.dumps(self.document(), indent=1) + "\n")
 
     def model(self, **options):
-        """Returns the model for all analyses. `options` are those of `load_workspace`.
+        """Returns the model, which all analyses accept. `options` are those of `load_workspace`.
 
-        A model with an `EventFile` or a flow has to be written first, because these files are searched for in the
+        A model with an `EventFile` or a flow has to be written first, because their files are looked for in the
         folder of the model.
         """
         if any(density["type"] == "nextstat.flow_dist" for density in self._distributions):

@@ -1,4 +1,4 @@
-"""Scans and limits. One analysis is one task, so that its results are the same as on one machine."""
+"""Scans and limits on a cluster. One analysis is one task, so that its result is the same as on one machine."""
 
 import inspect
 import json
@@ -24,7 +24,7 @@ def run_rows(
     progress: Progress,
     unit: str,
 ) -> Rows:
-    """Runs tasks that call `_worker.analyse`. `names` are the names and values of the rows, one per task."""
+    """Runs tasks that call `_worker.analyse`. `names` has the name and the values of the row of each task."""
     outcomes = dict.fromkeys(range(len(tasks)), NOT_RUN)
 
     def take(number: int, outcome: Any) -> None:
@@ -48,7 +48,7 @@ def run_rows(
 
 
 def check_options(function: str, options: Json) -> Json:
-    """Returns the options in the form that is sent. Unknown options are an error here, before workers receive them."""
+    """Returns the options in the form that is sent to workers. An unknown option is an error before anything is sent."""
     own = {"threads": "a task has one thread; start more workers", "model": "it is the second argument"}
     for name, whose in own.items():
         if name in options:
@@ -58,7 +58,7 @@ def check_options(function: str, options: Json) -> Json:
         inspect.signature(call).bind(model=None, **options)
     except TypeError as error:
         raise TypeError(f"{function}: {error}") from None
-    # Arrays become lists, because the package cannot read every memory layout that a sent array may have.
+    # The package cannot read every memory layout that a sent array may have, so arrays become lists.
     sent: Json = json.loads(plain({name: value for name, value in options.items() if value is not None}))
     return sent
 

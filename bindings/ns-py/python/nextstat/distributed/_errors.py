@@ -4,15 +4,16 @@ from .._native import NextstatError
 
 
 class WorkerError(NextstatError):
-    """The cluster did not finish a task: every worker that ran it died, or the task or the connection was lost."""
+    """The error that the cluster did not finish a task. Every worker that ran it died, or the task or connection was
+    lost."""
 
 
 class WorkerMismatchError(WorkerError):
-    """Workers lack the package, or have another version of it than the client."""
+    """The error that workers lack the package, or have another version of it than the client."""
 
 
 def mismatch(found: dict[str, str], version: str) -> WorkerMismatchError:
-    """Returns the error for workers without the client's version. `found` maps addresses to installed versions."""
+    """Returns the error for workers without the client's version. `found` maps their addresses to their versions."""
     places = [f"{address} has {what}" for address, what in sorted(found.items())]
     shown = "; ".join(places[:5]) + (f"; and {len(places) - 5} more" if len(places) > 5 else "")
     return WorkerMismatchError(

@@ -1,4 +1,4 @@
-"""The client: checks the workers, submits tasks, gathers results, reports progress, and releases tasks."""
+"""The work of the client: checks the workers, submits tasks, gathers results, reports progress, and releases tasks."""
 
 import pydoc
 import sys
@@ -30,7 +30,7 @@ class Task:
 
     @property
     def key(self) -> str:
-        """Name of the task on the cluster. Equal tasks have the same name, so that the cluster runs them once."""
+        """Name of the task on the cluster. Equal tasks have the same name. The cluster therefore runs them once."""
         name = self.function.__name__
         return f"nextstat-{name}-{fingerprint(name, self.shipment.key, self.arguments)}"
 
@@ -41,8 +41,8 @@ def check(client: Any) -> None:
         raise TypeError(f"the first argument is a dask.distributed.Client, not {type(client).__name__}")
     if client.asynchronous:
         raise TypeError("the client is asynchronous: use a Client that was made without asynchronous=True")
-    # The version is found by a function of the standard library, so that workers without the package can run it.
-    # Workers that join later are checked by their first task.
+    # A function of the standard library finds the version, so that workers without the package can run it. Workers
+    # that join later are checked by their first task.
     question = (pydoc.locate, "nextstat.__version__")
     answers = client.run(*question, on_error="return")
     # The scheduler also reads tasks, so it needs the package.
@@ -51,7 +51,7 @@ def check(client: Any) -> None:
     found = {
         address: "no nextstat" if answer is None else f"nextstat {answer}" if isinstance(answer, str) else str(answer)
         for address, answer in answers.items()
-        # An OSError comes from a worker that is just dying, and says nothing about its version.
+        # An OSError comes from a worker that is just dying. It says nothing about the worker's version.
         if answer != here and not isinstance(answer, OSError)
     }
     if found:
@@ -59,7 +59,7 @@ def check(client: Any) -> None:
 
 
 def n_threads(client: Any) -> int:
-    """Returns how many tasks run at the same time; 16 if there is no worker yet."""
+    """Returns the number of tasks that run at the same time; 16 if there is no worker yet."""
     return int(sum(client.nthreads().values())) or 16
 
 

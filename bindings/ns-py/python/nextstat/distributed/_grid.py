@@ -1,4 +1,4 @@
-"""Signal grids: many patches of one background workspace, one row per signal (point)."""
+"""Signal grids: many patches of one background workspace, with one row per signal (point)."""
 
 import hashlib
 import json

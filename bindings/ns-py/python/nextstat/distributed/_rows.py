@@ -1,4 +1,4 @@
-"""Results that workers send, and tables of them."""
+"""The results that workers send, and tables of these results."""
 
 import html
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ class Record:
         return np.array(getattr(self, name), dtype=float)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python data."""
+        """Returns the result as plain Python data."""
         return deepcopy(self._parts[1])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -59,7 +59,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Status of one task, with its result, or the reason why there is none."""
+    """The status of one task, with its result, or with the reason why there is no result."""
 
     status: Literal["done", "failed", "not run"]
     reason: str | None
@@ -70,8 +70,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Row:
-    """One analysis: its name and values (such as those of a patchset's labels), and its result or the reason why
-    there is none."""
+    """The row of one analysis: its name and values (such as those of a patchset's labels), and its result or the
+    reason why there is none."""
 
     name: str
     values: dict[str, Any]
@@ -82,7 +82,7 @@ class Row:
     wall_s: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """One flat dictionary: name, values, status, reason, then the keys of the result."""
+        """Returns one flat dictionary: name, values, status, reason, and then the keys of the result."""
         result = self.result.to_dict() if self.result else {}
         return {"name": self.name, **self.values, "status": self.status, "reason": self.reason, **result}
 
@@ -132,7 +132,7 @@ class Rows(Sequence[Row]):
         return Rows([row for row in self._rows if row.status != "done"])
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One flat dictionary per row, for example for `pandas.DataFrame`."""
+        """Returns one flat dictionary per row, for example for `pandas.DataFrame`."""
         return [row.to_dict() for row in self._rows]
 
     def _cells(self) -> list[list[str]]:
@@ -161,6 +161,6 @@ class Rows(Sequence[Row]):
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        # The list is an expected band, with the median in the middle.
+        # A list is an expected band. Its median is in the middle.
         return _shown(value[len(value) // 2]) if value else ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

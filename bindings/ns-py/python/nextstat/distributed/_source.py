@@ -15,9 +15,9 @@ Json: TypeAlias = dict[str, Any]
 
 
 class ModelSource:
-    """The arguments of `nextstat.load_workspace`, for workers that build the model themselves.
+    """The arguments of `nextstat.load_workspace`. Workers use them to build the model.
 
-    A compiled `Model` cannot be sent. The client reads the files, so that workers need no access to them.
+    A compiled `Model` cannot be sent to workers. The client reads the files, so workers need no access to them.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ModelSource:
         )
 
     def shipment(self, digest: str | None = None, header: str | None = None) -> "Shipment":
-        """Returns the message for workers: the source, the digest that their model must have, and a header of toys."""
+        """Returns the message for workers: this source, the digest that their model must have, and a header of toys."""
         options = dict(self.options)
         if self.patch is not None:
             options["patch"] = operations(self.patch)
@@ -79,7 +79,7 @@ class Shipment:
 
     @staticmethod
     def pack(workspace: Json, options: Json, digest: str | None = None, header: str | None = None) -> "Shipment":
-        """Compresses the workspace. `key` is a hash of all contents, `model_key` a hash of the contents that
+        """Compresses the workspace. `key` is a hash of all contents. `model_key` is a hash of the contents that
         determine the model."""
         text = plain(workspace).encode()
         options = json.loads(plain(options))
@@ -118,12 +118,12 @@ def plain(data: Any) -> str:
 
 
 def fingerprint(*parts: Any) -> str:
-    """Returns a hash of the parts as a text of 32 characters."""
+    """Returns a hash of the parts, as text of 32 characters."""
     return hashlib.sha256(plain(parts).encode()).hexdigest()[:32]
 
 
 def read_json(source: Any) -> Any:
-    """Reads a document from its path, or returns the document. Text that is not JSON is a `WorkspaceError`."""
+    """Returns a document, which is read if a path is given. Text that is not JSON is a `WorkspaceError`."""
     if isinstance(source, Mapping | list):
         return source
     content = _native._text(source)
@@ -156,7 +156,7 @@ def operations(patch: Any) -> list[Any]:
 
 
 def workspace_error(text: str) -> NextstatError:
-    """Returns a `WorkspaceError` with a message and an empty list of problems."""
+    """Returns a `WorkspaceError` with this message and an empty list of problems."""
     error = _native.WorkspaceError(text)
     error.problems = []
     return error

@@ -1,4 +1,4 @@
-"""Toy-based tests. A task runs a range of toys, and the toys are counted in the order of their numbers."""
+"""Toy-based tests on a cluster. A task runs a range of toys. The toys are counted in the order of their numbers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ._source import source_of
 if TYPE_CHECKING:
     from .._native import Hypothesis, Statistic
 
-# Limits of the number of toys per task. Even if a toy takes 10 ms, a task takes seconds, so that a lost worker costs
-# little time. A task has enough toys that sending it takes a small part of its time.
+# Limits of the number of toys per task. A lost worker should cost little time, so a task takes at most seconds, even
+# if a toy takes 10 ms. Sending a task should take a small part of its time.
 MIN_CHUNK, MAX_CHUNK = 64, 2048
 
 
 @dataclass(frozen=True)
 class ToyRows:
-    """Toys of one test, in the order of their numbers, for `nextstat.toys_summarise`.
+    """The toys of one test, in the order of their numbers, for `nextstat.toys_summarise`.
 
-    `parts` are tuples (hypothesis, index, statistic, mu_hat, status, reasons) as `ToyTest.run` returns them.
+    `parts` are tuples (hypothesis, index, statistic, mu_hat, status, reasons). `ToyTest.run` returns their contents.
     """
 
     header: str = field(repr=False)
@@ -38,7 +38,8 @@ class ToyRows:
     wall_s: float
 
     def columns(self, hypothesis: Hypothesis) -> dict[str, NDArray[Any]]:
-        """Toys of "b" or "sb" as arrays: index, statistic, mu_hat, status (0 converged, 1 not converged, 2 failed)."""
+        """Returns the toys of "b" or "sb" as arrays: index, statistic, mu_hat, status (0 converged, 1 not converged,
+        2 failed)."""
         parts = [part for part in self.parts if part[0] == hypothesis]
         names = ("index", "statistic", "mu_hat", "status")
         kinds = (np.uint64, np.float64, np.float64, np.uint8)
@@ -48,11 +49,11 @@ class ToyRows:
         }
 
     def reasons(self, hypothesis: Hypothesis) -> dict[int, str]:
-        """Reasons why toys did not converge or failed, by index."""
+        """Returns the reasons why toys did not converge or failed, by their index."""
         return {index: why for part in self.parts if part[0] == hypothesis for index, why in part[5].items()}
 
     def summarise(self, expected_set: bool = False) -> HypotestToysResult:
-        """The result of the test."""
+        """Returns the result of the test."""
         return _native.toys_summarise(self.header, self.parts, expected_set=expected_set, wall_s=self.wall_s)
 
 
@@ -156,7 +157,8 @@ def _chunk(wanted: int | None, n_toys: int, threads: int) -> int:
         if wanted < 1:
             raise ValueError(f"chunk is {wanted}; a task has at least 1 toy")
         return wanted
-    # About 8 tasks per thread compensate for their different times. Multiples of 8 toys fill the vectors of the CPU.
+    # Tasks take different times. About 8 tasks per thread compensate for this. Multiples of 8 toys fill the CPU's
+    # vectors.
     even = -(-2 * n_toys // (8 * threads))
     return min(max(-(-even // 8) * 8, MIN_CHUNK), MAX_CHUNK)
 

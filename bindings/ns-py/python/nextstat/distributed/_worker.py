@@ -1,4 +1,5 @@
-"""The code of workers: tasks, whose results depend only on their arguments, and the models that they share.
+"""The code of workers: the tasks, and the models that the tasks share. The results of a task depend only on its
+arguments.
 
 A task uses one thread. Tasks import Dask as late as possible, so that they can be tested without it.
 """
@@ -46,12 +47,12 @@ _workspaces: Shelf[Json] = Shelf(2)
 
 
 def hold(shipment: Shipment) -> Shipment:
-    """Returns the shipment. As a task, it can be run again if all workers that have the shipment die."""
+    """Returns the shipment. As this is a task, it is run again if all workers that have the shipment die."""
     return shipment
 
 
 def toys(shipment: Shipment, hypothesis: Any, start: int, stop: int) -> tuple[Any, ...]:
-    """Runs toys `start` to `stop - 1`, and returns the columns of `ToyTest.run`."""
+    """Runs toys `start` to `stop - 1`. Returns the columns of `ToyTest.run`."""
     _check(shipment)
     header = shipment.header or ""
     test = _tests.get(
@@ -61,12 +62,12 @@ def toys(shipment: Shipment, hypothesis: Any, start: int, stop: int) -> tuple[An
 
 
 def analyse(shipment: Shipment, function: str, options: Json, patch: Any = None) -> Outcome:
-    """Runs an analysis of the model, or of the model with further patches. A failure is an outcome with a reason."""
+    """Runs an analysis of the model, which further patches may change. A failure is an outcome with a reason."""
     _check(shipment)
     started = time.perf_counter()
     try:
         model = _model(shipment) if patch is None else _patched(shipment, patch)
-        # A TypeError is an error of the caller and does not concern a single analysis, so it is raised.
+        # A TypeError is a mistake of the caller. It does not concern a single analysis, so it is raised.
         result = getattr(_native, function)(model=model, threads=1, **options)
     except (TypeError, WorkerMismatchError):
         raise

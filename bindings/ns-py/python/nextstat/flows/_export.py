@@ -1,4 +1,4 @@
-"""`export` writes the graphs and the manifest of a flow, and compares the graphs with the flow."""
+"""The function `export`. It writes the graphs and the manifest of a flow, and compares the graphs with the flow."""
 
 import contextlib
 import copy
@@ -9,12 +9,12 @@ import math
 import pathlib
 import warnings
 
-# Numbers of events with which a graph is traced and compared.
+# Numbers of events for tracing a graph and for comparing it with the flow.
 TRACED, COMPARED = 5, 257
 
 
 class ExportError(RuntimeError):
-    """A flow cannot be written, or the graph differs from the flow."""
+    """The error that a flow cannot be written, or that its graph differs from the flow."""
 
 
 def export(
@@ -116,7 +116,7 @@ def export(
 
 
 class _NotImplementedInRuntime(Exception):
-    """ONNX Runtime does not support an operation for numbers of this type."""
+    """The error that ONNX Runtime does not support an operation for numbers of this type."""
 
 
 class Graphs:
@@ -130,7 +130,8 @@ class Graphs:
         return self.torch.randn(rows, columns, generator=self.generator, dtype=self.spread[0].dtype)
 
     def inputs(self, rows, base):
-        """Random numbers from the base of a sampler. Without a base, events around the region of training."""
+        """Returns random numbers from the base of a sampler. Without a base, returns events around the region of
+        training."""
         first = self.random(rows, len(self.support))
         if base == "uniform":
             first = self.torch.special.ndtr(first)
@@ -151,7 +152,7 @@ class Graphs:
 
 
 def _pair(side):
-    """Both ends of a feature. None means an open end."""
+    """Returns the two ends of a feature. None means an open end."""
     try:
         low, high = side
     except TypeError:
@@ -167,7 +168,7 @@ def _per_feature(what, values, features, default):
 
 
 def _write(torch, module, path, inputs, names, output):
-    """Exports a module by PyTorch's exporter. If this fails, uses the older exporter, which traces."""
+    """Exports a module with PyTorch's exporter. If this fails, uses the older exporter, which traces the module."""
     rows = torch.export.Dim("n")
     errors = []
     for dynamo in (True, False):

@@ -1,10 +1,10 @@
-"""PyTorch modules with the inputs and outputs of the graphs of a flow."""
+"""PyTorch modules whose inputs and outputs are those of the graphs of a flow."""
 
 import torch  # type: ignore
 
 
 class LogProb(torch.nn.Module):
-    """Module from `x` (and `context`) to `log_prob`."""
+    """A module that computes `log_prob` from `x` (and `context`)."""
 
     def __init__(self, flow, spread):
         super().__init__()
@@ -32,7 +32,8 @@ class OtherLogProb(LogProb):
 
 
 class Sampler(torch.nn.Module):
-    """Module from `z` (and `context`) to `x`. Uniform numbers are moved from [0, 1] to the box of the base."""
+    """A module that computes `x` from `z` (and `context`). Uniform numbers in [0, 1] are moved to the box of the
+    base."""
 
     def __init__(self, flow, spread, box=None):
         super().__init__()

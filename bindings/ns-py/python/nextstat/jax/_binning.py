@@ -19,7 +19,8 @@ def _binned(x: t.Any, edges: t.Any, weights: t.Any, below: t.Any) -> t.Any:
 
 
 def kde_histogram(x: t.Any, edges: t.Any, bandwidth: t.Any, weights: t.Any = None) -> t.Any:
-    """Return the contents of bins: the integrals of a Gaussian kernel density of the events in the last dimension."""
+    """Return the contents of bins: the integrals of a Gaussian kernel density. The last dimension of `x` has the
+    events."""
     return _binned(x, edges, weights, lambda distance: jax.scipy.stats.norm.cdf(distance / bandwidth))
 
 

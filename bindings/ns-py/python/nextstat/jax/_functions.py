@@ -1,4 +1,4 @@
-"""Functions of sessions with derivatives for JAX."""
+"""Functions of sessions, with derivatives for JAX."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def _checked(what: str, value: Array, width: int) -> Array:
 
 
 def _called(function: t.Callable[..., t.Any], shapes: t.Any, *arguments: Array) -> t.Any:
-    """Call a function of NumPy arrays. Its results have the given shapes and the type of the first argument."""
+    """Call a function of NumPy arrays. `shapes` are the shapes of its results. Their type is that of the first
+    argument."""
     dtype = arguments[0].dtype
     results = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape in shapes)
 
@@ -158,7 +159,7 @@ def nll(session: DifferentiableSession, yields: Array, params: Array) -> Array:
 
 
 def q0(session: ProfiledDifferentiableSession, yields: Array) -> Array:
-    """Return the statistic of a discovery, q0."""
+    """Return q0, the statistic of a discovery."""
     return _profiled(session, yields, (), lambda rows: session.statistic("q0", 0.0, rows))
 
 

@@ -17,7 +17,8 @@ _PROBLEMS = {
 
 
 def is_there(session: DifferentiableSession, rows: torch.Tensor) -> bool:
-    """Return whether the session computes on the GPU that holds the tensor. Another GPU is an error."""
+    """Return whether the session computes on the GPU that holds the tensor. If the tensor is on another GPU, raise an
+    error."""
     if rows.device.type != "cuda" or session.device == "cpu":
         return False
     if session.device != f"cuda:{rows.device.index}":

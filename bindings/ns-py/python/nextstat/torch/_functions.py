@@ -1,6 +1,7 @@
 """Autograd functions of sessions.
 
-All of them work on rows, i.e. tensors of two dimensions. The public functions convert other shapes to rows and back.
+All of these functions work on rows, i.e. on tensors of two dimensions. The public functions convert tensors of other
+shapes to rows, and results back.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ Compute = t.Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class OneSidedWarning(UserWarning):
-    """Derivatives are one-sided: a parameter is at a bound or a kink, or a statistic is 0."""
+    """The warning that derivatives are one-sided: a parameter is at a bound or a kink, or a statistic is 0."""
 
 
-# Identities of the sessions that have warned. Sessions do not support weak references.
+# Identities of the sessions that have warned. They are stored because sessions do not support weak references.
 _warned: set[int] = set()
 
 
@@ -40,7 +41,7 @@ def warn_once(session: ProfiledDifferentiableSession, one_sided: np.ndarray) -> 
 
 
 def _in_rows(function: t.Any, batch: int, in_dims: tuple[int | None, ...], arguments: tuple[t.Any, ...]) -> t.Any:
-    """Apply a function of rows to arguments with an additional dimension. The results have this dimension too."""
+    """Apply a function of rows to arguments with one more dimension. The results have this dimension too."""
     flat = []
     for argument, dim in zip(arguments, in_dims, strict=True):
         if not isinstance(argument, torch.Tensor):
@@ -55,7 +56,7 @@ def _in_rows(function: t.Any, batch: int, in_dims: tuple[int | None, ...], argum
 
 
 class _Refuse(torch.autograd.Function):
-    """Products of derivatives with gradients of results. They cannot be differentiated again."""
+    """Products of derivatives with gradients of results. They raise an error if they are differentiated again."""
 
     @staticmethod
     def forward(flow: t.Any, jacobian: t.Any, yields: t.Any, name: str) -> t.Any:
@@ -103,7 +104,7 @@ class _OfRows(torch.autograd.Function):
 
 
 class _OfPlainRows(torch.autograd.Function):
-    """Like ``_OfRows``, with fewer operations. Accepts rows or a single row, but no transforms such as vmap."""
+    """Like ``_OfRows``, with fewer operations. It accepts rows or a single row, but no transforms such as vmap."""
 
     @staticmethod
     def forward(ctx: t.Any, yields: t.Any, compute: Compute, session: t.Any, name: str, size: tuple[int, ...]) -> t.Any:
@@ -133,7 +134,7 @@ class _OfPlainRows(torch.autograd.Function):
 
 
 class _NllAlong(torch.autograd.Function):
-    """Products of the Hessian of ``nll`` with a direction."""
+    """Products of the Hessian of ``nll`` and a direction."""
 
     @staticmethod
     def forward(yields: t.Any, params: t.Any, along_yields: t.Any, along_params: t.Any, session: t.Any) -> t.Any:
@@ -246,7 +247,7 @@ def _is_plain(session: DifferentiableSession, y: torch.Tensor, p: torch.Tensor) 
 
 
 class _Kept:
-    """Holds the fits of a forward pass for the backward pass. PyTorch's transforms would copy a list."""
+    """A holder of the fits of a forward pass for the backward pass. PyTorch's transforms would copy a list."""
 
     fits: BestFits
 
@@ -299,7 +300,7 @@ class _PullBack(torch.autograd.Function):
     def vmap(info: t.Any, in_dims: t.Any, *arguments: t.Any) -> t.Any:
         if in_dims[1] is not None:
             return _in_rows(_PullBack, info.batch_size, in_dims, arguments)
-        # There are several gradients for the same fits, for example from jacrev.
+        # The same fits have several gradients, for example with jacrev.
         flow, *others = arguments
         return torch.stack([_PullBack.apply(one, *others) for one in flow.movedim(in_dims[0], 0)]), 0
 
@@ -335,7 +336,7 @@ def _statistic(
     check: bool,
 ) -> torch.Tensor:
     y = joined("yields", yields, session.nominal.shape[0])
-    # In a training loop, the fits of a step start at the minima of the step before.
+    # In a training loop, the fits of a step start at the minima of the previous step.
     warm = session.warm if session.warm is not None else torch.is_grad_enabled() and y.requires_grad
 
     def compute(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -345,7 +346,7 @@ def _statistic(
 
 
 def q0(session: ProfiledDifferentiableSession, yields: Tensors, *, check: bool = False) -> torch.Tensor:
-    """Return the statistic of a discovery, q0."""
+    """Return q0, the statistic of a discovery."""
     return _statistic(session, yields, "q0", ("q0", 0.0), check)
 
 

@@ -1,4 +1,4 @@
-"""Modules that call one function of a session with fixed options. They have no parameters to train."""
+"""Modules that call one function of a session with fixed options. They have no parameters that could be trained."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._tensors import Tensors
 
 
 class Likelihood(torch.nn.Module):
-    """``-ln L`` of yields and parameters."""
+    """``-ln L`` as a function of yields and parameters."""
 
     def __init__(self, session: DifferentiableSession, *, check: bool = False) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class _Profiled(torch.nn.Module):
 
 
 class TestStatistic(_Profiled):
-    """The statistic "q0", "q" or "qtilde" of a value of the parameter of interest."""
+    """The statistic "q0", "q" or "qtilde" for a value of the parameter of interest."""
 
     __test__ = False  # otherwise pytest would collect a class with this name
 
@@ -52,7 +52,7 @@ class TestStatistic(_Profiled):
 
 
 class CLs(_Profiled):
-    """CLs of a value of the parameter of interest: the observed value, then the five expected values."""
+    """CLs for a value of the parameter of interest: the observed value, then the five expected values."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Tensors as rows of numbers for a session, and results as tensors."""
+"""Conversion of tensors to rows of numbers for a session, and of results to tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Tensors = t.Union["torch.Tensor", t.Sequence["torch.Tensor"]]
 
 
 def joined(what: str, value: Tensors, width: int) -> torch.Tensor:
-    """Return the numbers as one tensor, whose last dimension has ``width`` elements."""
+    """Return the numbers as one tensor. Its last dimension has ``width`` elements."""
     if not isinstance(value, torch.Tensor):
         parts = list(value)
         if not parts or not all(isinstance(part, torch.Tensor) for part in parts):
@@ -37,7 +37,7 @@ def same_kind(what: str, one: torch.Tensor, other: torch.Tensor) -> None:
 
 
 def numbers(rows: torch.Tensor) -> np.ndarray:
-    """Return the numbers of a tensor as float64. A float64 tensor of the CPU shares its memory."""
+    """Return the numbers of a tensor as float64. The result shares the memory of a float64 tensor on the CPU."""
     return rows.detach().to("cpu", torch.float64).contiguous().numpy()
 
 
