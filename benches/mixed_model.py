@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Adds a channel of events to a workspace: `benches/mixed_model.py HS3.json OUT.json [EVENTS [SEED]]`.
 
-HS3.json is what `nextstat convert` writes for a workspace. The new channel has one observable, a peak on an exponential
-background. It shares the parameter of interest, which scales the peak, and the first two constrained parameters of the
-workspace, which change the yield of the peak and its position. Its events are drawn at the initial values.
+`nextstat convert` writes HS3.json for a workspace. The new channel has one observable, with a peak on an exponential
+background. It shares parameters with the workspace. The parameter of interest scales the peak, and the first two
+constrained parameters change the yield of the peak and its position. Its events are drawn at the initial values.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Times of nextstat.GpuFlowSession for log-densities of two processes, in memory of the GPU and of the host.
+"""Measures nextstat.GpuFlowSession with the log-densities of two processes, in the memory of the GPU and of the host.
 
     python benches/derivatives/flow_session.py
 

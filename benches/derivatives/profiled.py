@@ -1,17 +1,19 @@
-"""Times of profiled statistics with their gradient in PyTorch, and a long training.
+"""Measures profiled statistics with their gradient in PyTorch, and a long training.
 
     python benches/derivatives/profiled.py WORKSPACE:SAMPLE [WORKSPACE:SAMPLE ...] [--device cuda] [--steps 2000]
 
-For each workspace, with the nominal yields of the sample as inputs that a small network makes:
+The inputs of each workspace are the nominal yields of the sample. A small network computes them. There are three
+measurements:
 
-* q0: value and gradient of one histogram, cold (the fits start at the starting points of the model) and warm (at the
-  minima of the step before), for tensors on the device, with waiting; an autograd function that computes a sum beside it;
-* loop: a step of training with q0 as loss, beside the same step with a sum as loss, in turns: the difference is what
-  the statistic costs. Median of 5 loops of 20 steps each;
-* long: memory of the process and of the GPU after a tenth of the steps and at the end, the loss at the beginning and at
-  the end, and whether a second run with the same seed gives the same numbers.
+* q0: value and gradient of one histogram, for tensors on the device, including the wait for the result. Cold fits
+  start at the starting points of the model, warm fits at the minima of the step before. For comparison, an autograd
+  function computes a sum.
+* loop: a step of training with q0 as loss, in turns with the same step with a sum as loss. The difference is the cost
+  of the statistic. Median of 5 loops of 20 steps each.
+* long: memory of the process and of the GPU after a tenth of the steps and at the end, the loss at the beginning and
+  at the end, and whether a second run with the same seed gives the same numbers.
 
-Fits run on the CPU; tensors of a GPU are copied. Needs PyTorch.
+Fits run on the CPU. Tensors of a GPU are copied. Needs PyTorch.
 """
 
 import argparse
@@ -36,7 +38,7 @@ def median(repeat, work):
 
 
 class Empty(torch.autograd.Function):
-    """A function with almost no work. Its time is that of PyTorch."""
+    """A function with almost no work. Its time is the time that PyTorch itself needs."""
 
     @staticmethod
     def forward(ctx, yields):
@@ -64,13 +66,13 @@ class Network(torch.nn.Module):
 
 
 def resident():
-    """Memory of the process in MB."""
+    """Returns the memory of the process in MB."""
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096 / 1e6
 
 
 def on_gpu(device):
-    """Memory of the GPU that is in use, by all of its processes, in MB."""
+    """Returns the memory of the GPU that all processes together use, in MB."""
     if device == "cpu":
         return 0.0
     torch.cuda.synchronize()
@@ -79,7 +81,7 @@ def on_gpu(device):
 
 
 def train(session, device, steps, loss_of, note=None):
-    """Return the losses of a training and its median time of a step in ms."""
+    """Return the losses of a training, and the median time of its steps in ms."""
     torch.manual_seed(1)
     network = Network(session.nominal).to(device)
     events = torch.randn(512, 4, dtype=torch.float64).to(device)

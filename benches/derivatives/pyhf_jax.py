@@ -1,11 +1,12 @@
-"""Time of profiled q0 with its gradient by the yields of a sample, beside pyhf with JAX.
+"""Measures pyhf with JAX for comparison with profiled q0 and its gradient by the yields of a sample.
 
     python benches/derivatives/pyhf_jax.py WORKSPACE:SAMPLE [WORKSPACE:SAMPLE ...]
 
-pyhf's yields are constants, so it has no derivatives with respect to them. Its time is that of the two fits of q0 alone
-(jitted value and gradient by JAX in float64, pyhf's SciPy minimiser), without any derivative of the result: implicit or
-unrolled gradients come on top of it. The data are those that the model expects with a signal of strength 1. Each call has
-other numbers, so that nothing is known before; the first call, which compiles, is not in the time. Needs pyhf and JAX.
+pyhf's yields are constants, so pyhf has no derivatives with respect to them. The measured time is that of the two
+fits of q0 alone (value and gradient compiled by JAX in float64, pyhf's SciPy minimiser). Derivatives of the result,
+implicit or unrolled, would take further time. The data are those that the model expects with a signal of strength 1.
+Each call has other numbers, so that no earlier result can be used. The first call compiles and is not measured. Needs
+pyhf and JAX.
 """
 
 import json
@@ -30,7 +31,7 @@ def timed(calls):
 
 
 def peer(path, repeat):
-    """Return the median time of q0 in ms, and q0 of the expected data."""
+    """Return the median time of q0 in ms, and the value of q0 for the expected data."""
     jax.config.update("jax_enable_x64", True)
     pyhf.set_backend("jax", precision="64b")
     with open(path, encoding="utf-8") as file:

@@ -1,16 +1,16 @@
-"""Times of nextstat.torch on a GPU, and on the CPU beside it.
+"""Measures nextstat.torch on a GPU, and for comparison on the CPU.
 
     python benches/derivatives/torch_layer.py WORKSPACE:SAMPLE [WORKSPACE:SAMPLE ...]
 
-For each workspace, with the nominal yields of the sample as inputs:
+The inputs of each workspace are the nominal yields of the sample. The measurements are:
 
-* enqueued: one `nll` with derivatives by yields and parameters, many enqueued back to back;
-* graph pair: forward and backward through autograd beside those of an empty `autograd.Function`, both with waiting, and
-  both 100 times one after another with waiting at the end;
-* batch: 1 024 histograms in one call beside 1 024 calls;
+* enqueued: one `nll` with derivatives by yields and parameters; many calls are enqueued one after another.
+* graph pair: forward and backward pass through autograd, and the same with an empty `autograd.Function`. Both are
+  measured with a wait after each call, and with one wait after 100 calls.
+* batch: 1 024 histograms in one call, and in 1 024 calls.
 * cpu: the same value and derivatives of one histogram on the CPU.
 
-Needs PyTorch. Without an NVIDIA GPU it says so and prints the row of the CPU alone.
+Needs PyTorch. Without an NVIDIA GPU, says so and prints only the row of the CPU.
 """
 
 import statistics
@@ -25,7 +25,7 @@ import nextstat.torch as nt
 
 
 class Empty(torch.autograd.Function):
-    """What a custom function costs at least."""
+    """A function with almost no work. Its time is the smallest time of any custom function."""
 
     @staticmethod
     def forward(ctx, yields, params):
@@ -96,7 +96,7 @@ def measure_gpu(model, sample):
         return work
 
     for name, count, turns in [("graph pair, waited for  ", 1, 1000), ("graph pairs, enqueued   ", 100, 30)]:
-        # In turns, so that both have the same conditions.
+        # The two are measured in turns, so that both have the same conditions.
         pairs = [pair(lambda a, b: nt.nll(session, a, b), count), pair(Empty.apply, count)]
         times = [[], []]
         for turn in range(turns):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The analysis suite beside cabinetry and pyhf on one workspace, as a Markdown table.
+"""Measures the analyses of this project, of cabinetry and of pyhf on one workspace, and prints a Markdown table.
 
     benches/peers/setup --analyses
     benches/peers/analyses.py WS.json [--repeat 3] [--ranking]
 
-Every tool runs in an interpreter of its own, on one thread, one after another; the times are medians. What a
-tool does not offer is left out. cabinetry's ranking (four fits for each parameter) is left out unless asked
-for: it can take hours.
+Each tool runs in its own interpreter on one thread, one tool after another. Times are medians. Analyses that a tool
+does not offer are left out. cabinetry's ranking makes four fits for each parameter and can take hours, so it is left
+out without --ranking.
 """
 
 from __future__ import annotations

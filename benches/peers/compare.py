@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Times this project and its peers in one run, and prints a Markdown table.
+"""Measures the times of this project and of its peers in one run, and prints a Markdown table.
 
     benches/peers/setup
     benches/peers/compare.py WS.json... [--repeat 15] [--pyhf] [--no-process]
 
-Each tool runs in its own interpreter on one thread. Repetitions are interleaved (ours,
-peer, ours, peer, ...), so that a busy moment of the machine hits all of them; the table
-gives medians and, in brackets, the quartiles. Inputs differ in every repetition (counts
-moved by up to a per mille, points by up to 1e-3, files rewritten), so nothing computed
-before can be used again.
+Each tool runs in its own interpreter on one thread. Repetitions of the tools alternate (ours, peer, ours, peer, ...),
+so that other work on the machine affects all of them. The table gives medians and, in brackets, quartiles. Inputs
+differ in every repetition: counts are changed by up to a per mille, points by up to 1e-3, and files are rewritten. No
+tool can therefore use results of an earlier repetition.
 """
 
 from __future__ import annotations
@@ -60,7 +59,8 @@ class Worker:
 
 
 def in_process(workers, what, repeat, calls=None):
-    """Returns seconds per tool and repetition, interleaved, and the minima of fits."""
+    """Returns the seconds of each tool and repetition, and the minima of fits. The repetitions of the tools
+    alternate."""
     seconds, minima = {w.tool: [] for w in workers}, {w.tool: [] for w in workers}
     for worker in workers:  # this round is not timed: it fills caches and branch predictors
         worker.ask(what=what, key=0, calls=min(calls or 1, 10))
@@ -86,8 +86,8 @@ ANALYSES = {
 
 
 def analysis(workers, what, repeat):
-    """Returns seconds per tool and repetition. The peer makes `repeat` repetitions and ours
-    three times as many, interleaved."""
+    """Returns the seconds of each tool and repetition. The peer makes `repeat` repetitions, and ours makes three
+    times as many. The repetitions of the tools alternate."""
     seconds = {w.tool: [] for w in workers}
     for worker in workers:
         if worker.tool == "ours":
@@ -102,7 +102,7 @@ def analysis(workers, what, repeat):
 
 
 def threads(worker, what, repeat):
-    """Returns median seconds of ours with one and with two threads, interleaved."""
+    """Returns the median seconds of our tool with one and with two threads, measured in turns."""
     seconds = {1: [], 2: []}
     for key in range(repeat + 1):
         for n in seconds:
@@ -113,7 +113,7 @@ def threads(worker, what, repeat):
 
 
 def whole_process(commands, text, repeat):
-    """Returns the wall time of `nextstat fit` from start to exit. Every run has a new file."""
+    """Returns the wall time of `nextstat fit` from its start to its exit. Every run has a new file."""
     seconds = {tool: [] for tool in commands}
     with tempfile.TemporaryDirectory() as folder:
         for key in range(repeat + 1):

@@ -1,4 +1,4 @@
-"""Five models of single events: their events, their HS3 files, and the same models in RooFit."""
+"""Five models of single events. For each there are the events, the HS3 file, and the same model in RooFit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 SEED = 20261123
 
-#: Start value and bounds of every parameter of a model. `None`: two yields that depend on the number of events.
+#: Start value and bounds of every parameter of a model. `None` stands for two yields that depend on the number of
+#: events.
 PARAMETERS = {
     "gauss_exp": {"nsig": None, "nbkg": None, "mean": (90.0, 80.0, 100.0), "sigma": (3.0, 0.5, 10.0),
                   "slope": (0.03, 0.0001, 0.2)},
@@ -58,7 +59,7 @@ def _falling(rng, slope, low, high, n):
 
 
 def _from(rng, density, low, high, n):
-    """Draws numbers from a density by inverting its sum over a fine grid."""
+    """Draws numbers from a density by inverting its cumulative sum on a fine grid."""
     x = np.linspace(low, high, 200_001)
     y = density(x)
     total = np.concatenate([[0.0], np.cumsum(0.5 * (y[1:] + y[:-1]))])
@@ -102,7 +103,7 @@ def events(case: str, n: int, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def _distributions(case: str):
-    """Returns the distributions, and for each channel the name of its distribution."""
+    """Returns the distributions, and the name of the distribution of each channel."""
     gauss = lambda name, x, mean, sigma: {"name": name, "type": "gaussian_dist", "x": x, "mean": mean, "sigma": sigma}  # noqa: E731
     falling = lambda name, x, c: {"name": name, "type": "exponential_dist", "x": x, "c": c}  # noqa: E731
     mixed = lambda name, summands, yields: {"name": name, "type": "mixture_dist", "summands": summands,  # noqa: E731
@@ -132,7 +133,7 @@ def _distributions(case: str):
 
 
 def write(case: str, n: int, folder: pathlib.Path, seed: int = 0) -> pathlib.Path:
-    """Writes the HS3 file of a model. Its events are written to Parquet files and to an archive of NumPy in the same
+    """Writes the HS3 file of a model. The events are written to Parquet files and to an archive of NumPy in the same
     folder."""
     import pyarrow
     import pyarrow.parquet
@@ -175,8 +176,8 @@ def write(case: str, n: int, folder: pathlib.Path, seed: int = 0) -> pathlib.Pat
 
 
 def roofit(case: str, n: int, root, keep: list):
-    """Returns the model in RooFit: density, parameters by name, observables, category of the channels or None, global
-    observables."""
+    """Returns the model in RooFit: its density, its parameters by name, its observables, the category of its channels
+    or None, and its global observables."""
 
     def own(value):
         keep.append(value)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Fits of single events beside RooFit, on one thread and in one run.
+"""Compares fits of single events with RooFit, on one thread and in one run.
 
     benches/peers/events.py --ours PYTHON --roofit PYTHON [CASE[:EVENTS]...] [--repeats N]
 
-PYTHON is an interpreter with the wheel of this project in the release profile and pyarrow (`--ours`), and one with
-`pip install root==0.1a12` (`--roofit`; without it ours alone is measured). Cases: gauss_exp:1000000, gauss_exp:10000,
-crystal_ball, two_channels, two_dimensions, argus.
+PYTHON is an interpreter. For `--ours` it has pyarrow and the wheel of this project in the release profile. For
+`--roofit` it has `pip install root==0.1a12`. Without `--roofit`, only this project is measured. Cases:
+gauss_exp:1000000, gauss_exp:10000, crystal_ball, two_channels, two_dimensions, argus.
 
-Every repetition has other events, and is a process of its own on both sides, in turns. Times are seconds of CPU: ours from
-the loaded model to the fit with uncertainties; RooFit's for the creation of the likelihood, MIGRAD and HESSE with its
-vectorised backend. Loading is measured apart. `above` is the distance of RooFit's minimum from ours in twice_nll, by our
-likelihood at both points.
+Every repetition has other events. Each program runs in a process of its own, and the programs take turns. Times are
+CPU seconds. Ours go from the loaded model to the fit with uncertainties. RooFit's are for the creation of the
+likelihood, MIGRAD and HESSE with its vectorised backend. Loading is measured separately. `above` is the difference of
+twice_nll between RooFit's minimum and ours, evaluated with our likelihood at both points.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CASES = ["gauss_exp:10000", "gauss_exp:1000000", "crystal_ball", "two_channels",
 
 
 def ours(path: str, point: str) -> dict:
-    """Fits a model. If a file with a point exists, also evaluates the model at this point."""
+    """Fits a model. Also evaluates the model at a point, if a file with the point exists."""
     import nextstat
 
     warm = nextstat.load_workspace(path)
@@ -89,7 +89,7 @@ def roofit(path: str, case: str, n: int, backend: str) -> dict:
         return time.process_time() - begin, status
 
     columns = dict(numpy.load(path))
-    # The first fit also loads libraries, so a fit of a few events is made before it.
+    # The first fit also loads libraries. A fit of a few events is therefore made before it.
     few = {name: numpy.ascontiguousarray(column[:500]) for name, column in columns.items()}
     density, _, measured, data = make(few)
     fit(density, measured, data)
@@ -100,7 +100,7 @@ def roofit(path: str, case: str, n: int, backend: str) -> dict:
 
 
 def run(python: str, *arguments: str) -> dict:
-    """Runs this file as a worker and returns what it prints last."""
+    """Runs this file as a worker. Returns the JSON object in the last line of its output."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
     done = subprocess.run([python, __file__, "--worker", *arguments], capture_output=True, text=True, env=environment)
     if done.returncode != 0 and not done.stdout.strip():

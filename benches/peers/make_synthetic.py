@@ -42,7 +42,7 @@ def gammas(n_channels: int, n_bins: int) -> dict:
                 ],
             }
         )
-        # Observed counts are above and below the expectation in turn, so that every gamma has to move.
+        # Observed counts are alternately above and below the expectation, so that every gamma has to move.
         shifts = [3.0, -2.0, 5.0, -4.0, 0.0]
         observations.append(
             {"name": name, "data": [round(y + shifts[(b + 3 * c) % 5]) for b, y in enumerate(background)]}
@@ -56,7 +56,7 @@ def gammas(n_channels: int, n_bins: int) -> dict:
 
 
 def systematics(n_systematics: int, n_channels: int, n_bins: int) -> dict:
-    """Returns the model that `systematics` in crates/ns-compute/benches/models makes."""
+    """Returns the same model as `systematics` in crates/ns-compute/benches/models."""
     golden, calls = 0.618_033_988_749_894_9, 0
 
     def wiggle() -> float:
@@ -97,7 +97,7 @@ def systematics(n_systematics: int, n_channels: int, n_bins: int) -> dict:
 
 
 def _renamed(workspace: dict, prefix: str):
-    """Returns channels, observations and settings with a prefix on every name that is not shared."""
+    """Returns channels, observations and settings in which every name that is not shared has a prefix."""
     config = workspace["measurements"][0]["config"]
 
     def name_of(name, kind=None):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Times of reading events from Parquet files: nextstat.read_parquet and pyarrow, both on one thread, in turns.
+"""Compares the times of nextstat.read_parquet and pyarrow for reading events, both on one thread and in turns.
 
-The file has 100 000 rows of four columns of doubles in ten row groups, as pyarrow writes it by default. Needs NumPy,
-pyarrow and nextstat in one environment:
+The Parquet file has 100 000 rows of four columns of doubles in ten row groups, as pyarrow writes it by default. Needs
+NumPy, pyarrow and nextstat in one environment:
 
     python benches/peers/parquet.py [--runs 200]
 
-Prints the median of each time in microseconds, and that of nextstat with its own choice of threads.
+Prints the median of each time in microseconds. Also prints the time of nextstat with the number of threads that it
+chooses itself.
 """
 
 import argparse

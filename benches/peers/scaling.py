@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Time and peak memory of fits and other analyses as models grow; prints a Markdown table.
+"""Measures time and peak memory of fits and other analyses for models of growing size, and prints a Markdown table.
 
     benches/peers/setup
     benches/peers/scaling.py WS.json... [--copies 1 2 4 8] [--gammas 1000 10] [--peer]
     benches/peers/scaling.py WS.json... --analyses [fit hypotest upper-limit scan ranking yields toys]
 
-Stacks copies of the workspaces into one likelihood (make_synthetic.py), fits each with the
-release binary on one thread, and reads wall time and peak resident memory from the kernel.
-With --analyses it makes a row per analysis instead, with processor time, which other work on
-the machine disturbs less.
+Combines copies of the workspaces into one likelihood (make_synthetic.py), and fits each likelihood with the release
+binary on one thread. The kernel gives the wall time and the peak resident memory. With --analyses, each row is an
+analysis, and the time is processor time, because other work on the machine changes it less.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from compare import ONE_THREAD, ROOT, machine
 from make_synthetic import gammas, stack
 
 
-# All analyses with their flags. MU is two uncertainties above the best fit. The number of toys is that of both
+# All analyses with their flags. MU is two uncertainties above the best fit. The number of toys is the sum for both
 # hypotheses.
 N_TOYS = 50
 ANALYSES = {
@@ -40,7 +39,7 @@ ANALYSES = {
 
 
 def peak(process: int) -> float:
-    """Returns the largest resident memory of a process so far, in MiB; 0 once the process has ended."""
+    """Returns the largest resident memory of a process so far, in MiB. Returns 0 once the process has ended."""
     try:
         lines = pathlib.Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -53,8 +52,8 @@ def run(command: list[str], limit: float):
     """Returns wall seconds, peak resident MiB, exit status and processor seconds of a command; `None` beyond the
     limit.
 
-    The peak is read while the command runs: the kernel's figure for an ended process
-    includes the memory of this script.
+    The peak is read while the command runs. The kernel's value for an ended process would include the memory of this
+    script.
     """
     began = time.perf_counter()
     child = os.posix_spawnp(command[0], command, {**os.environ, **ONE_THREAD})
@@ -74,14 +73,14 @@ def run(command: list[str], limit: float):
 
 
 def two_sigma(path: pathlib.Path) -> str:
-    """Returns the value of the parameter of interest two uncertainties above its best fit."""
+    """Returns the value of the parameter of interest that is two uncertainties above its best fit."""
     fit = json.loads(path.read_text(encoding="utf-8"))
     poi = fit["poi_index"]
     return str(fit["bestfit"][poi] + 2.0 * (fit["uncertainties"][poi] or 0.5))
 
 
 def table_of_analyses(models, arguments) -> None:
-    """Prints a row per model and analysis: processor time and memory, also relative to the fit."""
+    """Prints one row per model and analysis: processor time and memory, in absolute terms and relative to the fit."""
     print("| model | parameters | bins | analysis | processor time | x fit | peak memory | x fit |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     for name, workspace in models:

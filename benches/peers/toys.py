@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Toys per second of this project, of the peer and of pyhf's toy calculator, as Markdown tables.
+"""Measures the toys per second of this project, of the peer and of pyhf's toy calculator, and prints Markdown tables.
 
     benches/peers/setup
     NEXTSTAT_REFERENCE_DIR=... benches/peers/toys.py [--repeat 3] [--only NAME...]
 
-The peer: `hypotest-toys --mu 1` of both command lines, on one thread, as whole processes that take turns (ours,
-peer, ours, peer, ...), every repetition with another seed. For both programs the number asked for is per
-hypothesis, so a run draws and fits twice as many toys; what a run of one toy takes (start-up, reading,
-fits of the observed data) is subtracted from both. Ours runs more toys than the peer, so that it takes a second too.
+The peer: both command lines run `hypotest-toys --mu 1` on one thread, as whole processes that take turns (ours, peer,
+ours, peer, ...). Every repetition has another seed. In both programs the number of toys is that of each hypothesis,
+so a run draws and fits twice as many. The time of a run with one toy (start-up, reading, fits of the observed data)
+is subtracted for both. Ours runs more toys than the peer, so that its runs also take a second.
 
-Threads: our run with one thread and with two, in turns, the same toys.
+Threads: our run with one thread and with two, in turns, with the same toys.
 
-pyhf: `pyhf.infer.calculators.ToyCalculator` with NumPy and SciPy, as its users have it, and our command line, on two
-small models.
+pyhf: `pyhf.infer.calculators.ToyCalculator` with NumPy and SciPy, as installed by its users, and our command line, on
+two small models.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SMALL = ("simple_workspace", "all_modifiers")
 
 
 def process(command, path, n_toys, threads, seed):
-    """Returns wall seconds and result of one run. Ends the script if the run fails."""
+    """Returns the wall seconds and the result of one run. Ends the script if the run fails."""
     arguments = [str(command), "hypotest-toys", "--input", str(path), "--mu", "1", "--n-toys", str(n_toys)]
     arguments += ["--threads", str(threads), "--seed", str(seed)]
     environment = {**os.environ, **ONE_THREAD} if threads == 1 else os.environ
@@ -60,7 +60,7 @@ def process(command, path, n_toys, threads, seed):
 
 
 class Pace:
-    """Returns the times of repeated runs of one program, minus the time without toys."""
+    """Collects the times of repeated runs of one program, minus the time without toys."""
 
     def __init__(self, command, path, n_toys, threads=1):
         self.command, self.path, self.n_toys, self.threads = command, path, n_toys, threads
@@ -103,7 +103,7 @@ def over_threads(name, path, binary, repeat):
 
 
 def pyhf_toys(path, n_toys, seed):
-    """Runs inside the environment with pyhf: seconds of its toy calculator, printed as JSON."""
+    """Runs in the environment with pyhf. Prints the seconds of pyhf's toy calculator as JSON."""
     import numpy
     import pyhf
 

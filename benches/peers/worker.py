@@ -1,8 +1,8 @@
-"""Runs one tool in its own interpreter: reads requests as JSON lines, and answers with times.
+"""Runs one tool in its own interpreter. Reads requests as JSON lines, and answers with times.
 
-compare.py runs it as `python worker.py TOOL`, where TOOL is ours, peer or pyhf. Only the work itself is timed.
-Reading JSON requests, building perturbed inputs and moving numbers between processes are not timed. Every request has
-new inputs.
+compare.py runs this script as `python worker.py TOOL`, where TOOL is ours, peer or pyhf. Only the work itself is
+timed. Reading JSON requests, building changed inputs and moving numbers between processes are not timed. Every
+request has new inputs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from worker_inputs import perturbed
 # Values of the parameter of interest in a scan.
 SCAN = np.linspace(0.0, 2.0, 21)
 
-# Analyses that `analyse` knows.
+# The analyses that `analyse` can run.
 ANALYSES = ("scan", "hypotest", "limit", "ranking", "ranking with pre-fit")
 
 
@@ -46,12 +46,12 @@ class Ours:
         return model.nll(point)
 
     def gradient(self, model, point):
-        # The value is computed too, because an optimiser needs it.
+        # An optimiser needs the value too, so it is computed.
         return model.nll_and_grad(point)
 
     def fit(self, model):
         result = self.package.fit(model, threads=1)
-        # These attributes are read in the timed region, because they may be computed on demand.
+        # These attributes may be computed on demand, so they are read in the timed region.
         return result, result.uncertainties, result.covariance
 
     def minimum(self, outcome):
@@ -112,13 +112,13 @@ class Peer:
         if what == "hypotest":
             return package.hypotest(1.0, model)
         if what == "limit":
-            # The peer finds only the observed limit; ours also finds the five expected limits.
+            # The peer finds only the observed limit. Ours also finds the five expected limits.
             return package.upper_limit(model)
         return package.ranking(model)
 
 
 class Pyhf:
-    """pyhf 0.7.6 with NumPy and MINUIT: values and fits, no gradient."""
+    """pyhf 0.7.6 with NumPy and MINUIT. It gives values and fits, but no gradient."""
 
     def __init__(self):
         import pyhf
@@ -159,7 +159,7 @@ class Pyhf:
 
 
 def evaluate(tool, model, function, key, calls):
-    """Returns seconds per call over `calls` different points."""
+    """Returns the seconds per call for `calls` different points."""
     init, rng = tool.init(model), np.random.default_rng(key)
     points = tool.points(init + 1e-3 * rng.uniform(-1, 1, (calls, len(init))))
     began = time.perf_counter()

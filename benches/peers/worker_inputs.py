@@ -1,4 +1,4 @@
-"""Inputs that differ in every repetition, for worker.py and compare.py."""
+"""Inputs for worker.py and compare.py that differ in every repetition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 
 
 def perturbed(text: str, key: int) -> str:
-    """Moves every count by up to a per mille: another fit that is equally difficult."""
+    """Changes every count by up to a per mille. The fit differs, but is equally difficult."""
     draw = random.Random(key)
     workspace = json.loads(text)
     for observation in workspace["observations"]:

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""How much a job of toys on nextstat-server loses while another client fits other models, and how long those fits take.
+"""Measures how much a job of toys on nextstat-server slows down while another client fits other models, and how long
+these fits take.
 
     benches/server/share.py SERVER WORKSPACE... [--device cpu|cuda] [--seconds 2] [--repeats 4]
 
-SERVER is the program. For every workspace a job of `hypotest-toys` of about SECONDS is run with and without a client that
-fits two of the other workspaces on the CPU, one after the other and 20 times a second, in turns. Needs two workspaces or more.
+SERVER is the path of the program. For every workspace, a job of `hypotest-toys` of about SECONDS is run in turns with
+and without another client. This client fits two of the other workspaces on the CPU, one after the other, 20 times a
+second. Needs at least two workspaces.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ def main() -> None:
         others = [models[(i + k) % len(models)] for k in (1, 2) if (i + k) % len(models) != i]
         for other in others:
             connection.send("POST", "/v1/fit", {"model": other, "device": "cpu"})
-        # The number of toys is chosen to take the requested time.
+        # The number of toys is chosen so that the job takes the requested time.
         n_toys = 50
         while (took := run_job(connection, model, n_toys, 99, args.device)) < 0.2 * args.seconds:
             n_toys = int(n_toys * min(10.0, 0.3 * args.seconds / max(took, 1e-3)))
