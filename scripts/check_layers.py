@@ -4,9 +4,9 @@
     scripts/check_layers.py             every crate in `crates` and `bindings`
     scripts/check_layers.py FOLDER...   the crates in these folders
 
-Reads paths that begin with `crate::` or `super::` in `src`. A name that `lib.rs` or `main.rs` re-exports counts as
-the module from which it comes. Tests, comments and `lib.rs` itself are left out. If modules depend on each other,
-exits with 1 and prints one shortest circle per group of such modules.
+Reads paths in `src` that begin with `crate::` or `super::`. If `lib.rs` or `main.rs` re-exports a name, the name
+counts as the module from which it comes. Tests, comments and `lib.rs` itself are not read. If modules depend on each
+other, prints one shortest circle for each group of such modules, and exits with 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def code(path: pathlib.Path) -> str:
 
 
 def names(tree: str) -> list[str]:
-    """Returns the first names of the paths in a text after `crate::`, such as `a::b` or `{a, b::{c, d}}`."""
+    """Returns the first names of the paths that follow `crate::` in a text, such as `a::b` or `{a, b::{c, d}}`."""
     if not tree.startswith("{"):
         return re.findall(r"\A\w+", tree)
     depth, part, parts = 0, "", []
@@ -52,7 +52,8 @@ def exports(root: str) -> dict[str, str]:
 
 
 def dependencies(source: pathlib.Path) -> dict[tuple[str, str], str]:
-    """Returns pairs of modules of which the first depends on the second, each with a file of this dependency."""
+    """Returns pairs of modules. The first module of a pair depends on the second. Each pair has a file with the
+    dependency."""
     roots = [path for path in (source / "lib.rs", source / "main.rs") if path.exists()]
     root = "\n".join(code(path) for path in roots)
     modules = set(re.findall(r"^\s*(?:pub(?:\([^)]*\))? )?mod (\w+);", root, re.M))
@@ -75,7 +76,7 @@ def dependencies(source: pathlib.Path) -> dict[tuple[str, str], str]:
 
 
 def way(graph: dict[str, list[str]], start: str, end: str) -> list[str]:
-    """Returns the shortest chain of dependencies from one module to another, both included; empty if there is none."""
+    """Returns the shortest chain of dependencies from one module to another, with both ends; empty if there is none."""
     before, queue = {start: start}, deque([start])
     while queue:
         at = queue.popleft()
@@ -92,8 +93,8 @@ def way(graph: dict[str, list[str]], start: str, end: str) -> list[str]:
 
 
 def circles(found: dict[tuple[str, str], str]) -> list[list[str]]:
-    """Returns the shortest circle of dependencies through each module. A circle that shares a module with a shorter
-    circle is left out."""
+    """Returns the shortest circle of dependencies through each module. A circle is left out if it shares a module
+    with a shorter circle."""
     graph: dict[str, list[str]] = {}
     for module, target in sorted(found):
         graph.setdefault(module, []).append(target)

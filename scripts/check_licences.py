@@ -2,7 +2,7 @@
 """Checks licences and duplicate versions of all dependencies against deny.toml.
 
 Reads the same file as `cargo deny check licenses bans sources`. It needs only cargo and Python, because building
-cargo-deny from source takes longer than all other checks. Prints every violation, and exits with 1 if there is one.
+cargo-deny from source would take longer than all other checks. Prints every violation. Exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def satisfied(expression: str, allowed: set[str]) -> bool:
 
 
 def reachable(metadata) -> set[str]:
-    """Returns the packages with which our crates are built: all normal and build dependencies, and our development
-    dependencies."""
+    """Returns the packages with which our crates are built. These are all normal and build dependencies, and the
+    development dependencies of our crates."""
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     found, queue = set(metadata["workspace_members"]), list(metadata["workspace_members"])
     ours = set(queue)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes broken HS3 models into tests/broken_hs3, most of them a valid one with a small change.
+"""Writes broken HS3 models into tests/broken_hs3. Most of them are a valid model with a small change.
 
-The name of a file says what is wrong with it. A snapshot test contains the message for each file. Plain Python 3, no
-dependencies, and the same bytes on every run:
+The name of a file says what is wrong with it. A snapshot test contains the message for each file. The script is plain
+Python 3 without dependencies, and writes the same bytes on every run:
 
     python3 scripts/make_broken_hs3.py            # write
     python3 scripts/make_broken_hs3.py --check    # fail if a committed file differs
@@ -529,7 +529,7 @@ def _(m):
 
 
 def source(name, **keys):
-    """Puts the events into a separate file. `keys` replace keys of a valid source."""
+    """Registers a case that puts the events into a separate file. `keys` replace keys of a valid `nextstat.source`."""
 
     @case(name)
     def _(m):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes broken workspaces into tests/broken, most of them a valid one with a small change.
+"""Writes broken workspaces into tests/broken. Most of them are a valid workspace with a small change.
 
-The name of a file says what is wrong with it. A snapshot test contains the message for each
-file. Plain Python 3, no dependencies, and the same bytes on every run:
+The name of a file says what is wrong with it. A snapshot test contains the message for each file. The script is plain
+Python 3 without dependencies, and writes the same bytes on every run:
 
     python3 scripts/make_broken_workspaces.py            # write
     python3 scripts/make_broken_workspaces.py --check    # fail if a committed file differs

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the Parquet file and the model of docs/events.md to tests/fixtures/events. Needs NumPy and pyarrow.
 
-The events have a falling spectrum of two-photon masses with a small peak, and a flag of the selection. Some events
-are outside the fit range. The numbers are the same on every machine: the generator is seeded, and the file has no
-date.
+The events have a falling spectrum of two-photon masses with a small peak, and a flag that says whether they are
+selected. Some events are outside of the fit range. The numbers are the same on every machine, because the generator
+is seeded and the file has no date.
 """
 
 import json

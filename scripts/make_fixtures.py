@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the project's own small workspaces and HS3 models into tests/fixtures.
 
-Plain Python 3, no dependencies, and the same bytes on every run:
+The script is plain Python 3 without dependencies, and writes the same bytes on every run:
 
     python3 scripts/make_fixtures.py            # write
     python3 scripts/make_fixtures.py --check    # fail if a committed file differs
@@ -70,7 +70,7 @@ def rounded(numbers, digits=4):
 
 
 def scaled(data, *factors):
-    """Bin-by-bin product with one factor per bin, or with a single factor for all bins."""
+    """Returns the product of an array with one factor per bin, or with a single factor for all bins."""
     if len(factors) == 1:
         factors = factors * len(data)
     return rounded([x * f for x, f in zip(data, factors)])
@@ -80,7 +80,7 @@ def scaled(data, *factors):
 
 
 def simple_workspace():
-    """A search for a bump over a falling background, with a control region for the rate of the background."""
+    """A search for a bump over a falling background. A control region determines the rate of the background."""
     signal = [1.5, 6.0, 9.0, 3.5]
     background = [60.0, 42.0, 25.0, 14.0]
     control = [310.0, 205.0, 120.0]
@@ -122,7 +122,7 @@ def simple_workspace():
 
 
 def all_modifiers():
-    """Each of the seven modifier types at least once."""
+    """A workspace with each of the seven modifier types at least once."""
     return workspace(
         [
             channel(
@@ -179,8 +179,8 @@ def several_measurements():
 
 
 def background_only():
-    """A background-only workspace as published with a patchset. Its parameter of interest is the signal strength,
-    which only the patches add."""
+    """A background-only workspace, as it is published with a patchset. Its parameter of interest is the signal
+    strength. Only the patches add this parameter."""
     return workspace(
         [
             channel(
@@ -294,7 +294,7 @@ def many_bins():
 
 
 def asymmetric():
-    """One-sided and strongly asymmetric systematics: kinks at 0 in the piecewise codes."""
+    """A workspace with one-sided and strongly asymmetric systematics. The piecewise codes have kinks at 0."""
     first = [20.0, 35.0, 50.0]
     second = [90.0, 80.0, 60.0]
     return workspace(
@@ -327,7 +327,7 @@ def asymmetric():
 
 
 def shared_names():
-    """Names shared between types, samples and channels in every way that is allowed."""
+    """A workspace with names that types, samples and channels share, in every way that is allowed."""
     return workspace(
         [
             channel(
@@ -354,7 +354,7 @@ def shared_names():
 
 
 def edge_yields():
-    """Zero and negative yields, bins without uncertainty, an empty observed bin."""
+    """A workspace with zero and negative yields, bins without uncertainty, and an empty observed bin."""
     return workspace(
         [
             channel(
@@ -375,7 +375,7 @@ def edge_yields():
 
 
 def overrides():
-    """A measurement that sets everything that can be set."""
+    """A measurement that sets every property that can be set."""
     return workspace(
         [
             channel(
@@ -409,7 +409,7 @@ def overrides():
 
 
 def large_counts():
-    """Counts up to 1e8, for which a simple sum of logarithms loses digits."""
+    """A workspace with counts up to 1e8. A simple sum of logarithms loses digits for such counts."""
     return workspace(
         [
             channel(
@@ -423,7 +423,7 @@ def large_counts():
     )
 
 
-# Yields and modifiers of each channel and sample of `strongly_bent`. They are made up so that many asymmetric effects
+# Yields and modifiers of each channel and sample of `strongly_bent`. They are chosen so that many asymmetric effects
 # act on the same few bins. Variations are given as low and high.
 STRONGLY_BENT = {
     "CR_S": {
@@ -595,7 +595,7 @@ def strongly_bent():
 
 
 def hs3_events():
-    """A peak at 125 over a falling background between 100 and 160."""
+    """A model of events: a peak at 125 over a falling background between 100 and 160."""
     draw = random.Random(7)
     peak = [round(draw.gauss(125.0, 2.0), 3) for _ in range(60)]
     rest = [round(100.0 - 25.0 * math.log(1.0 - draw.random() * (1.0 - math.exp(-60.0 / 25.0))), 3) for _ in range(240)]
@@ -621,7 +621,7 @@ HS3_VALUES = {"mu": 1, "eff": 0, "n_bkg": 250, "mass": 125, "slope": 0.03, "k_to
 
 
 def hs3_mixed():
-    """Events and counts with a common nuisance parameter, in the words of the HS3 standard."""
+    """A model of events and counts with a common nuisance parameter, in the words of the HS3 standard."""
     counts = [{"name": "region", "edges": [0, 1, 3]}]
     mass = [{"name": "m", "min": 100, "max": 160}]
     samples = [
@@ -666,7 +666,8 @@ def hs3_mixed():
 
 
 def hs3_template():
-    """A peak of simulated events whose weights follow two nuisance parameters, above a falling background."""
+    """A peak of simulated events above a falling background. The weights of the events depend on two nuisance
+    parameters."""
     draw = random.Random(11)
     simulated = [round(draw.gauss(125.0, 3.0), 2) for _ in range(60)]
     weights = [round(draw.uniform(0.82, 1.18), 3) for _ in simulated]
@@ -759,7 +760,8 @@ def hs3_template():
 
 
 def hs3_mixed_root():
-    """The same model in ROOT's words. An analysis of Asimov data comes before the analysis of the observed data."""
+    """The model of `hs3_mixed` in ROOT's words. An analysis of Asimov data comes before the analysis of the observed
+    data."""
     model = hs3_mixed()
     named = {part["name"]: part for key in ("distributions", "data") for part in model[key]}
     model["metadata"] = {"hs3_version": "0.2", "packages": [{"name": "ROOT", "version": "6.40.00"}]}
@@ -825,7 +827,7 @@ def fixtures():
 
 
 def dumps(value, indent=0, width=110):
-    """Returns JSON text in which every value that fits on one line is on one line."""
+    """Returns JSON text. Every value that fits on one line is on one line."""
     flat = json.dumps(value)
     if len(flat) + indent <= width or not isinstance(value, (dict, list)):
         return flat
@@ -857,8 +859,8 @@ def main():
     if args.check:
         stale = [name for name, text in wanted.items() if not (args.output / name).is_file() or (args.output / name).read_text() != text]
         present = (path.relative_to(args.output).as_posix() for path in args.output.rglob("*.json"))
-        # Other scripts write the files of Parquet and of flows, because they need packages: make_event_fixtures.py
-        # and make_flow_fixtures.py.
+        # Files of Parquet and of flows need packages, so other scripts write them: make_event_fixtures.py and
+        # make_flow_fixtures.py.
         foreign = sorted(name for name in present if name not in wanted and not name.startswith(("events/", "flows/")))
         for name in stale:
             print(f"{name} is not what {pathlib.Path(__file__).name} writes", file=sys.stderr)

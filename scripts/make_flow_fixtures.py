@@ -39,19 +39,20 @@ LOW, HIGH = 100.0, 160.0
 MEAN, WIDTH = 125.0, 2.0
 CENTRE = np.array([125.0, 1.5])
 LOWER = np.array([[2.0, 0.0], [0.6, 0.5]])
-# Knots of the spline from [0, 1] to [0, 1], and the slopes at the knots. The spectrum falls and has a shoulder.
+# Knots of the spline, which maps [0, 1] to [0, 1], and the slopes at the knots. The spectrum falls and has a
+# shoulder.
 X = np.array([0.0, 0.1, 0.22, 0.35, 0.5, 0.68, 1.0])
 Y = np.array([0.0, 0.22, 0.44, 0.62, 0.78, 0.9, 1.0])
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# Width of the network of the flow of the self-test.
+# Width of the network in the flow of the self-test.
 HIDDEN = 64
 SLOPES = np.array([2.4, 2.0, 1.6, 1.2, 0.95, 0.5, 0.2])
-# With the context `tilt`, the slopes are multiplied by exp(tilt TILT).
+# The context `tilt` multiplies the slopes by exp(tilt TILT).
 TILT = np.array([0.5, 0.4, 0.2, 0.0, -0.2, -0.4, -0.5])
 
 
 class Graph:
-    """A graph that is built operation by operation. Numbers become constants of its type."""
+    """A graph that is built operation by operation. Numbers become constants of the graph's type."""
 
     def __init__(self, kind):
         self.kind, self.nodes, self.constants = kind, [], {}
@@ -83,7 +84,7 @@ class Graph:
 
 
 def column(g, name, index):
-    """Returns the column of an input, with shape [n]."""
+    """Returns a column of an input, with shape [n]."""
     return g("Gather", name, g.constant(index, np.int64), axis=1)
 
 
@@ -186,7 +187,8 @@ def rounded(folder):
 
 
 def normal_with_context(folder, name, kind):
-    """Mean 125 + shift, width 2 exp(stretch)."""
+    """Writes a normal density with mean 125 + shift and width 2 exp(stretch), where shift and stretch are the
+    context."""
     def start(g):
         shift, stretch = column(g, "context", 0), column(g, "context", 1)
         inverse = g("Mul", g("Exp", g("Neg", stretch)), 1 / WIDTH)
@@ -219,7 +221,8 @@ def broken(folder):
     g.write(folder / "broken_shape.onnx", [("x", 1)], "log_prob", g("Concat", "x", "x", axis=1), 2)
     g = Graph(np.float32)
     g.write(folder / "broken_name.onnx", [("x", 1)], "density", column(g, "x", 0), None)
-    # Normal densities: one is not a number where the context is above 1, one is not normalised where it is not 0.
+    # Normal densities that are wrong: one is NaN if the context is above 1, one is not normalised if the context is
+    # not 0.
     for name in ("context", "norm"):
         g = Graph(np.float64)
         z = g("Mul", g("Sub", column(g, "x", 0), MEAN), 1 / WIDTH)
@@ -233,8 +236,8 @@ def broken(folder):
 
 
 def curved():
-    """Writes the flow of `nextstat selftest`: a standard normal x, and a normal y whose mean and width are given by a
-    network of x with products of matrices."""
+    """Writes the flow of `nextstat selftest`. Its x is standard normal, and its y is normal. A network of x with
+    products of matrices gives the mean and the width of y."""
     folder = ROOT / "crates" / "ns-selftest" / "models"
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(64)
@@ -254,7 +257,7 @@ def curved():
 
 
 def manifest(folder, name, graph=None, support=((None, None),), features=("m",), **more):
-    """Writes a manifest. For each graph, the file and further keys are given."""
+    """Writes a manifest. Each graph has its file and further keys."""
     def of(file, **keys):
         return {"file": file, "sha256": hashlib.sha256((folder / file).read_bytes()).hexdigest(), **keys}
 
@@ -290,7 +293,7 @@ def manifests(folder):
 
 
 def spline(u, tilt=0.0):
-    """Returns the spline at a number in [0, 1], which may have an imaginary part."""
+    """Returns the value of the spline at a number in [0, 1]. The number may have an imaginary part."""
     own = SLOPES * np.exp(tilt * TILT)
     k = min(max(int(np.searchsorted(X, u.real, side="right")) - 1, 0), len(X) - 2)
     w, h = X[k + 1] - X[k], Y[k + 1] - Y[k]
@@ -305,7 +308,7 @@ def spline_log(x, tilt=0.0):
 
 
 def slope(f, at, h=1e-3):
-    """Returns the derivative of a smooth function by differences of sixth order."""
+    """Returns the derivative of a smooth function by finite differences of sixth order."""
     return sum(w * (f(at + k * h) - f(at - k * h)) for k, w in ((1, 45), (2, -9), (3, 1))) / (60 * h)
 
 
@@ -393,7 +396,7 @@ def models(folder):
 
 
 def conditional(folder):
-    """A flow whose mean and width are parameters, above an exponential background."""
+    """A model of a flow and an exponential background. The mean and the width of the flow are parameters."""
     text = json.loads((folder / "search.hs3.json").read_text())
     text["distributions"][0] = {"name": "signal", "type": "nextstat.flow_dist", "x": ["m"],
                                 "manifest": "shifted.flow.json", "context": ["shift", "stretch"]}
