@@ -15,7 +15,8 @@ impl Difference {
     /// The value before the first comparison: no difference, and an infinite tolerance.
     pub const NONE: Self = Self { largest: 0.0, tolerance: f64::INFINITY };
 
-    /// Adds another comparison. It replaces the stored one if its ratio of difference to tolerance is larger.
+    /// Adds another comparison. The stored comparison is replaced if the new one has a larger ratio of
+    /// difference to tolerance.
     pub fn add(&mut self, difference: f64, tolerance: f64) {
         let other = Self { largest: difference.abs(), tolerance };
         // NaN is worse than any ratio.

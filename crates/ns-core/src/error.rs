@@ -27,7 +27,7 @@ pub enum FitFailure {
     DensityNotPositive {
         /// Index of the event channel.
         channel: usize,
-        /// Index of the first such event in the channel.
+        /// Index of the first event in the channel whose density is not positive or not finite.
         event: usize,
     },
     /// A density with a context of parameters, such as a normalising flow, cannot be evaluated at any start point.
@@ -136,7 +136,7 @@ pub enum SessionError {
     /// The device cannot be used.
     #[error("device {device} is not available: {reason}. {remedy}")]
     DeviceUnavailable {
-        /// The device asked for.
+        /// The device that was requested.
         device: Device,
         /// Why the device cannot be used.
         reason: String,
@@ -196,7 +196,7 @@ pub enum SessionError {
         else { "Choose one of them (CUDA_VISIBLE_DEVICES may hide some), or the device cpu" }
     )]
     NoSuchCudaDevice {
-        /// Index of the device that was asked for, counted from 0.
+        /// Index of the requested device, counted from 0.
         index: usize,
         /// Number of CUDA devices that the driver shows.
         count: usize,
@@ -225,9 +225,9 @@ pub enum SessionError {
     OutOfDeviceMemory {
         /// The device whose memory is used up.
         device: Device,
-        /// Bytes asked for.
+        /// Number of bytes that were requested.
         needed: u64,
-        /// Bytes that were free at that time.
+        /// Number of bytes that were free at the time of the request.
         free: u64,
     },
     /// The device stopped working during an operation; this session can no longer use it.
@@ -274,16 +274,16 @@ pub enum SessionError {
         /// What the user can do.
         remedy: &'static str,
     },
-    /// The device does not compute in the precision asked for.
+    /// The device does not compute in the requested precision.
     #[error(
         "{device} does not compute in precision {asked}: ask for {available}, or leave the precision out"
     )]
     UnsupportedPrecision {
         /// The device that does not compute in this precision.
         device: Device,
-        /// The precision asked for.
+        /// The requested precision.
         asked: Precision,
-        /// The precision that the device computes in.
+        /// The precision in which the device computes.
         available: Precision,
     },
     /// A part of the computation that cannot be divided further needs more memory than the memory limit
@@ -347,7 +347,7 @@ fn show_devices(count: usize) -> String {
 }
 
 impl Execution {
-    /// Checks that the precision asked for is `available`, the precision that `device` computes in.
+    /// Checks that the requested precision is `available`, the precision in which `device` computes.
     ///
     /// # Errors
     /// [`SessionError::UnsupportedPrecision`] if the two precisions differ.

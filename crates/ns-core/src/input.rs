@@ -88,7 +88,7 @@ pub enum InputError {
     /// The modifier has another type than the input needs.
     #[error("input {input:?}: the modifier is a {found}; name a {wanted}")]
     OtherModifier {
-        /// The input that was asked for.
+        /// The requested input.
         input: Input,
         /// Type of the modifier in the model.
         found: &'static str,

@@ -49,7 +49,7 @@ pub struct Certificate {
     /// L`. The unit is that of `-ln L`.
     pub edm: f64,
     /// Largest absolute product of gradient element and uncertainty, over all parameters. If no uncertainties
-    /// were asked for, this is an estimate.
+    /// were requested, this is an estimate.
     pub projected_gradient: f64,
     /// Number of iterations in which the exact Hessian was not positive definite.
     pub indefinite_steps: usize,
@@ -77,12 +77,13 @@ pub struct FitOutcome {
     pub inactive: Vec<(usize, Inactive)>,
     /// Bins whose expected yield at the minimum is zero or negative.
     pub empty_bins: Vec<usize>,
-    /// Uncertainties of all parameters from the exact Hessian; `None` for fixed and inactive parameters.
-    /// Empty unless asked for.
+    /// Uncertainties of all parameters from the exact Hessian; `None` for fixed and inactive parameters. The
+    /// list is empty if no uncertainties were requested.
     pub uncertainties: Vec<Option<f64>>,
-    /// Covariance matrix, if asked for.
+    /// Covariance matrix, if it was requested.
     pub covariance: Option<Arc<Covariance>>,
-    /// Factored inverse Hessian, if the inverse was asked for and the model is too large for a matrix.
+    /// Factored inverse Hessian. It exists if the inverse was requested and the model is too large for a
+    /// matrix.
     pub factors: Option<InverseHessian>,
 }
 

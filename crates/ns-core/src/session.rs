@@ -79,7 +79,7 @@ pub struct Condition {
     pub fit: usize,
     /// Index of the parameter whose value in the earlier fit decides.
     pub parameter: usize,
-    /// Lowest and highest value for which the later fit is needed.
+    /// Lowest and highest value of the parameter in the earlier fit with which the later fit is needed.
     pub range: (f64, f64),
 }
 
@@ -168,7 +168,7 @@ pub struct EvaluationRequest {
     pub samples: bool,
 }
 
-/// Values at several points, point after point, row-major. Arrays that were not asked for are empty.
+/// Values at several points, point after point, row-major. Arrays that were not requested are empty.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evaluation {
     /// `-ln L` at each point.

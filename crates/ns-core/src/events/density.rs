@@ -19,7 +19,7 @@ pub struct Tail {
 pub enum Density {
     /// `exp(-(x - mean)^2 / (2 sigma^2))`.
     Gaussian {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Mean.
         mean: Value,
@@ -28,7 +28,7 @@ pub enum Density {
     },
     /// A Gaussian with different widths below and above the mean.
     BifurcatedGaussian {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Position of the peak.
         mean: Value,
@@ -39,7 +39,7 @@ pub enum Density {
     },
     /// `exp(-slope x)`.
     Exponential {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Slope; falling if positive.
         slope: Value,
@@ -47,7 +47,7 @@ pub enum Density {
     /// Crystal Ball density: a Gaussian core with `t = (x - mean) / sigma`, and a power-law tail on each side
     /// for which a tail is given.
     CrystalBall {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Position of the peak.
         mean: Value,
@@ -62,7 +62,7 @@ pub enum Density {
     },
     /// `x u^power exp(slope u)` with `u = 1 - (x / resonance)^2`; 0 beyond the resonance.
     Argus {
-        /// Observable; positive.
+        /// Index of the observable, whose values are positive.
         x: usize,
         /// Upper end of the spectrum; positive.
         resonance: Value,
@@ -73,7 +73,7 @@ pub enum Density {
     },
     /// Convolution of the Breit-Wigner density with a Gaussian.
     Voigt {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Position of the peak.
         mean: Value,
@@ -84,7 +84,7 @@ pub enum Density {
     },
     /// `1 / ((x - mean)^2 + width^2 / 4)`.
     BreitWigner {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Position of the peak.
         mean: Value,
@@ -93,7 +93,7 @@ pub enum Density {
     },
     /// Johnson's S_U: `exp(-(gamma + delta asinh z)^2 / 2) / sqrt(1 + z^2)` with `z = (x - mean) / width`.
     JohnsonSu {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Location.
         mean: Value,
@@ -106,14 +106,14 @@ pub enum Density {
     },
     /// `sum_i coefficients[i] x^i`.
     Polynomial {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Coefficients; the first belongs to `x^0`.
         coefficients: Vec<Value>,
     },
     /// `1 + sum_i coefficients[i] T_(i+1)(z)`, where `z` maps the observable's axis to [-1, 1].
     Chebyshev {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Coefficients; the first belongs to `T_1`.
         coefficients: Vec<Value>,
@@ -121,14 +121,14 @@ pub enum Density {
     /// `sum_i coefficients[i] B_(i,n)(u)`, where `u` maps the observable's axis to [0, 1] and `n` is the
     /// number of coefficients minus 1.
     Bernstein {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Coefficients of the Bernstein polynomials.
         coefficients: Vec<Value>,
     },
     /// `exp(-(ln x - mu)^2 / (2 sigma^2)) / x` for `x > 0`.
     Lognormal {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Mean of `ln x`.
         mu: Value,
@@ -137,12 +137,12 @@ pub enum Density {
     },
     /// The constant 1.
     Uniform {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
     },
     /// Constant within each bin, and 0 outside of all bins.
     Histogram {
-        /// Observables, one per axis.
+        /// Indices of the observables, one per axis.
         observables: Vec<usize>,
         /// Bin edges of each axis, ascending.
         edges: Vec<Vec<f64>>,
@@ -152,7 +152,7 @@ pub enum Density {
     },
     /// Histogram of simulated events whose weights depend on nuisance parameters; 0 outside of all bins.
     Template {
-        /// Observables, one per axis.
+        /// Indices of the observables, one per axis.
         observables: Vec<usize>,
         /// Bin edges of each axis, ascending.
         edges: Vec<Vec<f64>>,
@@ -164,7 +164,7 @@ pub enum Density {
     },
     /// Natural cubic spline through points; 0 outside of the knots.
     Spline {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Positions of the points, ascending; at least two.
         knots: Vec<f64>,
@@ -173,7 +173,7 @@ pub enum Density {
     },
     /// `exp(-(x - mean)' C^-1 (x - mean) / 2)`.
     MultivariateNormal {
-        /// Observables.
+        /// Indices of the observables.
         observables: Vec<usize>,
         /// Means.
         mean: Vec<Value>,
@@ -182,7 +182,7 @@ pub enum Density {
     },
     /// `exp(-(|x - mean| / alpha)^beta)`.
     GeneralizedNormal {
-        /// Observable.
+        /// Index of the observable.
         x: usize,
         /// Position of the peak.
         mean: Value,
@@ -279,7 +279,7 @@ impl Density {
         }
     }
 
-    /// Returns the factors of a product or the summands of a mixture; nothing for other densities.
+    /// Returns the factors of a product or the summands of a mixture; an empty slice for other densities.
     #[must_use]
     pub fn parts(&self) -> &[Self] {
         match self {
@@ -288,7 +288,7 @@ impl Density {
         }
     }
 
-    /// Returns the observables of the density, sorted and without duplicates.
+    /// Returns the indices of the observables of the density, sorted and without duplicates.
     #[must_use]
     pub fn observables(&self) -> Vec<usize> {
         let mut all = match self {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 /// Columns of events that were read from a Parquet file, one array per column.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParquetEventData {
-    /// Names of the columns, in the order in which they were asked for.
+    /// Names of the columns, in the order of the request.
     pub names: Vec<String>,
     /// One array per name, all of the same length: one number per event that the selection keeps.
     pub columns: Vec<Arc<[f64]>>,
-    /// Number of rows of the file, before the selection.
+    /// Number of rows of the file, including rows that the selection drops.
     pub rows: u64,
     /// Number of rows that were never decoded, because statistics of the file show that the selection drops
     /// them.

@@ -14,57 +14,57 @@ pub enum Op {
     Value(Value),
     /// The observable with this index in the channel. Allowed in densities only.
     Observable(usize),
-    /// Sum of two results.
+    /// Sum of two operands.
     Add(usize, usize),
-    /// First result minus second.
+    /// First operand minus second operand.
     Sub(usize, usize),
-    /// Product of two results.
+    /// Product of two operands.
     Mul(usize, usize),
-    /// First result divided by second.
+    /// First operand divided by second operand.
     Div(usize, usize),
-    /// First result to the power of the second.
+    /// First operand to the power of the second operand.
     Pow(usize, usize),
-    /// Smaller of two results.
+    /// Smaller one of two operands.
     Min(usize, usize),
-    /// Larger of two results.
+    /// Larger one of two operands.
     Max(usize, usize),
-    /// Negative of a result.
+    /// Negative of an operand.
     Neg(usize),
-    /// Exponential function.
+    /// Exponential function of an operand.
     Exp(usize),
-    /// Natural logarithm.
+    /// Natural logarithm of an operand.
     Ln(usize),
-    /// Square root.
+    /// Square root of an operand.
     Sqrt(usize),
-    /// Absolute value.
+    /// Absolute value of an operand.
     Abs(usize),
-    /// Sine of an angle in radians.
+    /// Sine of an operand in radians.
     Sin(usize),
-    /// Cosine of an angle in radians.
+    /// Cosine of an operand in radians.
     Cos(usize),
-    /// Tangent of an angle in radians.
+    /// Tangent of an operand in radians.
     Tan(usize),
-    /// Arc sine in radians.
+    /// Arc sine of an operand. The result is in radians.
     Asin(usize),
-    /// Arc cosine in radians.
+    /// Arc cosine of an operand. The result is in radians.
     Acos(usize),
-    /// Arc tangent in radians.
+    /// Arc tangent of an operand. The result is in radians.
     Atan(usize),
-    /// Whether the first result is less than the second.
+    /// Whether the first operand is less than the second operand.
     Less(usize, usize),
-    /// Whether the first result is less than the second or equal to it.
+    /// Whether the first operand is less than or equal to the second operand.
     LessEqual(usize, usize),
-    /// Whether two results are equal.
+    /// Whether two operands are equal.
     Equal(usize, usize),
-    /// Whether two results differ.
+    /// Whether two operands differ.
     NotEqual(usize, usize),
-    /// Whether both results are true.
+    /// Whether both operands are true.
     And(usize, usize),
-    /// Whether at least one result is true.
+    /// Whether at least one operand is true.
     Or(usize, usize),
-    /// Whether a result is false.
+    /// Whether an operand is false.
     Not(usize),
-    /// The second result if the first is true, otherwise the third.
+    /// The second operand if the first is true, otherwise the third.
     Select(usize, usize, usize),
 }
 
