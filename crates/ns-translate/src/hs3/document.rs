@@ -259,7 +259,8 @@ pub(crate) struct Response {
     /// Weight of each event at the parameter value -1.
     pub(crate) down: Arc<[f64]>,
     pub(crate) interpolation: Option<Placed<Interpolation>>,
-    /// Whether the response changes the shape (`shape`) and the expected number of events (`rate`).
+    /// Whether the response changes the shape of the template. The field `rate` says whether it changes the
+    /// expected number of events.
     pub(crate) shape: bool,
     pub(crate) rate: bool,
 }

@@ -43,7 +43,7 @@ pub enum WorkspaceError {
     Member {
         /// The archive.
         archive: PathBuf,
-        /// Name of the member asked for; `None` if no member was named.
+        /// Name of the requested member; `None` if no member was named.
         name: Option<String>,
         /// Whether a member of this archive can be named on the command line. This is impossible for standard
         /// input, and for an archive within another archive.
@@ -56,7 +56,7 @@ pub enum WorkspaceError {
     NoArchive {
         /// The file.
         path: PathBuf,
-        /// Name of the member asked for.
+        /// Name of the requested member.
         member: String,
     },
     /// The text is not JSON.
@@ -108,7 +108,7 @@ pub enum WorkspaceError {
     NoSuchPatch {
         /// File of the patchset.
         origin: String,
-        /// Name or values asked for.
+        /// Name or values of the requested patch.
         name: String,
         /// Names of the patches in the patchset.
         available: Vec<String>,
@@ -146,7 +146,7 @@ pub enum WorkspaceError {
         list("The measurements are", available)
     )]
     NoSuchMeasurement {
-        /// Name asked for.
+        /// Name of the requested measurement.
         name: String,
         /// Names of the measurements in the workspace.
         available: Vec<String>,
@@ -172,7 +172,7 @@ pub enum WorkspaceError {
         /// Names of the analyses in the file, or of its likelihoods if it has no analyses.
         available: Vec<String>,
     },
-    /// A channel that was named does not exist, or all channels were left out.
+    /// A channel with the given name does not exist, or all channels were left out.
     #[error("{}", no_channel(name, available))]
     NoSuchChannel {
         /// Name of the channel; empty if all channels were left out.
@@ -183,17 +183,17 @@ pub enum WorkspaceError {
     /// The parameter in [`super::ModelOptions`] cannot be a parameter of interest.
     #[error("{} cannot be the parameter of interest: {message} {remedy}", quoted(name))]
     BadPoi {
-        /// Name asked for.
+        /// Name of the requested parameter.
         name: String,
         /// Why the parameter cannot be the parameter of interest.
         message: String,
         /// What the user can do.
         remedy: String,
     },
-    /// An operation on a workspace cannot be carried out as asked.
+    /// An operation on a workspace cannot be carried out.
     #[error("cannot {}{}", operation.infinitive(), counted(report))]
     CannotEdit {
-        /// The operation that was asked for.
+        /// The requested operation.
         operation: Operation,
         /// All problems found, with at least one error.
         report: Report,
@@ -201,7 +201,7 @@ pub enum WorkspaceError {
     /// An operation would turn a valid workspace into one that is not valid.
     #[error("the {} workspace would not be valid{}", operation.participle(), counted(report))]
     InvalidAfterEdit {
-        /// The operation that was asked for.
+        /// The requested operation.
         operation: Operation,
         /// The errors, at least one, with paths in the resulting workspace.
         report: Report,
@@ -232,7 +232,7 @@ impl WorkspaceError {
     }
 }
 
-/// Returns the question whether the nearest available name was meant; empty if no name is near.
+/// Returns a question such as "Did you mean 'x'?" with the nearest available name; empty if no name is near.
 fn meant(name: &str, available: &[String]) -> String {
     let near = nearest(name, available.iter().map(String::as_str));
     near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))

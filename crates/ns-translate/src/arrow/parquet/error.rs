@@ -32,7 +32,7 @@ pub enum ParquetReadError {
     NoSuchColumn {
         /// The file.
         path: PathBuf,
-        /// Name of the column that was asked for.
+        /// Name of the requested column.
         column: String,
         /// Names of the columns of the file.
         available: Vec<String>,
@@ -90,7 +90,7 @@ pub enum ParquetReadError {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// Index of the first such row, counted from 0.
+        /// Index of the first row without a value, counted from 0.
         row: u64,
     },
     /// An integer cannot be represented exactly by a 64-bit floating-point number.
@@ -104,12 +104,12 @@ pub enum ParquetReadError {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// Index of the first such row, counted from 0.
+        /// Index of the first row with an inexact integer, counted from 0.
         row: u64,
     },
 }
 
-/// Returns the question whether the nearest available name was meant; empty if no name is near.
+/// Returns a question such as "Did you mean 'x'?" with the nearest available name; empty if no name is near.
 fn meant(name: &str, available: &[String]) -> String {
     let near = nearest(name, available.iter().map(String::as_str));
     near.map_or_else(String::new, |near| format!(" Did you mean {}?", quoted(near)))
