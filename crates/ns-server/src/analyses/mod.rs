@@ -45,7 +45,7 @@ use crate::problem::ServerError;
 
 /// The body of a request for an analysis.
 pub(crate) trait Analysis: DeserializeOwned + Send + 'static {
-    /// Name of the analysis: the last part of its path.
+    /// Name of the analysis. It is the last part of the request's path.
     const NAME: &'static str;
 
     /// Whether the analysis runs toys that the server can save, so that the analysis can be resumed.

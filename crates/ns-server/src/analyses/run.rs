@@ -134,7 +134,7 @@ pub(super) fn limited(what: &'static str, actual: u64, limit: u64) -> Result<(),
     if actual <= limit { Ok(()) } else { Err(ServerError::TooLarge { what, actual, limit }) }
 }
 
-/// The function that draws the picture of an analysis that has none.
+/// Returns no picture. Analyses without a picture use this function to draw.
 pub(crate) fn no_picture() -> Option<Result<Drawing, ServerError>> {
     None
 }

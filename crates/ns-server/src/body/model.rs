@@ -76,7 +76,7 @@ where
     name.map(|name| name.parse().map_err(serde::de::Error::custom)).transpose()
 }
 
-/// How a request refers to its model.
+/// The two ways in which a request gives its model.
 pub(crate) enum ModelReference<'a> {
     /// A workspace in the body.
     Workspace(WorkspaceBody<'a>),

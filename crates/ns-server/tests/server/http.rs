@@ -95,12 +95,12 @@ pub(crate) fn post_open(to: SocketAddr, path: &str, body: &str) -> TcpStream {
     open(to, "POST", path, JSON, body)
 }
 
-/// Gets a path.
+/// Sends a GET request for a path and returns its response.
 pub(crate) fn get(to: SocketAddr, path: &str) -> Response {
     send(to, "GET", path, "", "")
 }
 
-/// Deletes a path.
+/// Sends a DELETE request for a path and returns its response.
 pub(crate) fn delete(to: SocketAddr, path: &str) -> Response {
     send(to, "DELETE", path, "", "")
 }

@@ -18,7 +18,7 @@ fn begin(server: &Server, n_toys: u64) -> String {
     answer.header("location").unwrap().to_owned()
 }
 
-/// Reads the events of a job to their end.
+/// Reads the events that a job sends until the stream ends. Returns the name and the data of each event.
 fn events(server: &Server, job: &str) -> Vec<(String, Value)> {
     let answer = get(server.address, &format!("{job}/events"));
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
