@@ -117,7 +117,8 @@ impl Correlation {
         Ok(page)
     }
 
-    /// Returns the indices of the parameters that are drawn. The threshold decides which they are.
+    /// Returns the indices of the parameters that are drawn. With a threshold, these have a large coefficient
+    /// with another one.
     fn kept(&self) -> Vec<usize> {
         let Some(threshold) = self.threshold else { return (0..self.parameters.len()).collect() };
         let large = |row: usize, column: usize| {

@@ -18,7 +18,7 @@ const MOST_ROWS: usize = 50;
 /// Largest number of rows that are drawn in columns of [`MOST_ROWS`]. More rows are arranged on a page that
 /// is about square. In a PDF they are distributed over several pages.
 const LONGEST_PAGE: usize = 3 * MOST_ROWS;
-/// A number of rows with which the rows have their smallest height.
+/// A number of rows for which [`rows::height`] returns its smallest value.
 const MANY_ROWS: usize = 61;
 /// Width of the panel of each column, in pixels, if there are several columns.
 const NARROW_PANEL: f64 = 220.0;
