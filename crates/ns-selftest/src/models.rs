@@ -23,7 +23,7 @@ fn model(text: &str) -> Result<Model, String> {
 /// Returns a model with every kind of modifier, in two channels.
 ///
 /// # Errors
-/// Never, unless the reader of workspaces is broken.
+/// Never, unless the reader of workspaces has a bug.
 pub(crate) fn binned() -> Result<Model, String> {
     let norm = |name: &str| json!({"name": name, "type": "normfactor", "data": null});
     let scale =
