@@ -53,8 +53,8 @@ pub enum LeftToCpu {
     Ridge,
     /// A fit leaves a parameter free that the model fixes.
     Released,
-    /// The model has event channels. For such a model a device computes only sums over many events, and the CPU
-    /// does all other work.
+    /// The model has event channels, and the data have few events. For such a model a device computes only
+    /// sums over many events, and the CPU does all other work.
     FewEvents,
     /// A density uses a function that the GPU kernels do not implement.
     Density,

@@ -106,7 +106,7 @@ pub enum SessionError {
     /// A parameter index is out of range.
     #[error("parameter index {index} is out of range: the model has {n_parameters} parameters")]
     NoSuchParameter {
-        /// The index given.
+        /// The index that was given.
         index: usize,
         /// Number of parameters of the model.
         n_parameters: usize,
@@ -130,7 +130,7 @@ pub enum SessionError {
     CannotSample {
         /// Index of the event channel.
         channel: usize,
-        /// What is wrong with the density, and what to do.
+        /// Description of what is wrong with the density, and of what the user can do.
         problem: &'static str,
     },
     /// The device cannot be used.
@@ -198,7 +198,7 @@ pub enum SessionError {
     NoSuchCudaDevice {
         /// Index of the requested device, counted from 0.
         index: usize,
-        /// Number of CUDA devices that the driver shows.
+        /// Number of CUDA devices that the driver reports.
         count: usize,
     },
     /// The GPU is too old: its compute capability is too low.

@@ -12,7 +12,7 @@ use crate::random::Stream;
 pub struct EventColumns {
     /// One column per observable, then one per log-density.
     pub columns: Vec<Vec<f64>>,
-    /// Weights of the rows; empty if each row is one event.
+    /// Weights of the rows. If the list is empty, each row is one event.
     pub weights: Vec<f64>,
 }
 

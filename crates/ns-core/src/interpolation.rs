@@ -58,7 +58,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns the smooth code that is closest to this one.
+            /// Returns the smooth code that is closest to this code.
             #[must_use]
             pub const fn smooth(self) -> Self {
                 match self {

@@ -3,8 +3,9 @@
 use crate::{FunctionForm, Model, Value};
 
 impl Model {
-    /// Returns the parameters for which the terms of events have a kink at the value 0. These are nuisance parameters
-    /// with interpolation codes 0 and 1, of weights or of other numbers. The result is sorted and has no duplicates.
+    /// Returns the parameters for which the likelihood terms of events have a kink at the value 0. These are
+    /// nuisance parameters with interpolation code 0 or 1. They act on weights of events or on other numbers.
+    /// The result is sorted and has no duplicates.
     #[must_use]
     pub fn event_kinks(&self) -> Vec<usize> {
         let mut kinks = Vec::new();

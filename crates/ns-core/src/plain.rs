@@ -1,4 +1,4 @@
-//! Escapes text from files before it is shown, so that a name cannot move the cursor, or hide or reverse
+//! Escapes text from files before it is shown. A name can then neither move the cursor nor hide or reverse
 //! other text.
 
 use std::borrow::Cow;
@@ -11,14 +11,14 @@ fn acts(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Escapes, as in `\u{1b}`, control characters, characters that change the direction of writing, and
-/// characters without a width. Letters of all scripts stay as they are.
+/// Escapes control characters, characters that change the direction of writing, and characters without a
+/// width, in the form `\u{1b}`. Letters of all scripts stay as they are.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     escaped(text, acts)
 }
 
-/// Escapes the same characters as [`plain`], except line feeds, for text of several lines.
+/// Escapes the same characters as [`plain`], except line feeds. The text may have several lines.
 #[must_use]
 pub fn plain_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && acts(c))
