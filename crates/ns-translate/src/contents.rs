@@ -65,7 +65,7 @@ pub struct EventChannelRow {
     pub observables: Vec<String>,
     /// Number of events in the fit ranges.
     pub n_events: usize,
-    /// Sum of the weights of these events.
+    /// Sum of the weights of the events in the fit ranges.
     pub weight: f64,
     /// Whether the number of events is part of the likelihood.
     pub extended: bool,

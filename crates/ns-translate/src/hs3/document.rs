@@ -34,7 +34,7 @@ pub(crate) struct Placed<T> {
     pub(crate) path: String,
 }
 
-/// An argument with its location.
+/// An argument (a number or a name) with its location.
 pub(crate) type Arg = Placed<Argument>;
 
 /// The contents of a file.

@@ -38,7 +38,7 @@ pub enum WorkspaceError {
         /// What the user can do.
         remedy: String,
     },
-    /// An archive has no member of the name given, or no member was named.
+    /// An archive has no member with the given name, or no member was named.
     #[error("{}", member(archive, name.as_deref(), *nameable, members))]
     Member {
         /// The archive.
@@ -98,7 +98,7 @@ pub enum WorkspaceError {
         /// All problems found, with at least one error.
         report: Report,
     },
-    /// A patchset has no patch with the name or values given.
+    /// A patchset has no patch with the given name or values.
     #[error(
         "patchset {origin} has no patch {}.{} {}",
         quoted(name),
@@ -138,7 +138,7 @@ pub enum WorkspaceError {
         /// The error, with paths in the patched workspace.
         source: Box<WorkspaceError>,
     },
-    /// The workspace has no measurement with the name given.
+    /// The workspace has no measurement with the given name.
     #[error(
         "no measurement is called {}.{} {}",
         quoted(name),

@@ -70,8 +70,8 @@ impl<'a> Parameters<'a> {
         self.index.get(name).copied()
     }
 
-    /// Declares that these parameters are consecutive. Returns whether this is compatible with the lists declared
-    /// before.
+    /// Declares that these parameters are consecutive. Returns whether this is compatible with the earlier
+    /// declarations.
     pub(super) fn declare_group(&mut self, names: &[String]) -> bool {
         let known = names.iter().find_map(|name| self.group_of.get(name)).copied();
         match known.and_then(|group| self.groups.get(group)) {

@@ -19,7 +19,7 @@ pub use patchset::Patchset;
 /// Whether the digests in a patchset must match the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DigestCheck {
-    /// A mismatch is an error, as in pyhf.
+    /// A digest that does not match is an error, as in pyhf.
     #[default]
     Verify,
     /// The digests are ignored.
