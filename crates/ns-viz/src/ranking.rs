@@ -27,7 +27,7 @@ pub struct RankingRow {
     /// Name of the nuisance parameter.
     pub parameter: String,
     /// (Best fit - centre of the constraint) / uncertainty before the fit, as in
-    /// [`PullRow::pull`](crate::PullRow::pull); none for an unconstrained parameter.
+    /// [`PullRow::pull`](crate::PullRow::pull). `None` for an unconstrained parameter.
     pub pull: Option<f64>,
     /// Uncertainty after the fit / uncertainty before the fit.
     pub constraint: Option<f64>,
