@@ -18,17 +18,17 @@ use crate::work::{Progress, SHORT_FIT, run, run_short};
 
 /// Finds the best fit of a model with its uncertainties.
 ///
-/// `model` is a `Model`, or a path or dictionary for `load_workspace`. `data` replaces the observed counts (with or
-/// without auxiliary data); `asimov=True` fits the data expected at the initial parameters, and `asimov=1.0` sets the
-/// parameter of interest to 1 for these data. `fixed` maps names of parameters to fixed values. `init` is the
-/// starting point: all values, or some values by name. `minos` names the parameters whose MINOS (asymmetric)
-/// intervals are found. `search`, the effort to find the global minimum, is "local", "standard" or "thorough".
-/// `weighted_uncertainties` says how uncertainties are computed if events have weights: "sandwich" (the default,
-/// asymptotically correct), "sumw2" or "hesse".
+/// `model` is a `Model`, or a path or dictionary for `load_workspace`. `data` replaces the observed counts
+/// (with or without auxiliary data). `asimov=True` fits the data expected at the initial parameters.
+/// `asimov=1.0` sets the parameter of interest to 1 for these data. `fixed` maps names of parameters to fixed
+/// values. `init` is the starting point: all values, or some values by name. `minos` names the parameters for
+/// which MINOS (asymmetric) intervals are computed. `search`, the effort to find the global minimum, is
+/// "local", "standard" or "thorough". `weighted_uncertainties` is the method for the uncertainties of
+/// weighted events: "sandwich" (the default, asymptotically correct), "sumw2" or "hesse".
 ///
-/// A fit that does not converge is returned with `converged = False` and the reasons in `warnings`;
-/// `strict=True` raises `ConvergenceError` instead. If the likelihood is finite at no starting point,
-/// `ConvergenceError` is always raised. `DeviceError` says why a device cannot be used.
+/// A fit that does not converge is returned with `converged = False`, and with the reasons in `warnings`.
+/// With `strict=True` it raises `ConvergenceError` instead. If the likelihood is not finite at any starting
+/// point, `ConvergenceError` is always raised. `DeviceError` says why a device cannot be used.
 #[pyfunction]
 #[pyo3(signature = (model, *, device = "auto", data = None, asimov = None, fixed = None, init = None, minos = None,
                     covariance = true, uncertainties = true, crossings = true, search = "standard", threads = 0,
