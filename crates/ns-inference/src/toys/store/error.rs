@@ -52,9 +52,9 @@ pub enum StoreError {
     /// The file is a Parquet file, but does not contain toys.
     #[error("{}: not a file of toys: {reason}; name a file that --save of this program wrote", path.display())]
     NotToys {
-        /// Description of the missing entry.
+        /// Path of the file.
         path: PathBuf,
-        /// Description of the entry that is missing.
+        /// Description of the missing entry.
         reason: String,
     },
     /// The file contains toys of another kind. There are toys of hypothesis tests and toys of studies.
@@ -76,9 +76,9 @@ pub enum StoreError {
         path.display()
     )]
     OtherFormat {
-        /// Format version of the file.
+        /// Path of the file.
         path: PathBuf,
-        /// Format version that the file states.
+        /// Format version of the file.
         found: String,
         /// Format version that this version of NextStat can read.
         expected: u32,
