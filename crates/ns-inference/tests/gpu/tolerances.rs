@@ -39,7 +39,7 @@ pub const CUDA_STATISTIC_PIECEWISE: f64 = 1e-6;
 /// Fraction of toys whose statistics must agree, with piecewise interpolation.
 pub const CUDA_STATISTIC_PIECEWISE_FRACTION: f64 = 0.995;
 
-/// Tolerance of the impact of a parameter in a ranking, in units of the target's uncertainty.
+/// Absolute tolerance of the impact of a parameter in a ranking, in the unit of the target.
 pub const CUDA_IMPACT: f64 = 1e-6;
 /// Number of parameters at the top of a ranking that must be the same, in the same order.
 pub const CUDA_TOP: f64 = 10.0;
