@@ -25,7 +25,7 @@ pub struct ModelSize {
     pub n_bins: usize,
     /// Number of floating-point operations of one evaluation of the likelihood with its gradient.
     pub operations: u64,
-    /// Whether the model commonly has several minima. Fits of toys then search for further minima.
+    /// Whether fits of this model commonly have several minima. Fits of toys then search for further minima.
     pub strongly_nonlinear: bool,
     /// Whether the model is too large for fits in SIMD lanes or on a GPU.
     pub large: bool,
@@ -150,8 +150,8 @@ fn event_toys_on_gpu(costs: &Costs, size: &ModelSize, load: Load, gpu: &GpuCandi
     start + single + load.toys * (host / threads + busy)
 }
 
-/// Predicts the time of `work` on a GPU, in seconds. The constants of the GPU are those of a toy's fit. The ratio of
-/// the time of another fit to that of a toy's fit is the ratio on the CPU.
+/// Predicts the time of `work` on a GPU, in seconds. The constants measured on GPUs are for the fit of a toy. The
+/// times of other fits are derived from them, with the ratios measured on the CPU.
 fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;

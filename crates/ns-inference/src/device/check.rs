@@ -1,4 +1,4 @@
-//! The comparison of the fits of a GPU with the CPU, in the form in which results contain it.
+//! The largest differences between the fits of a GPU and the CPU, in the form in which results contain them.
 
 use ns_core::{DeviceCheck, Difference, Session};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct GpuCheck {
     /// Number of fits that the GPU made.
     pub n_fits: u64,
-    /// Number of these fits that the CPU evaluated again.
+    /// Number of fits of the GPU that the CPU evaluated again.
     pub n_checked: u64,
     /// Difference of `-ln L`; `None` if `-ln L` was not compared.
     pub nll: Option<Compared>,

@@ -1,11 +1,11 @@
-//! Lists the devices for which this build has a backend and those that are missing, with reasons.
+//! Lists the devices of this host, and the kinds of devices that are not available, with reasons.
 
 use ns_core::SessionError;
 use serde::Serialize;
 
 use super::gpu;
 
-/// A device on which a session can run, or the reason why no session can run on it.
+/// A device, and whether a session can be opened on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceInfo {
     /// Name of the device for `--device`.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The work for which a session is opened. The choice of `auto` depends on the work; named devices do not.
+/// The work for which a session is opened. The device choice `auto` depends on the work. If the user names a device,
+/// the work does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Work {
