@@ -100,8 +100,7 @@ impl<'a> Analysis<'a> {
                 && !self.base.released.contains(&index))
     }
 
-    /// Returns whether the model is so small that every fit on the way to a limit searches for the global
-    /// minimum.
+    /// Returns whether the model is so small that every fit of the search for a limit looks for the global minimum.
     pub(crate) fn is_tiny(&self) -> bool {
         self.has_at_most(TINY)
     }
@@ -137,7 +136,7 @@ impl<'a> Analysis<'a> {
         self.control.is_cancelled()
     }
 
-    /// Returns the caller's control without its progress observer. It is for fits whose number is not known in
+    /// Returns the caller's control without its progress observer. It is used for fits whose number is not known in
     /// advance.
     pub(crate) fn silent(&self) -> Control<'a> {
         Control { observer: None, cancel: self.control.cancel, task: None }

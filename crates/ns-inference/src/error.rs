@@ -214,8 +214,8 @@ pub enum InferenceError {
 }
 
 impl InferenceError {
-    /// Returns whether the error is a parameter name that the model does not have. Callers then add to the message
-    /// how to list the parameters. The command line and the server list them in different ways.
+    /// Returns whether the error is about a parameter name that does not exist. Callers then add to the message how
+    /// to list the parameters. The command line and the server do this in different ways.
     #[must_use]
     pub const fn is_unknown_name(&self) -> bool {
         matches!(self, Self::UnknownParameter { .. } | Self::Group { unknown_name: true, .. })

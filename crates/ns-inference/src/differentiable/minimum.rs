@@ -5,11 +5,11 @@ use ns_core::{Data, FitOutcome, Inactive, InverseHessian, Pulled};
 use super::DifferentiableSession;
 use crate::InferenceError;
 
-/// Largest product of a gradient element and the uncertainty of its parameter, in absolute value, at which the
-/// parameter may leave its bound after a small change of the inputs.
+/// A parameter at its bound may leave the bound after a small change of the inputs, if the absolute value of its
+/// gradient element is below this number.
 const LOOSE: f64 = 1e-4;
 
-/// Largest EDM of a minimum that a Newton step need not refine. The distance to the minimum is then below 2e-8
+/// No Newton step refines a minimum whose EDM is at most this number. The distance to the minimum is then below 2e-8
 /// uncertainties.
 const CLOSE: f64 = 1e-16;
 
@@ -106,9 +106,9 @@ impl DifferentiableSession {
         Ok(found.and_then(|mut solutions| solutions.pop()))
     }
 
-    /// Returns two derivatives of `-ln L` at the minimum: with respect to the parameter `parameter`, and with respect
-    /// to inputs and data at fixed parameters. By the envelope theorem, the latter is also the derivative of the
-    /// minimal `-ln L`.
+    /// Returns two derivatives of `-ln L` at the minimum: first with respect to the parameter `parameter`, second
+    /// with respect to inputs and data at fixed parameters. By the envelope theorem, the second one is also the
+    /// derivative of the minimal `-ln L`.
     pub(super) fn direct(
         &self,
         minimum: &Minimum,

@@ -35,8 +35,8 @@ pub struct ProfiledOptions {
 /// Largest memory, in bytes, for inverse Hessians that are kept for later calls.
 const MOST_METRICS: usize = 256 << 20;
 
-/// Number of calls that use the same inverse Hessians. In a training the yields change from step to step. Older
-/// inverse Hessians therefore fit the new yields less well.
+/// Number of calls that use the same inverse Hessians. In the training of a neural network, the yields change from
+/// step to step. Older inverse Hessians therefore fit the new yields less well.
 const CALLS_PER_METRIC: usize = 16;
 
 /// Inverse Hessians at the minima of an earlier free fit and an earlier conditional fit.
@@ -49,12 +49,12 @@ struct Metrics {
 /// Starting points and inverse Hessians for the next fits at one tested value.
 #[derive(Clone)]
 struct Warm {
-    /// Parameters at the minima of the last free fit and the last conditional fit.
+    /// Parameters at the minimum of the last free fit. `conditional` are those of the last conditional fit.
     free: Arc<[f64]>,
     conditional: Arc<[f64]>,
-    /// Inverse Hessians at these two minima; `None` if the next fits have to compute them.
+    /// Inverse Hessians for the next free and conditional fits; `None` if these fits have to compute them.
     metrics: Option<Metrics>,
-    /// Number of calls whose fits have used these inverse Hessians.
+    /// Number of calls whose fits have used `metrics`.
     calls: usize,
 }
 

@@ -111,7 +111,7 @@ pub struct EventGoodness {
     pub warnings: Vec<String>,
 }
 
-/// Computes the chosen statistic.
+/// The chosen statistic, with the densities that it needs.
 enum Judge {
     Chi2(Histograms),
     Ks(Distances),

@@ -24,7 +24,7 @@ const FEW: usize = 2;
 /// two may be missing.
 type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>, Option<InverseHessian>);
 
-/// Relative difference of expected data up to which the difference can be due to rounding.
+/// Largest relative difference of expected data that can be due to rounding.
 const DIFFERENT: f64 = 1e-6;
 
 impl Tester<'_> {
