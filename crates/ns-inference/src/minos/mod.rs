@@ -87,7 +87,8 @@ struct Open {
     /// Whether the fits of every step search for the global minimum. If false, each step is a single descent from the
     /// minima of earlier steps.
     searched: bool,
-    /// Result of the search while a fit that searches for the global minimum checks it.
+    /// Preliminary result of the search. A fit that searches for the global minimum still has to check it. `None` if
+    /// there is no such result.
     doubted: Option<End>,
     /// A conditional fit in a valley lower than the valley that the search follows. The fit lies below the level, at
     /// a distance at which the followed valley is already above the level. If the check of the crossing finds the

@@ -12,7 +12,7 @@ use crate::root::fraction;
 const TOLERANCE: f64 = 1e-8;
 /// The search ends if the width of the bracket, relative to its distance, is at most this number.
 const WIDTH: f64 = 1e-10;
-/// Number of conditional fits after which the search gives up.
+/// Number of conditional fits after which the search ends without a crossing.
 pub(crate) const MAX_PROBES: usize = 80;
 
 /// The minimum of a conditional fit in which the parameter is fixed at a distance from its best-fit value.
