@@ -201,9 +201,11 @@ pub struct RankedParameter {
     /// Post-fit uncertainty of the parameter; `None` for a parameter at a bound, on a kink or along a flat direction.
     pub uncertainty: Option<f64>,
     /// Lower value of the post-fit variation minus the best fit, which is negative. It is `-uncertainty`. For a
-    /// parameter at a bound or on a kink, `twice_nll` has risen by 1 at the lower value.
+    /// parameter at a bound or on a kink, `twice_nll` has risen by 1 at the lower value. `None` if there is no such
+    /// value.
     pub lower: Option<f64>,
-    /// Upper value of the post-fit variation minus the best fit, which is positive. It is defined as for `lower`.
+    /// Upper value of the post-fit variation minus the best fit, which is positive. It is defined in the same way as
+    /// `lower`.
     pub upper: Option<f64>,
     /// Pre-fit uncertainty, i.e. the width of the constraint; `None` for a parameter without a constraint.
     pub prefit_uncertainty: Option<f64>,
