@@ -374,7 +374,7 @@ impl<'a> Tester<'a> {
         Ok(())
     }
 
-    /// Records whether a fit converged on which the results depend. Adds a warning if the fit did not converge, or if
+    /// Records whether `fit`, on which the results depend, converged. Adds a warning if it did not converge, or if
     /// bins have no expected events. `which` is the name of the fit in warnings.
     pub(crate) fn judge(&mut self, which: &str, fit: &FitOutcome) {
         if !fit.converged() {
