@@ -76,7 +76,7 @@ impl MergedToys {
         parts
     }
 
-    /// Returns the information about the run of a merge. `started` is the start time of the merge.
+    /// Returns information about the merge: the model, the interpolation codes and the wall time since `started`.
     #[must_use]
     pub fn run_info(&self, started: Instant) -> RunInfo {
         RunInfo {
