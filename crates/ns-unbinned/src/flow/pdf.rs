@@ -201,7 +201,7 @@ impl FlowPdf {
         self.placed.as_ref().map(|placed| placed.difference)
     }
 
-    /// Returns the reasons why another provider or precision is used than was tried first.
+    /// Returns the reasons why the provider or the precision that was tried first is not used.
     #[must_use]
     pub fn warnings(&self) -> &[FlowWarning] {
         &self.warnings

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::config::{FlowGpuEpKind, FlowPrecision};
 
-/// Reason why a flow is evaluated by another provider, or in another precision, than was tried first.
+/// Reason why a flow is evaluated by another provider, or in another precision, than the one that was tried first.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FlowWarning {
