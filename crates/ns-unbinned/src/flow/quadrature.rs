@@ -5,9 +5,9 @@ use ns_core::{BoxIntegral, LogProb, LogProbError};
 
 use super::derivatives::{second, width};
 
-/// Number of panels per feature at the beginning. The next constant contains the largest numbers of panels per
-/// feature, for one and for two features.
+/// Number of panels per feature at the beginning.
 const FIRST: usize = 16;
+/// Largest number of panels per feature, for flows with one and with two features.
 const LAST: [usize; 2] = [8192, 256];
 
 /// The refinement ends if the integral changes by at most this much.
