@@ -201,8 +201,8 @@ fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> Fit
     parent
 }
 
-/// Makes parent fits, which are fits with whose covariance other fits begin. The result is `None` for a fit that did
-/// not converge.
+/// Makes the parent fits. Other fits begin with the covariance of a parent fit. The result of a fit is `None` if the
+/// fit did not converge.
 fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
     jobs: [(Data, FitRequest); N],

@@ -61,8 +61,8 @@ impl<R: Row> ToyPlan<R> {
         &self.header
     }
 
-    /// Returns the prepared run with a model and a session. They may be those with which the run was prepared, or
-    /// others for the same model.
+    /// Returns the prepared run with a model and a session. Both may be those of the preparation, or others for the
+    /// same model.
     #[must_use]
     pub fn attach<'a>(&self, model: &'a Model, session: &'a dyn Session) -> PreparedToys<'a, R> {
         PreparedToys { model, session, plan: self.clone(), batch: None }

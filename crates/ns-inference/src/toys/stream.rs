@@ -20,8 +20,8 @@ use crate::InferenceError;
 /// Largest number of rounds of repeated fits for one toy.
 pub(super) const MOST_ROUNDS: usize = 3;
 
-/// Numbers of toys in a batch on the CPU: in the first batch, at least in later batches, and at most in later
-/// batches.
+/// Numbers of toys in a batch on the CPU: the number in the first batch, the smallest number in later batches, and
+/// the largest number in later batches.
 const CPU_BATCH: (u64, u64, u64) = (1024, 256, 20_000);
 
 /// Numbers of toys in a batch on a GPU, as in [`CPU_BATCH`]. A GPU is faster with large batches.
@@ -233,7 +233,7 @@ fn run_batch<R: Reader>(
     Ok(rows.into_iter().zip(pieces).map(prefix).collect())
 }
 
-/// A toy of which fits have to be repeated.
+/// A toy with fits that have to be repeated.
 struct Pending<'a, R> {
     /// Position of the toy's piece in the batch.
     number: usize,
@@ -244,11 +244,11 @@ struct Pending<'a, R> {
     requests: Requests,
 }
 
-/// Receives the fits of a batch. Makes rows, and collects the toys of which fits have to be repeated.
+/// Receives the fits of a batch. Makes rows, and collects the toys with fits that have to be repeated.
 struct Batch<'a, R: Reader> {
     model: &'a Model,
     pieces: &'a [ToySequence<'a, R>],
-    /// Rows of the pieces that have begun. The last piece may be incomplete. `None` stands for a toy of which fits
+    /// Rows of the pieces that have begun. The last piece may be incomplete. `None` stands for a toy with fits that
     /// have to be repeated.
     rows: Vec<Vec<Option<R::Row>>>,
     again: Vec<Pending<'a, R>>,

@@ -205,8 +205,8 @@ impl RowSink for Summary {
     }
 }
 
-/// Returns the upper end of the Clopper-Pearson interval if none of `n` toys is counted. If this number is the
-/// p-value, the probability that none of `n` toys is counted is `1 - confidence`.
+/// Returns the upper end of the Clopper-Pearson interval for the p-value if none of `n` toys is counted. For a
+/// p-value of this size, the probability that none of `n` toys is counted is `1 - confidence`.
 fn none_of(n: u64, confidence: f64) -> f64 {
     -((1.0 - confidence).ln() / n as f64).exp_m1()
 }

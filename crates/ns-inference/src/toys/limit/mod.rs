@@ -62,7 +62,7 @@ struct Work<'a> {
     options: &'a ToyLimitOptions,
     control: Control<'a>,
     tested: Vec<Tested>,
-    /// Warnings. Each has the number of further tested values with the same warning apart from its numbers.
+    /// Warnings. Each has the count of later warnings that differ from it only in their numbers.
     notes: Vec<(String, usize)>,
     converged: bool,
     n_toys: u64,

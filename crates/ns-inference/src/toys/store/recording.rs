@@ -148,7 +148,8 @@ impl<R: StoredRow> Recording<R> {
         .collect()
     }
 
-    /// Adds rows. Writes a piece if two seconds have passed, or the time that was set with [`Self::set_every`].
+    /// Adds rows. Writes a piece if two seconds have passed since the last piece. Another time can be set with
+    /// [`Self::set_every`].
     ///
     /// # Errors
     /// If a piece cannot be written.
@@ -167,7 +168,7 @@ impl<R: StoredRow> Recording<R> {
         if self.since.elapsed() + ahead >= self.every { self.flush() } else { Ok(()) }
     }
 
-    /// Writes the rows that have not been written as a piece.
+    /// Writes a piece with all rows that have been added since the last piece.
     ///
     /// # Errors
     /// If the piece cannot be written.
