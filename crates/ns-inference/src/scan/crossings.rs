@@ -25,9 +25,9 @@ use crate::present::significant;
 /// Levels of `twice_delta_nll`. A parabolic profile crosses them at one and at two standard deviations.
 pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
 
-/// Largest deviation of the rise from the level at which a Newton step ends the search, divided by the square root of
-/// the level. For a parabolic profile, a Newton step changes a deviation `d` of the rise to `d^2 / (4 level)`, which
-/// is at most 1e-8.
+/// A Newton step ends the search if the rise deviates from the level by at most this number times the square root of
+/// the level. For a parabolic profile, a Newton step reduces a deviation `d` of the rise to `d^2 / (4 level)`, which
+/// is then at most 1e-8.
 const NEAR: f64 = 2e-4;
 
 /// A point of the profile: the value of the scanned parameter, the rise of `twice_nll`, and the values of all

@@ -305,8 +305,8 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns the distance of the middle one of three points from the line through the outer two. The distance is
-    /// that of the parameter for which it is largest, in uncertainties of this parameter.
+    /// Returns the distance of the middle one of three points from the line through the outer two points. It is the
+    /// largest distance of any parameter, in units of the uncertainty of the parameter.
     fn bend(&self, analysis: &Analysis<'_>, [a, b, c]: [Node<'_>; 3]) -> f64 {
         let width = c.x - a.x;
         if !(width > 0.0) {
@@ -317,8 +317,8 @@ impl Fits<'_> {
         self.distance(analysis, b.point, &chord)
     }
 
-    /// Returns the distance between two points. The distance is that of the parameter for which it is largest, in
-    /// uncertainties of this parameter.
+    /// Returns the distance between two points. It is the largest distance of any parameter, in units of the
+    /// uncertainty of the parameter.
     fn distance(&self, analysis: &Analysis<'_>, a: &[f64], b: &[f64]) -> f64 {
         let far = |(j, (a, b)): (usize, (&f64, &f64))| {
             let sigma = self.centre.fit.uncertainties.get(j).copied().flatten();
