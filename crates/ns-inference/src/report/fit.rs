@@ -1,4 +1,4 @@
-//! Tables and texts of a fit, with one row per parameter.
+//! Report of a fit: texts, and a table with one row per parameter.
 
 use ns_core::Model;
 

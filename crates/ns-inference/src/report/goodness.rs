@@ -1,4 +1,4 @@
-//! Text of a goodness-of-fit test.
+//! Report of a goodness-of-fit test.
 
 use super::toys::rate;
 use super::{Part, Table};

@@ -76,8 +76,8 @@ impl Table {
     }
 }
 
-/// Returns the reason for the device as text. It consists of `reason` and, if a GPU left fits to the CPU, of the
-/// reason for this.
+/// Returns the reason for the device as text. The text contains `reason`. If a GPU left fits to the CPU, the text
+/// also says why the CPU made the fits.
 fn device_reason(session: &dyn Session, reason: Option<String>) -> Option<String> {
     let left = session.left_to_cpu().map(|why| format!("the CPU made the fits, because {why}"));
     match (reason, left) {
