@@ -3,7 +3,6 @@
 //! [--threads N] [--save FOLDER] [--write INDEX] [--refused] [--part] [--slow SECONDS]`.
 //!
 //! Prints a line per violated property (model, property, numbers), then a table of counts per property. `--save`
-//! Prints a line per violated property (model, property, numbers), then a table of counts per property. `--save`
 //! writes the workspaces of models with a violation. `--write INDEX` only prints the workspace of one model.
 //! `--refused` also lists analyses that returned an error. `--part` checks only the properties that the test
 //! `consistency` checks. `--slow SECONDS` lists models whose checks take more than this time.
