@@ -116,7 +116,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Returns whether the check with index `which` is made; it is one of `n` checks.
+    /// Returns whether a check is made. With [`Depth::Whole`] it is made for every model, otherwise for the models
+    /// whose index is `which` modulo `n`.
     pub fn of(self, which: usize, n: u64) -> bool {
         self.depth == Depth::Whole || self.index % n == which as u64
     }

@@ -17,8 +17,8 @@ fn rise(s: &mut Subject<'_>, parameter: usize, value: f64) -> f64 {
     2.0 * (s.held(&[(parameter, value)], &near) - s.best.nll)
 }
 
-/// Returns the number that [`rise`] returns, or an upper bound on it that is at most `limit`. `further` is an
-/// additional starting point.
+/// Returns the rise as [`rise`] does, or an upper bound on the rise if there is one of at most `limit`. `further` is
+/// an additional starting point.
 fn rise_at_most(
     s: &mut Subject<'_>,
     parameter: usize,

@@ -24,7 +24,7 @@ pub struct Lowest {
 pub struct Missed {
     pub held: Vec<(usize, f64)>,
     pub asimov: bool,
-    /// Distance in `-ln L` from the result of the thorough search down to the lower point.
+    /// `-ln L` of the minimum known before minus `-ln L` of the lower point.
     pub depth: f64,
     /// Parameters of the lower point.
     pub point: Vec<f64>,
@@ -123,8 +123,8 @@ impl<'a> Reference<'a> {
         best
     }
 
-    /// Returns an upper bound on the lowest `-ln L`. It is for properties that need only a bound of at most `limit`.
-    /// If a descent from one of the points `near` ends low enough, the bound is `-ln L` at its end. Otherwise the
+    /// Returns an upper bound on the lowest `-ln L`, for properties that need only a bound of at most `limit`. If a
+    /// descent from one of the points `near` ends at or below `limit`, the bound is `-ln L` at its end. Otherwise the
     /// bound is the value of [`Self::lowest_among`].
     pub fn at_most(
         &mut self,

@@ -158,7 +158,8 @@ pub fn significance(s: &mut Subject<'_>) {
     });
 }
 
-/// Returns the name of the observed limit (`None`) or of an expected limit in warnings.
+/// Returns the words that warnings use for the observed limit (`None`) or for the expected limit with the given
+/// index.
 fn spelled(which: Option<usize>) -> &'static str {
     let expected = [
         "the expected limit at -2 sigma",
