@@ -29,12 +29,12 @@ pub const CUDA_STATISTIC: f64 = 1e-8;
 /// Fraction of toys whose statistics must agree, with smooth interpolation.
 pub const CUDA_STATISTIC_FRACTION: f64 = 0.9999;
 
-/// Fraction of toys whose statistics must agree, for strongly nonlinear models. Two searches may end in different
-/// minima there.
+/// Fraction of toys whose statistics must agree, for strongly nonlinear models. In such models two searches may end
+/// in different minima.
 pub const CUDA_STATISTIC_NONLINEAR_FRACTION: f64 = 0.98;
 
-/// Tolerance of the test statistic of a toy, with piecewise interpolation. Two searches may end in different minima
-/// there.
+/// Tolerance of the test statistic of a toy, with piecewise interpolation. With this interpolation two searches may
+/// end in different minima.
 pub const CUDA_STATISTIC_PIECEWISE: f64 = 1e-6;
 /// Fraction of toys whose statistics must agree, with piecewise interpolation.
 pub const CUDA_STATISTIC_PIECEWISE_FRACTION: f64 = 0.995;
