@@ -19,8 +19,9 @@ use crate::weighted::{NOT_COUNTED, has_weights};
 /// search for the global minimum of such a model takes microseconds to a millisecond.
 const TINY: usize = 24;
 
-/// Largest number of free parameters for which fits whose numbers are reported make a thorough search. Up to this
-/// number, every fit of the search for a MINOS crossing also looks for the global minimum.
+/// Largest number of free parameters of a small model ([`Analysis::is_small`]). In small models, fits whose numbers
+/// are reported make a thorough search, and every fit of the search for a MINOS crossing looks for the global
+/// minimum.
 const SMALL: usize = 48;
 
 /// Largest number of free parameters for which conditional fits search for the global minimum with the same effort as
@@ -160,9 +161,9 @@ impl<'a> Analysis<'a> {
         self.fit_task(FitTask { data: data.clone(), fits: vec![request], cancel: None }, wanted)
     }
 
-    /// Makes the parent fit, i.e. the fit from whose minimum the starting points of later fits are predicted. It is
-    /// the same as [`Self::fit`], but on the CPU whatever the device of the session. The result is then bit for bit
-    /// the same for every device, and a single fit is faster on the CPU.
+    /// Makes the parent fit, i.e. the fit from whose minimum the starting points of later fits are predicted. Works
+    /// as [`Self::fit`] does, but always runs on the CPU. The result is then bit for bit the same for every device,
+    /// and a single fit is faster on the CPU.
     ///
     /// # Errors
     /// The errors of [`Self::fit`].
@@ -179,7 +180,7 @@ impl<'a> Analysis<'a> {
         fit
     }
 
-    /// Makes the only fit of a task with one request. It is the same as [`Self::fit`] otherwise.
+    /// Makes the only fit of a task with one request. Works otherwise as [`Self::fit`] does.
     ///
     /// # Errors
     /// The errors of [`Self::fit`].
