@@ -74,7 +74,7 @@ impl RankingResult {
     }
 
     /// Returns the columns for the given definitions of impact. Each definition has a column of post-fit impacts. If
-    /// pre-fit impacts were asked for, it also has a column of those.
+    /// pre-fit impacts were asked for, it also has a column of pre-fit impacts.
     fn impact_columns<'a>(&self, definitions: impl Iterator<Item = &'a str>) -> Vec<ImpactColumn<'a>> {
         let mut columns = Vec::new();
         for definition in definitions {
@@ -88,7 +88,8 @@ impl RankingResult {
         columns
     }
 
-    /// Formats two impacts of a parameter for one column: that of the variation up and that of the variation down.
+    /// Formats two impacts of a parameter for one column: the impact of the variation up, then that of the variation
+    /// down.
     fn impact(&self, entry: &RankedParameter, column: &ImpactColumn<'_>) -> String {
         // Impacts are rounded to the second significant digit of a tenth of the target's uncertainty.
         let scale = self.mu_uncertainty.map(|sigma| sigma / 10.0);
