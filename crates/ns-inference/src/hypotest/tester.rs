@@ -291,8 +291,8 @@ impl<'a> Tester<'a> {
         self.asimov.keep(&kept);
     }
 
-    /// Returns the statistics at `value`; `None` if `value` has not been tested. If `observed` is false, only the
-    /// Asimov set need have been fitted.
+    /// Returns the statistics at `value`; `None` if `value` has not been tested. If `observed` is false, the fits to
+    /// the Asimov set are sufficient.
     pub(crate) fn known(&self, value: f64, observed: bool) -> Option<Tested> {
         self.asimov.at(value)?;
         if observed {
