@@ -36,7 +36,7 @@ pub(crate) enum End {
         /// Rise of `twice_nll` at the bound.
         rise: f64,
     },
-    /// The likelihood is not finite from this distance on. The level is not reached before.
+    /// The likelihood is not finite from this distance on. The profile does not reach the level at smaller distances.
     Wall(f64),
     /// At this distance the profile jumps from below the level to above the level, because the conditional fit
     /// changes to another minimum.
