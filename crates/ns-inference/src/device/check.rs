@@ -1,4 +1,4 @@
-//! The largest differences between the fits of a GPU and the CPU, in the form in which results contain them.
+//! The largest differences between the fits of a GPU and the CPU, as results contain them.
 
 use ns_core::{DeviceCheck, Difference, Session};
 use serde::{Deserialize, Serialize};
