@@ -168,7 +168,7 @@ pub(crate) fn binned<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Observati
     Ok(Arc::new(Observations::binned(main, aux)))
 }
 
-/// Deserialises observations from an object with the keys `main` and `aux`. null becomes `None`.
+/// Deserialises observations from an object with the keys `main` and `aux`. A JSON `null` becomes `None`.
 pub(crate) fn expectation<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<Observations>>, D::Error> {
     let given = Option::<Binned>::deserialize(from)?;
     Ok(given.map(|Binned { main, aux }| Arc::new(Observations::binned(main, aux))))
