@@ -11,7 +11,7 @@ use super::recording::ToyDestination;
 use crate::InferenceError;
 use crate::toys::{PreparedToys, RowSink, Shard};
 
-/// The file in which the toys of a run are saved, and the time after which a piece of it is written.
+/// The file in which the toys of a run are saved, and the time after which a piece of the file is written.
 pub struct Saving {
     /// The file, whose path is reserved for this run.
     pub destination: ToyDestination,
