@@ -12,8 +12,8 @@
 //!   more runs;
 //! * whole: `hypotest_toys` on the open session, including the fits to the observed data, in the best of REPEAT runs;
 //! * fits/s: fits per second in the best run. Conditional fits that were skipped are counted;
-//! * converged: number of converged toys, and number of all toys. check: whether the session agrees with the CPU, and
-//!   how many fits the CPU evaluated again (`DeviceCheck`).
+//! * converged: number of converged toys, and number of all toys;
+//! * check: whether the session agrees with the CPU, and how many fits the CPU evaluated again (`DeviceCheck`).
 //!
 //! If CHECK=1 is set in the environment and there are at most 20 000 toys, the same toys are also run on the CPU. The
 //! table then has a last column. It contains the largest difference of the statistic, and the number of rows that
