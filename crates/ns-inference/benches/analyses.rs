@@ -1,11 +1,11 @@
-//! Measures the times of whole analyses on an open session: scans, rankings, tests and limits, on the threads of the
-//! CPU and, with the feature `cuda`, on the first GPU.
+//! Measures the times of whole analyses on an open session: scans, rankings, tests and limits. They run on the
+//! threads of the CPU and, with the feature `cuda`, on the first GPU.
 //!
 //! Run `cargo bench -p ns-inference --features cuda --bench analyses -- --save-baseline NAME`. If the environment
-//! variable `NEXTSTAT_REFERENCE_DIR` names a folder, the published workspaces tHu and tttt in its folder `workspaces/`
-//! are measured as well. Without a GPU the rows of the GPU are left out, with the reason.
+//! variable `NEXTSTAT_REFERENCE_DIR` is set, the published workspaces tHu and tttt in the folder `workspaces/` inside
+//! it are measured too. Without a GPU, the measurements on the GPU are left out, and the reason is printed.
 //!
-//! Every analysis that is measured has other counts, so that no result can be reused.
+//! Each measured analysis has different counts. No result can therefore be reused.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::sync::Arc;
@@ -39,13 +39,13 @@ fn sessions(model: &Model) -> Vec<(&'static str, Box<dyn Session>)> {
     found
 }
 
-/// Returns fit options with the observed data of the model, every count changed by up to 0.1 %.
+/// Returns fit options with changed counts. Each observed count of the model is changed by up to 0.1 %.
 fn moved_counts(model: &Model, wiggle: &mut Wiggle) -> FitOptions {
     let data = Observations::binned(wiggle.scaled(&model.observed.main), model.observed.aux.clone());
     FitOptions::default().data(FitData::Given(Arc::new(data)))
 }
 
-/// Runs an analysis of the model with these fit options. The result is returned as text, so that the compiler cannot
+/// Runs an analysis of a model with the given fit options. The result is returned as text. The compiler then cannot
 /// omit a part of the calculation.
 type Analysis = fn(&Model, &dyn Session, FitOptions) -> String;
 

@@ -2,11 +2,10 @@
 //! `cargo run --release -p ns-inference --example check_consistency -- FIRST COUNT
 //! [--threads N] [--save FOLDER] [--write INDEX] [--refused] [--part] [--slow SECONDS]`.
 //!
-//! Prints a line per violated property (model, property, numbers), then a table of counts per property.
-//! `--save` writes the workspaces of models with a violation. `--write INDEX` prints the workspace of one
-//! model instead of any check. `--refused` also lists analyses that gave a reason in place of a result.
-//! `--part` checks only the part of the properties that the test `consistency` checks. `--slow SECONDS` lists
-//! models that take longer than this time.
+//! Prints a line per violated property (model, property, numbers), then a table of counts per property. `--save`
+//! writes the workspaces of models with a violation. `--write INDEX` only prints the workspace of one model.
+//! `--refused` also lists analyses that returned an error. `--part` checks only the properties that the test
+//! `consistency` checks. `--slow SECONDS` lists models whose checks take more than this time.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "../tests/property/mod.rs"]

@@ -1,15 +1,15 @@
-//! Checks how the fits of toys of a test end, and whether they end in their lowest minimum:
-//! `cargo run --release -p ns-inference --example check_toys -- WORKSPACE [TOYS] [MU] [REFITTED] [THREADS]
+//! Checks the fits of the toys of a hypothesis test: whether they converge, and whether they end in the lowest
+//! minimum. `cargo run --release -p ns-inference --example check_toys -- WORKSPACE [TOYS] [MU] [REFITTED] [THREADS]
 //! [--only-refits] [--toys LIST] [--key N]`.
 //!
-//! Runs toys of both hypotheses as `hypotest-toys` does, and counts how they end. A toy that did not converge
-//! should name bins in which no events are expected. For toys that are picked at random, both fits are
-//! repeated from three other starting points each: constrained parameters are moved by random multiples of
-//! their pre-fit widths, unconstrained ones are scaled. Minima lower by more than 1e-6 in `twice_nll` are
-//! counted and printed with the parameters that differ most; there should be none.
+//! Runs toys of both hypotheses as `hypotest-toys` does, and counts the toys of each status. If a toy did not
+//! converge, the reason should name bins in which no events are expected. For some toys, chosen at random, both fits
+//! are repeated from three other starting points each. In these points, constrained parameters are moved by random
+//! multiples of their pre-fit widths, and unconstrained parameters are scaled. Minima that are lower by more than
+//! 1e-6 in `twice_nll` are counted and printed with the parameters that differ most. There should be none.
 //!
-//! `--only-refits` makes only the repeated fits. `--toys LIST` selects the toys that are fitted again.
-//! `--key` changes the random choice of toys and starting points.
+//! `--only-refits` makes only the repeated fits. `--toys LIST` selects the toys whose fits are repeated. `--key`
+//! changes the random choice of toys and starting points.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ use ns_inference::open_session;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Number of other starting points from which each fit is repeated.
+/// Number of other starting points for each repeated fit.
 const STARTS: u8 = 3;
 
 /// Largest difference in `-ln L` between equal minima: 1e-6 in `twice_nll`.
@@ -35,25 +35,25 @@ const LOWER: f64 = 5e-7;
 /// Default key of the random numbers that choose toys and starting points.
 const KEY: u64 = 77;
 
-/// Number of toys that are fitted again in one batch.
+/// Number of toys whose fits are repeated in one batch.
 const TOGETHER: usize = 64;
 
 /// Largest number of parameters that are printed for a lower minimum.
 const SHOWN: usize = 6;
 
-/// Counts of first and repeated fits.
+/// Numbers of first fits and of repeated fits.
 #[derive(Debug, Default)]
 struct Tally {
     toys: usize,
-    /// Number of first fits that converged and are compared with repeated ones.
+    /// Number of first fits that converged. They are compared with repeated fits.
     fits: usize,
-    /// Number of first fits that are not compared because they did not converge.
+    /// Number of first fits that did not converge. They are not compared.
     left_out: usize,
-    /// Number of repeated fits that converged without empty bins.
+    /// Number of repeated fits that converged and have no empty bins.
     certified: usize,
-    /// Number of first fits above a lower minimum that a repeated fit found.
+    /// Number of first fits for which a repeated fit found a lower minimum.
     lower: usize,
-    /// Largest difference in `twice_nll` between a first fit and such a lower minimum.
+    /// Largest difference in `twice_nll` between a first fit and a lower minimum.
     worst: f64,
 }
 
@@ -111,8 +111,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Prints how toys ended. Returns true if each toy converged or names bins in which no events are expected.
-/// With such bins `-ln L` can fall without bound, so there may be no minimum.
+/// Prints the number of toys with each status. Returns whether each toy converged or names bins in which no events
+/// are expected. With such bins `-ln L` can fall without bound, and there may be no minimum.
 fn report_rows(rows: &[ToyRow]) -> bool {
     let count = |status| rows.iter().filter(|row| row.status == status).count();
     let (open, failed) = (count(ToyStatus::NotConverged), count(ToyStatus::Failed));
@@ -126,7 +126,7 @@ fn report_rows(rows: &[ToyRow]) -> bool {
     );
     let mut reasons: BTreeMap<String, (usize, u64)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.status != ToyStatus::Converged) {
-        // Replaces the digits, so that reasons of the same kind are equal texts.
+        // Without their digits, reasons of the same kind are equal texts.
         let kind: String = row.reason.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
         reasons.entry(kind).or_insert((0, row.index)).0 += 1;
     }
@@ -136,7 +136,8 @@ fn report_rows(rows: &[ToyRow]) -> bool {
     open == emptied && failed == 0
 }
 
-/// Returns up to `wanted` of the toys `0..n`: one random toy from each of `wanted` ranges of equal length.
+/// Returns up to `wanted` of the toys `0..n`. The toys are divided into `wanted` ranges of equal length, and one toy
+/// of each range is chosen at random.
 fn chosen(n: u64, wanted: u64, key: u64) -> impl Iterator<Item = u64> {
     let wanted = wanted.min(n);
     (0..wanted).map(move |k| {
@@ -156,7 +157,7 @@ struct Refits<'a> {
 }
 
 impl Refits<'_> {
-    /// Repeats both fits of these toys and compares the repeated fits with the first fits.
+    /// Repeats both fits of the given toys, and compares the repeated fits with the first fits.
     fn of(&self, toys: &[u64]) -> Result<Tally, Box<dyn Error>> {
         let mut tally = Tally::default();
         for toys in toys.chunks(TOGETHER) {
@@ -165,7 +166,7 @@ impl Refits<'_> {
         Ok(tally)
     }
 
-    /// Repeats and compares both fits of a few toys in one batch, and adds the counts to `tally`.
+    /// Repeats and compares both fits of a few toys in one batch. Adds the counts to `tally`.
     fn some(&self, toys: &[u64], tally: &mut Tally) -> Result<(), Box<dyn Error>> {
         let mut first: Vec<FitTask> = Vec::new();
         let mut again: Vec<FitTask> = Vec::new();
@@ -224,7 +225,8 @@ impl Refits<'_> {
         Ok(())
     }
 
-    /// Prints the parameters in which two minima differ most, in units of the widths of their constraints.
+    /// Prints the parameters in which two minima differ most. Differences are in units of the widths of the
+    /// constraints.
     fn show(&self, fit: &FitOutcome, other: &FitOutcome) {
         let mut differences: Vec<(f64, String)> = Vec::new();
         for (parameter, (here, there)) in
@@ -240,7 +242,7 @@ impl Refits<'_> {
         }
     }
 
-    /// Returns starting point number `start` for the repeated fits of a toy.
+    /// Returns the starting point with index `start` for the repeated fits of a toy.
     fn elsewhere(&self, toy: u64, start: u8) -> Result<Arc<[f64]>, Box<dyn Error>> {
         let unit = Normal::new(0.0, 1.0)?;
         let stream = Stream::new(self.key, toy, start);

@@ -1,4 +1,4 @@
-//! Times rankings of a workspace: `profile_ranking WORKSPACE [REPETITIONS] [THREADS]`.
+//! Measures the time of rankings of a workspace: `profile_ranking WORKSPACE [REPETITIONS] [THREADS]`.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
@@ -7,7 +7,7 @@ use ns_core::{Control, Execution};
 use ns_inference::{Impact, RankingOptions, open_session, ranking};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Returns the CPU time of this process in seconds, or `None` if the system does not provide it.
+/// Returns the CPU time of this process in seconds; `None` if the system does not provide it.
 fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = text.rsplit(')').next()?.split_whitespace().collect();

@@ -1,5 +1,5 @@
-//! Times a scan of the parameter of interest:
-//! `cargo run --release -p ns-inference --example profile_scan -- WS.json [POINTS]`.
+//! Measures the time of a scan of the parameter of interest: `cargo run --release -p ns-inference --example
+//! profile_scan -- WS.json [POINTS]`.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! Measures the toys per second of a test, and counts the reasons why toys did not converge or failed.
+//! Measures the number of toys per second in a hypothesis test. Counts the reasons why toys did not converge or
+//! failed.
 //!
 //! `cargo run --release -p ns-inference --example profile_toys -- FILE [toys] [mu] [threads]`
 

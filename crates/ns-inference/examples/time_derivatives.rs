@@ -1,6 +1,7 @@
-//! Measures the times of derivatives: `-ln L` with its gradient with respect to parameters and yields, and the
-//! profiled statistic q0 with its gradient. The fits of q0 start at the start values, or at the minima of the
-//! call before. The data of q0, significances and limits are those expected with a signal of strength 1.
+//! Measures the times of derivatives. The first is `-ln L` with its gradient with respect to parameters and yields.
+//! The second is the profiled statistic q0 with its gradient; its fits begin at the initial parameters, or at the
+//! minima of the previous call. The data of q0, significances and limits are those expected with a signal of strength
+//! 1.
 //!
 //! `cargo run --release -p ns-inference --example time_derivatives -- WORKSPACE SAMPLE`
 #![allow(clippy::print_stdout)]
@@ -35,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let nominal = session.inputs().values.clone();
     let point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     println!("{} parameters, {} bins, {} numbers of '{sample}'", point.len(), model.n_bins(), nominal.len());
-    // Every call has other yields, each changed by up to 0.1 %.
+    // Every call has different yields. Each yield is changed by up to 0.1 %.
     let moved = |i: usize| -> Vec<f64> {
         let change =
             |j: usize| 2.0 * ((i * nominal.len() + j) as f64 * 0.618_033_988_749_894_9).fract() - 1.0;

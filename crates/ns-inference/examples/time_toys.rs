@@ -1,24 +1,24 @@
-//! Measures how long toy-based tests take on a device, and prints a table with one row per workspace:
-//! `cargo run --release -p ns-inference --features cuda --example time_toys --
-//! DEVICE TOYS REPEAT WORKSPACE...`.
+//! Measures the times of hypothesis tests with toys on a device, and prints a table with one row per workspace:
+//! `cargo run --release -p ns-inference --features cuda --example time_toys -- DEVICE TOYS REPEAT WORKSPACE...`.
 //!
-//! DEVICE is `cpu`, `cpu:THREADS`, `cuda`, `cuda:INDEX` or `cuda:all`; with the feature `cuda-on-host` also
-//! `host`, the CUDA kernels compiled for the CPU, whose speed says nothing about a GPU. TOYS is the number of
-//! toys of each hypothesis; the tested value is 1. All times are in ms:
+//! DEVICE is `cpu`, `cpu:THREADS`, `cuda`, `cuda:INDEX` or `cuda:all`. With the feature `cuda-on-host` it can also be
+//! `host`, which means the CUDA kernels compiled for the CPU. Their speed says nothing about a GPU. TOYS is the
+//! number of toys of each hypothesis. The tested value is 1. All times are in ms:
 //!
-//! * open: compiling the model for the device; for the first workspace also initialising the device;
-//! * prepare: the fits to the observed data, and the fits to the expected data with whose covariances the
-//!   fits of toys start;
-//! * first, best, median: the toys of both hypotheses: the first run, and the best and median of REPEAT more;
-//! * whole: `hypotest_toys` on the open session, including the fits to the observed data; the best of REPEAT
-//!   runs;
-//! * fits/s: fits per second in the best run; skipped conditional fits count too;
-//! * converged: number of converged toys, out of all; check: whether the session agrees with the CPU, and how
-//!   many fits the CPU evaluated again (`DeviceCheck`).
+//! * open: the compilation of the model for the device. For the first workspace it includes the start of the device;
+//! * prepare: the fits to the observed data, and the fits to the expected data whose covariances the fits of toys
+//!   use;
+//! * first, best, median: the toys of both hypotheses, in the first run, and in the best and the median of REPEAT
+//!   more runs;
+//! * whole: `hypotest_toys` on the open session, including the fits to the observed data, in the best of REPEAT runs;
+//! * fits/s: fits per second in the best run. Conditional fits that were skipped are counted;
+//! * converged: number of converged toys, and number of all toys;
+//! * check: whether the session agrees with the CPU, and how many fits the CPU evaluated again (`DeviceCheck`).
 //!
-//! With CHECK=1 in the environment, and at most 20 000 toys, the same toys are also run on the CPU. A last
-//! column then has the largest difference of the statistic, and the number of rows whose statistics differ by
-//! more than 1e-8, whose status differs, or that are missing in one of the runs.
+//! If CHECK=1 is set in the environment and there are at most 20 000 toys, the same toys are also run on the CPU. The
+//! table then has a last column. It contains the largest difference of the statistic, and the number of rows that
+//! differ. A row differs if its statistics differ by more than 1e-8, if its status differs, or if it is missing in
+//! one of the runs.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -33,7 +33,7 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 /// Tested value of the parameter of interest.
 const MU: f64 = 1.0;
 
-/// Largest difference up to which two statistics count as equal.
+/// Largest difference between two statistics that count as equal.
 const DIFFERENT: f64 = 1e-8;
 
 /// Largest number of toys of each hypothesis that are run again on the CPU.
@@ -54,12 +54,12 @@ impl RowSink for Counts {
     }
 }
 
-/// Returns the milliseconds since `began`.
+/// Returns the time since `began`, in milliseconds.
 fn ms(began: Instant) -> f64 {
     1e3 * began.elapsed().as_secs_f64()
 }
 
-/// Opens a session on the device of this name.
+/// Opens a session on the device with the name `name`.
 fn open(name: &str, model: &Model) -> Result<Box<dyn Session>, Box<dyn Error>> {
     let on = |device, threads| {
         open_session(model, &Execution { device, threads, ..Execution::default() }).map_err(Into::into)
@@ -76,7 +76,7 @@ fn open(name: &str, model: &Model) -> Result<Box<dyn Session>, Box<dyn Error>> {
     }
 }
 
-/// Describes in a few words how a device agrees with the CPU.
+/// Describes in a few words whether a device agrees with the CPU.
 fn told(check: Option<DeviceCheck>) -> String {
     match check {
         None => "-".into(),
@@ -87,7 +87,7 @@ fn told(check: Option<DeviceCheck>) -> String {
     }
 }
 
-/// Compares the rows of a test with those of the CPU, prints the rows that differ, and returns a summary.
+/// Compares the rows of a test with those of the CPU. Prints the rows that differ and returns a summary.
 fn compare(model: &Model, test: &ToyTest<'_>) -> Result<String, Box<dyn Error>> {
     let mut here: Vec<ToyRow> = Vec::new();
     let _ended = test.run(&test.ranges(), Control::default(), &mut here)?;

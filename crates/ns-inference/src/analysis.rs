@@ -1,6 +1,6 @@
-//! The common part of all analyses: the model, the session, the data, and the base fit, i.e. the free fit
-//! whose request all other fits of the analysis change. It runs batches of fits with progress and
-//! cancellation.
+//! The part that all analyses share: the model, the session, the data, and the request of the base fit. The base fit
+//! is the free fit of the analysis. The requests of all other fits are changed copies of its request. The module runs
+//! batches of fits, reports progress and handles cancellation.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,25 +15,26 @@ use crate::diagnosis;
 use crate::options::FitOptions;
 use crate::weighted::{NOT_COUNTED, has_weights};
 
-/// Largest number of free parameters for which every fit on the way to a limit searches for the global
-/// minimum. Such a search takes microseconds to a millisecond.
+/// Largest number of free parameters for which every fit of the search for a limit looks for the global minimum. The
+/// search for the global minimum of such a model takes microseconds to a millisecond.
 const TINY: usize = 24;
 
-/// Largest number of free parameters for which reported fits make a thorough search, and for which every fit
-/// on the way to a crossing of MINOS searches for the global minimum.
+/// Largest number of free parameters of a small model ([`Analysis::is_small`]). In small models, fits whose numbers
+/// are reported make a thorough search, and every fit of the search for a MINOS crossing looks for the global
+/// minimum.
 const SMALL: usize = 48;
 
-/// Largest number of free parameters for which conditional fits search for the global minimum with the same
-/// effort as the free fit. Such a search takes a few milliseconds.
+/// Largest number of free parameters for which conditional fits search for the global minimum with the same effort as
+/// the free fit. The search for the global minimum of such a model takes a few milliseconds.
 const MIDDLING: usize = 120;
 
 /// Returns the session for fits that depend on each other: the CPU session of `session`, or `session` itself if it
-/// has none. Results derived from these fits are then bit for bit the same on every device.
+/// has no CPU session. Results derived from these fits are then bit for bit the same on every device.
 pub(crate) fn of_single_fits(session: &dyn Session) -> &dyn Session {
     session.cpu().unwrap_or(session)
 }
 
-/// Parts of an outcome that are computed if the start points of similar fits are predicted from this outcome.
+/// Parts of a fit outcome from which the starting points of similar fits are predicted.
 pub(crate) const WITH_INVERSE: OutcomeParts =
     OutcomeParts { uncertainties: true, covariance: false, inverse: true };
 
@@ -44,10 +45,10 @@ pub(crate) type Fitted = Result<FitOutcome, FitFailure>;
 pub(crate) struct Analysis<'a> {
     pub(crate) model: &'a Model,
     pub(crate) session: &'a dyn Session,
-    /// The data of every fit that is given no other data.
+    /// The data of the analysis. A fit uses these data unless it is given other data.
     pub(crate) data: Data,
-    /// The request of the base fit: start, fixed parameters and search. All other requests are copies with
-    /// changes.
+    /// The request of the base fit: starting point, fixed parameters and search. The requests of all other fits are
+    /// changed copies of this request.
     pub(crate) base: FitRequest,
     /// Whether events have weights other than 1.
     weighted: bool,
@@ -56,12 +57,12 @@ pub(crate) struct Analysis<'a> {
     metric: Option<InverseHessian>,
     /// Number of fits finished so far.
     done: usize,
-    /// Expected number of fits of the analysis, as far as it is known.
+    /// Number of fits that the analysis makes in total, as far as known so far.
     total: usize,
 }
 
 impl<'a> Analysis<'a> {
-    /// Reads the options that all analyses share: data, fixed parameters, start, search.
+    /// Reads the options that all analyses share: data, fixed parameters, starting point, search.
     ///
     /// # Errors
     /// For options that do not fit the model.
@@ -80,15 +81,15 @@ impl<'a> Analysis<'a> {
     /// Returns the index of the POI. `analysis` is the name of the analysis for the error message.
     ///
     /// # Errors
-    /// [`InferenceError::NoPoi`] if the model has none.
+    /// [`InferenceError::NoPoi`] if the model has no POI.
     pub(crate) fn poi(&self, analysis: &'static str) -> Result<usize, InferenceError> {
         self.model
             .poi
             .ok_or_else(|| InferenceError::NoPoi { analysis, measurement: self.model.measurement.clone() })
     }
 
-    /// Returns a warning if events have weights other than 1. Analyses show this warning if their intervals, p-values
-    /// or uncertainties are right only for events without weights.
+    /// Returns a warning if events have weights other than 1. An analysis shows this warning if its intervals,
+    /// p-values or uncertainties are right only for events without weights.
     pub(crate) fn about_weights(&self) -> Option<String> {
         self.weighted.then(|| NOT_COUNTED.to_owned())
     }
@@ -100,14 +101,13 @@ impl<'a> Analysis<'a> {
                 && !self.base.released.contains(&index))
     }
 
-    /// Returns whether the model is so small that every fit on the way to a limit searches for the global
-    /// minimum.
+    /// Returns whether the model is so small that every fit of the search for a limit looks for the global minimum.
     pub(crate) fn is_tiny(&self) -> bool {
         self.has_at_most(TINY)
     }
 
-    /// Returns whether the model is so small that reported fits make a thorough search and are compared with
-    /// fits at neighbouring values.
+    /// Returns whether the model is so small that fits whose numbers are reported make a thorough search and are
+    /// compared with fits at neighbouring values.
     pub(crate) fn is_small(&self) -> bool {
         self.has_at_most(SMALL)
     }
@@ -132,25 +132,26 @@ impl<'a> Analysis<'a> {
         if self.is_middling() { self.base.search } else { self.nearby_search() }
     }
 
-    /// Returns true once the caller has asked to stop.
+    /// Returns whether the caller has asked to stop.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.control.is_cancelled()
     }
 
-    /// Returns the caller's control without the observer, for fits whose number is not known in advance.
+    /// Returns the caller's control without its progress observer. It is used for fits whose number is not known in
+    /// advance.
     pub(crate) fn silent(&self) -> Control<'a> {
         Control { observer: None, cancel: self.control.cancel, task: None }
     }
 
-    /// Sets the number of fits that are still to come, which the progress display needs.
+    /// Sets the number of fits that the analysis still has to make. The progress display needs this number.
     pub(crate) fn expect(&mut self, further: usize) {
         self.total = self.done + further;
     }
 
-    /// Makes one fit without which the analysis has no result. If the fit fails, so does the analysis.
+    /// Makes one fit that the analysis cannot do without: if the fit fails, the analysis fails.
     ///
     /// # Errors
-    /// If there is no finite likelihood at any start point, the caller stopped the work, or the device fails.
+    /// If `-ln L` is not finite at any starting point, the caller stopped the work, or the device fails.
     pub(crate) fn fit(
         &mut self,
         data: &Data,
@@ -160,8 +161,9 @@ impl<'a> Analysis<'a> {
         self.fit_task(FitTask { data: data.clone(), fits: vec![request], cancel: None }, wanted)
     }
 
-    /// Makes the parent fit, i.e. the fit that later fits vary. Works as [`Self::fit`], but always on the CPU. A
-    /// single fit is faster on the CPU, and the result is then bit for bit the same on every device.
+    /// Makes the parent fit, i.e. the fit from whose minimum the starting points of later fits are predicted. Works
+    /// as [`Self::fit`] does, but always runs on the CPU. The result is then bit for bit the same for every device,
+    /// and a single fit is faster on the CPU.
     ///
     /// # Errors
     /// The errors of [`Self::fit`].
@@ -178,7 +180,7 @@ impl<'a> Analysis<'a> {
         fit
     }
 
-    /// Makes the fit of a task that has one request, as [`Self::fit`] does.
+    /// Makes the only fit of a task with one request. Works otherwise as [`Self::fit`] does.
     ///
     /// # Errors
     /// The errors of [`Self::fit`].
@@ -201,8 +203,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Makes independent fits. Returns one entry for each request of every task, in their order. Fits that
-    /// were not started when the caller stopped the work are [`FitFailure::Cancelled`].
+    /// Makes independent fits. Returns one entry for each request of every task, in the order of tasks and requests.
+    /// If the caller stops the work, fits that were not started are [`FitFailure::Cancelled`].
     ///
     /// # Errors
     /// If a task does not fit the model or the device fails.
@@ -224,9 +226,9 @@ impl<'a> Analysis<'a> {
         Ok(fits)
     }
 
-    /// Returns the search effort of a fit that starts close to the minimum of another fit. It is a single
-    /// descent, unless the interpolation has kinks: then every orthant between kinks may have a minimum, and
-    /// the effort is that of the base fit.
+    /// Returns the search effort of a fit that starts close to the minimum of another fit. If the interpolation has
+    /// no kinks, a single descent is enough. If it has kinks, each region between kinks may have a minimum, and the
+    /// effort is that of the base fit.
     pub(crate) fn nearby_search(&self) -> Search {
         if self.model.interpolation.has_kinks() { self.base.search } else { Search::Local }
     }
@@ -247,17 +249,18 @@ impl<'a> Analysis<'a> {
         request
     }
 
-    /// Predicts the minimum of a conditional fit, in which the parameters in `held` are fixed near their
-    /// values in the free fit `parent`. All other parameters move along the covariance of `parent` and are
-    /// clipped to their bounds. The prediction depends on no other fit.
+    /// Predicts the minimum of a conditional fit in which the parameters in `held`, pairs of index and value, are
+    /// fixed. The values must be close to those in the free fit `parent`. All other parameters move along the
+    /// covariance of `parent` and are clipped to their bounds. The prediction depends on `parent` only, not on other
+    /// conditional fits.
     pub(crate) fn predict(&self, parent: &FitOutcome, held: &[(usize, f64)]) -> Vec<f64> {
         let mut point = parent.parameters.clone();
         follow(parent, held, &mut point);
         self.admit(parent, held, point)
     }
 
-    /// Turns a predicted point into a starting point. Values are clipped to the bounds. Parameters that are
-    /// fixed in `parent` get their values from `parent`, and the parameters in `held` get the given values.
+    /// Turns a predicted point into a starting point. Free parameters are clipped to their bounds. Parameters that
+    /// are fixed in the base fit get their values from `parent`. The parameters in `held` get the given values.
     pub(crate) fn admit(&self, parent: &FitOutcome, held: &[(usize, f64)], mut point: Vec<f64>) -> Vec<f64> {
         for (i, (x, p)) in point.iter_mut().zip(&self.model.parameters).enumerate() {
             if self.is_fixed(i) {
@@ -275,9 +278,10 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Moves `point` along the inverse Hessian `C` by `C_:h C_hh^-1 (value - best)`, where `h` are the parameters in
-/// `held`. If more than two parameters are held, the shifts due to each parameter are added and their correlations
-/// ignored. This is accurate enough for a start point.
+/// Adds `C_:h C_hh^-1 (value - best)` to `point`. `C` is the inverse Hessian of `parent`, `h` are the parameters in
+/// `held`, `value` are their held values, and `best` are their values in `parent`. If more than two parameters are
+/// held, the shifts due to each parameter are added and their correlations ignored. This is accurate enough for a
+/// starting point.
 fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     let Some(inverse) = parent.inverse_hessian() else { return };
     let shift = |&(i, value): &(usize, f64)| value - parent.parameters.get(i).copied().unwrap_or(value);
@@ -307,10 +311,10 @@ fn follow(parent: &FitOutcome, held: &[(usize, f64)], point: &mut [f64]) {
     }
 }
 
-/// A parameter that is held, with the parameter's row of the inverse Hessian.
+/// A parameter that is held fixed, with its row of the inverse Hessian.
 struct Held<'a> {
     index: usize,
-    /// Distance of the held value from the best fit.
+    /// Held value minus best-fit value.
     shift: f64,
     row: Cow<'a, [f64]>,
 }
@@ -326,7 +330,7 @@ impl Held<'_> {
     }
 }
 
-/// Observer that adds the fits of earlier batches to the progress of the current one.
+/// Observer that adds the number of fits of earlier batches to the progress of the current batch.
 struct Shifted<'a> {
     inner: Option<&'a dyn Observer>,
     done: usize,

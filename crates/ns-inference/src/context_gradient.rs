@@ -1,11 +1,12 @@
-//! How derivatives with respect to the context of flows are computed.
+//! The methods by which the derivatives of flows with respect to their contexts are computed.
 
 use std::fmt;
 
 use ns_core::{GradientMethod, Model};
 use serde::{Deserialize, Serialize};
 
-/// How the derivatives of a flow with respect to its context were computed.
+/// The method by which the derivatives of a flow with respect to its context were computed. The context is the list
+/// of numbers on which the flow's density is conditioned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ContextGradient {
@@ -13,13 +14,12 @@ pub struct ContextGradient {
     pub channel: String,
     /// Name of the flow in its manifest.
     pub flow: String,
-    /// Names of the numbers of the context.
+    /// Names of the context variables.
     pub context: Vec<String>,
-    /// `graph` if the graph of the flow gives derivatives, or `differences` if they are differences of
+    /// `graph` if the flow's computation graph gives the derivatives; `differences` if they are finite differences of
     /// log-densities.
     pub method: String,
-    /// Step of the differences of log-densities for each number of the context; empty if the graph gives
-    /// derivatives.
+    /// Step of the finite differences for each context variable; empty if `method` is `graph`.
     pub steps: Vec<f64>,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for ContextGradient {
     }
 }
 
-/// Returns the methods of all flows with context, channel after channel.
+/// Returns the method for each flow with a context, in the order of the event channels.
 pub(crate) fn of_model(model: &Model) -> Vec<ContextGradient> {
     let mut found = Vec::new();
     for channel in &model.event_channels {

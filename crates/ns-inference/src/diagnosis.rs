@@ -1,4 +1,4 @@
-//! Messages that explain why a fit has no result, no certificate or no uncertainty, each with a remedy.
+//! Messages that explain why a fit has no result, no certificate or no uncertainty. Each message gives a remedy.
 
 use ns_core::{
     Data, EXPECTED, EvaluationRequest, FitFailure, FitOutcome, FitStatus, Inactive, Model, Reason, Session,
@@ -11,7 +11,7 @@ use crate::present::significant;
 /// Largest number of names that a message lists.
 const SHOWN: usize = 8;
 
-/// Joins up to [`SHOWN`] names with commas, and adds how many further names there are.
+/// Joins up to [`SHOWN`] names with commas. If there are more names, the text ends with the number of names left out.
 pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let mut text = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
@@ -25,7 +25,7 @@ fn name(model: &Model, index: usize) -> &str {
     model.parameters.get(index).map_or("?", |p| p.name.as_str())
 }
 
-/// Describes a bin as in `bin 2 of channel 'SR'`, counted from 0 as in the workspace.
+/// Describes a bin, for example `bin 2 of channel 'SR'`. As in the workspace, the first bin of a channel is bin 0.
 pub(crate) fn bin_place(model: &Model, bin: usize) -> String {
     match model.bin_name(bin) {
         Some((channel, bin)) => format!("bin {bin} of channel '{channel}'"),
@@ -87,8 +87,8 @@ pub(crate) fn failure(model: &Model, failure: &FitFailure) -> String {
     }
 }
 
-/// Builds the error for a point at which neither Asimov data nor toys can be generated. The error names the
-/// bin with the invalid expected yield.
+/// Builds the error for a point in parameter space at which neither Asimov data nor toys can be generated. The error
+/// names the bin whose expected yield is invalid, or the event channel whose density cannot be sampled.
 pub(crate) fn expectation(model: &Model, purpose: &'static str, error: SessionError) -> InferenceError {
     match error {
         SessionError::BadNumber { what: EXPECTED, index, value, .. }
@@ -131,8 +131,8 @@ pub(crate) fn termination(outcome: &FitOutcome) -> String {
     }
 }
 
-/// Lists possible reasons why a fit stopped without a certificate, each with a remedy. The reasons come from
-/// the empty bins, bounds and flat directions at the last point of the fit.
+/// Lists possible reasons why a fit stopped without a certificate, each with a remedy. The reasons are found from the
+/// empty bins, bounds and flat directions at the last point of the fit.
 pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     let empty = empty_bins(model, outcome);
@@ -164,7 +164,7 @@ pub(crate) fn not_converged(model: &Model, outcome: &FitOutcome) -> Vec<String> 
     notes
 }
 
-/// Lists the free parameters without a symmetric uncertainty for whose reason `kind` returns true.
+/// Lists the free parameters that have no symmetric uncertainty for a reason that `kind` accepts.
 fn held(model: &Model, outcome: &FitOutcome, kind: impl Fn(Inactive) -> bool) -> String {
     list(outcome.inactive.iter().filter(|(_, why)| kind(*why)).map(|(i, _)| name(model, *i)))
 }
@@ -178,10 +178,10 @@ pub(crate) fn empty_bins(model: &Model, outcome: &FitOutcome) -> Option<String> 
     Some(list(places.iter().map(String::as_str)))
 }
 
-/// An expected yield below this value is negative by more than rounding.
+/// Limit for expected yields: a yield below this value is negative by more than rounding.
 const NEGATIVE: f64 = -1e-6;
 
-/// Returns the bins with a negative expected yield at a minimum, each with that yield.
+/// Returns the index and the expected yield of each bin whose expected yield is negative at the minimum.
 fn negative_bins(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> Vec<(usize, f64)> {
     if outcome.empty_bins.is_empty() {
         return Vec::new();
@@ -193,14 +193,14 @@ fn negative_bins(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> Ve
     yields.filter(|(_, events)| *events < NEGATIVE).collect()
 }
 
-/// Returns whether some bin has a negative expected yield at a minimum. If no events are observed in this bin,
-/// the likelihood grows as its expected yield falls, and the minimum of `-ln L` is in a corner of the bounds.
+/// Returns whether any bin has a negative expected yield at the minimum. In a bin without observed events the
+/// likelihood grows as the expected yield falls. The minimum of `-ln L` is then in a corner of the bounds.
 pub(crate) fn has_negative_yield(session: &dyn Session, data: &Data, outcome: &FitOutcome) -> bool {
     !negative_bins(session, data, outcome).is_empty()
 }
 
-/// Builds the warning for a minimum with bins whose expected yield is zero or less; `None` if there are no
-/// such bins.
+/// Builds the warning for a minimum at which bins have an expected yield of zero or less; `None` if there are no such
+/// bins.
 pub(crate) fn without_events(
     model: &Model,
     session: &dyn Session,
@@ -222,8 +222,8 @@ pub(crate) fn without_events(
     ))
 }
 
-/// Returns warnings of flat parameters: which of them do not change the likelihood, and which the data
-/// determine only in combination with other parameters.
+/// Returns warnings about flat parameters. One warning lists the parameters that do not change the likelihood.
+/// Another warning lists the parameters that the data determine only in combination with other parameters.
 pub(crate) fn flat_directions(
     model: &Model,
     session: &dyn Session,
@@ -260,8 +260,8 @@ pub(crate) fn flat_directions(
     notes
 }
 
-/// Warns of parameters whose uncertainty exceeds the width of their bounds. The uncertainty assumes a
-/// parabolic likelihood, which is not valid over such a distance.
+/// Warns of parameters whose uncertainty is larger than the distance between their bounds. The uncertainty assumes a
+/// parabolic likelihood. Over such a distance this assumption is not valid.
 pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<String> {
     let wide = |(p, sigma): &(&ns_core::Parameter, &Option<f64>)| {
         sigma.is_some_and(|sigma| sigma > p.bounds.1 - p.bounds.0)
@@ -281,18 +281,18 @@ pub(crate) fn hardly_determined(model: &Model, outcome: &FitOutcome) -> Option<S
     ))
 }
 
-/// Largest distance from a bound, in units of the uncertainty, at which a minimum counts as lying on the
-/// bound.
+/// Largest distance between a best-fit value and a bound, in units of the uncertainty, at which the best fit counts
+/// as lying on the bound.
 const TOUCHING: f64 = 0.01;
 
 /// Smallest squared correlation of two parameters that counts as strong. From this value on, the profile of
 /// one parameter rises at least twice as fast if the other parameter is held fixed.
 const THROUGH: f64 = 0.5;
 
-/// Warns of parameters whose uncertainty is valid on one side only. Such a parameter is strongly correlated
-/// with a second parameter whose best fit lies on one of its bounds, where the slope of `-ln L` is 0. As the
-/// second parameter cannot move beyond its bound, the profile of the first one rises faster on one side than
-/// its uncertainty implies.
+/// Warns of parameters whose uncertainty is valid on one side only. Such a parameter is strongly correlated with a
+/// second parameter whose best fit lies on one of its bounds, where the slope of `-ln L` is 0. The second parameter
+/// cannot move beyond this bound. On one side, the profile of the first parameter therefore rises faster than its
+/// uncertainty implies.
 pub(crate) fn one_sided(model: &Model, outcome: &FitOutcome) -> Vec<String> {
     let Some(covariance) = &outcome.covariance else { return Vec::new() };
     let sigma = |i: usize| outcome.uncertainties.get(i).copied().flatten().filter(|s| *s > 0.0);

@@ -1,4 +1,4 @@
-//! Errors of analyses. Their messages give the parameter and the remedy.
+//! Errors of analyses. Each message names the cause, such as a parameter, and says what to do.
 
 use ns_core::SessionError;
 use thiserror::Error;
@@ -24,7 +24,7 @@ pub enum InferenceError {
          name one in its \"config\": {{\"poi\": ...}}"
     )]
     NoPoi {
-        /// The requested analysis.
+        /// Name of the requested analysis.
         analysis: &'static str,
         /// Name of the measurement.
         measurement: String,
@@ -35,7 +35,7 @@ pub enum InferenceError {
          (\"fixed\": false in the measurement's \"parameters\", or without fixing it here)"
     )]
     PoiFixed {
-        /// The requested analysis.
+        /// Name of the requested analysis.
         analysis: &'static str,
         /// Name of the POI.
         name: String,
@@ -43,7 +43,7 @@ pub enum InferenceError {
     /// A statistic cannot be computed for the events of a model.
     #[error("the statistic {statistic} cannot be computed: {reason}")]
     NoEventStatistic {
-        /// The statistic.
+        /// Name of the statistic.
         statistic: &'static str,
         /// The reason, and the remedy.
         reason: String,
@@ -68,12 +68,12 @@ pub enum InferenceError {
         /// The given confidence level.
         value: f64,
     },
-    /// The analysis cannot use the given test statistic, which tests the background-only hypothesis.
+    /// The analysis cannot use q0, the statistic that tests the background-only hypothesis.
     #[error(
         "{analysis} cannot use the statistic {statistic}, which tests the absence of a signal; use qtilde or q"
     )]
     WrongStatistic {
-        /// The requested analysis.
+        /// Name of the requested analysis.
         analysis: &'static str,
         /// Name of the test statistic.
         statistic: &'static str,
@@ -125,29 +125,28 @@ pub enum InferenceError {
         /// Name of the parameter.
         name: String,
     },
-    /// Neither Asimov data nor toys can be generated at a point at which the expected yield of a bin is
-    /// negative or infinite.
+    /// Neither Asimov data nor toys can be generated, because the expected yield of a bin is negative or infinite.
     #[error(
         "{purpose}: {place} expects {} events, and an expectation cannot be negative or infinite; check for negative \
          yields or factors there, or bounds that allow them",
         crate::present::significant(*value)
     )]
     Expectation {
-        /// What cannot be made, such as Asimov data or toys. It is the beginning of the message.
+        /// Beginning of the message: what cannot be made, such as Asimov data or toys.
         purpose: &'static str,
         /// The bin and its channel, as in `bin 2 of channel 'SR'`.
         place: String,
         /// Expected yield of the bin.
         value: f64,
     },
-    /// A group of parameters has an invalid member.
+    /// A member of a group of parameters is invalid.
     #[error("group '{group}': {reason}")]
     Group {
         /// Name of the group.
         group: String,
         /// What is wrong with the member, and the remedy.
         reason: String,
-        /// True if a member is neither the name of a parameter nor a pattern that matches one.
+        /// Whether a member is neither a parameter name nor a pattern that matches a parameter name.
         unknown_name: bool,
     },
     /// The points of a scan are not valid.
@@ -160,21 +159,21 @@ pub enum InferenceError {
         /// The remedy.
         remedy: &'static str,
     },
-    /// A text does not describe a valid shard, i.e. one of N equal parts of a run of toys, written as K/N.
+    /// A text does not describe a valid shard. A shard is one of N equal parts of a run of toys, written as K/N.
     #[error("'{text}' is no shard; write it as K/N with 1 <= K <= N, for example 3/10")]
     BadShard {
         /// The given text.
         text: String,
     },
-    /// The number of toys is 0, or larger than the number of toys for which there are random numbers.
+    /// The number of toys is 0 or too large. There are random numbers for up to `most` toys.
     #[error("{n_toys} toys cannot be run; ask for 1 to {most}")]
     NumberOfToys {
-        /// The requested number.
+        /// Requested number of toys.
         n_toys: u64,
-        /// The largest possible number.
+        /// Largest allowed number of toys.
         most: u64,
     },
-    /// A parameter was given for a study of fits to toys, but is fixed in these fits.
+    /// A study of fits to toys was asked for a parameter that is fixed in these fits.
     #[error(
         "parameter '{name}' is fixed in the fits of the toys: there is nothing to study; release it or leave it out"
     )]
@@ -188,11 +187,11 @@ pub enum InferenceError {
          same model, data, options, seed and version"
     )]
     ForeignToys {
-        /// The setting that differs between the two runs.
+        /// Name of the setting that differs between the two runs.
         what: String,
-        /// Its value in the first run.
+        /// Value of the setting in the first run.
         ours: String,
-        /// Its value in the other run.
+        /// Value of the setting in the other run.
         theirs: String,
     },
     /// A file of toys cannot be read or written.
@@ -203,20 +202,20 @@ pub enum InferenceError {
         /// The problem and the remedy.
         problem: String,
     },
-    /// A fit or a set of Asimov data that the analysis needs cannot be made.
+    /// The analysis needs a fit that failed, or Asimov data that cannot be generated.
     #[error("{reason}")]
     FitFailed {
-        /// Complete message, with cause and remedy.
+        /// Complete message, with the cause and the remedy.
         reason: String,
     },
-    /// The caller stopped the work before there was a result.
+    /// The caller stopped the work before the analysis had a result.
     #[error("interrupted before the fit finished")]
     Cancelled,
 }
 
 impl InferenceError {
-    /// Returns whether the message should refer to the list of parameters. The command line and Python show
-    /// this list in different ways.
+    /// Returns whether the error is about a parameter name that does not exist. Callers then add to the message how
+    /// to list the parameters. The command line and the server do this in different ways.
     #[must_use]
     pub const fn is_unknown_name(&self) -> bool {
         matches!(self, Self::UnknownParameter { .. } | Self::Group { unknown_name: true, .. })

@@ -21,10 +21,10 @@ use crate::toys::goodness::{Saturated, binomial_error, check_number, count};
 use crate::{FitOptions, InferenceError};
 pub use events::{ChannelGoodness, EventGoodness, EventStatistic, event_goodness_of_fit};
 
-/// Default number of bins of each observable for chi2 of events.
+/// Default number of bins along each observable in the chi2 test of events.
 pub const DEFAULT_BINS: usize = 20;
 
-/// Reason why there is no chi2 for single events.
+/// Reason why `chi2` does not exist for data with single events.
 const NO_SATURATED_MODEL: &str = "chi2 is null: single events have no saturated model, because the likelihood of a density that \
      peaks at every event has no bound; compare the model with counts in bins (statistic chi2), or use the statistic ks";
 
@@ -35,20 +35,20 @@ pub struct GoodnessResult {
     /// Twice the difference of `-ln L` between the best fit and the saturated model; `None` for data with single
     /// events, which have no saturated model.
     pub chi2: Option<f64>,
-    /// Degrees of freedom: number of bins minus number of free parameters without a constraint; `None` if
-    /// `chi2` is `None`.
+    /// Degrees of freedom: number of bins minus number of free parameters without a constraint. `None` if `chi2` is
+    /// `None`.
     pub ndof: Option<i64>,
-    /// Probability of a value of at least `chi2`; `None` without degrees of freedom.
+    /// Probability of a value of at least `chi2`; `None` if `chi2` is `None` or `ndof` is not positive.
     pub p_value: Option<f64>,
     /// Fraction of the converged toys with a value of at least `chi2`; `None` if no toys were asked for or
     /// none converged.
     pub p_value_toys: Option<f64>,
-    /// Binomial error of `p_value_toys`. If no toy has a value of at least `chi2`, it is the upper end of the
+    /// Binomial error of `p_value_toys`. If no toy has a value of at least `chi2`, the error is the upper end of the
     /// Clopper-Pearson interval of one standard deviation.
     pub p_value_toys_error: Option<f64>,
-    /// Numbers of all toys and of toys left out; `None` if no toys were asked for.
+    /// Number of toys that were run, and number of toys that were left out; `None` if no toys were asked for.
     pub toys: Option<GoodnessToys>,
-    /// Number of bins in the test.
+    /// Number of main bins of all channels together.
     pub n_bins: usize,
     /// Number of free parameters without a constraint.
     pub n_unconstrained: usize,
@@ -62,10 +62,11 @@ pub struct GoodnessResult {
     pub warnings: Vec<String>,
 }
 
-/// Computes the goodness of fit: compares the best fit with the saturated model.
+/// Computes the goodness of fit by a comparison of the best fit with the saturated model.
 ///
 /// # Errors
-/// For options that do not match the model, a likelihood that is not finite at any starting point, a device failure or an interruption.
+/// For options that do not match the model, a likelihood that is not finite at any starting point, a device failure
+/// or an interruption.
 pub fn goodness_of_fit(
     model: &Model,
     session: &dyn Session,
@@ -76,13 +77,13 @@ pub fn goodness_of_fit(
     compare(&mut analysis).map(|(result, _)| result)
 }
 
-/// Computes the goodness of fit, and also the fraction of toys whose chi2 is at least as large as that of the
-/// data. Toys are drawn at the best fit. Each is fitted with the same free parameters as the data, and
-/// compared with the saturated model of the toy.
+/// Computes the goodness of fit with a p-value from `n_toys` toys. The p-value is the fraction of toys whose chi2 is
+/// at least as large as that of the data. Toys are drawn at the best fit with the random seed `seed`. Each toy is
+/// fitted with the same free parameters as the data, and compared with its own saturated model.
 ///
 /// # Errors
-/// The errors of [`goodness_of_fit`]; also for a number of toys that is not allowed, or if toys cannot be
-/// drawn because a bin has a negative expected yield.
+/// The errors of [`goodness_of_fit`]. Also if the number of toys is not allowed, or if toys cannot be drawn because a
+/// bin has a negative expected yield.
 pub fn goodness_of_fit_toys(
     model: &Model,
     session: &dyn Session,

@@ -1,8 +1,9 @@
-//! `-ln L` of events whose log-densities a network has evaluated. The log-densities are in memory of the host or of a
-//! GPU. The results include gradient and Hessian.
+//! Computes `-ln L` of events with gradient and Hessian. The log-densities of the events come from a neural network,
+//! and are in the memory of the host or of a GPU.
 //!
-//! The likelihood consists of `sum_k nu_k - sum_i w_i ln sum_k nu_k p_k(x_i)` and Gaussian constraint terms. The rate
-//! `nu_k` of process `k` is a constant, or a constant times a parameter.
+//! `-ln L` is `sum_k nu_k - sum_i w_i ln sum_k nu_k p_k(x_i)` plus Gaussian constraint terms. `p_k(x_i)` is the
+//! density of process `k` at event `i`, and `w_i` is the weight of the event. The rate `nu_k` of process `k` is a
+//! constant, or a constant times a parameter.
 
 use ns_compute::cuda_parquet::DeviceEvents;
 use ns_compute::device::{DeviceFlow, FlowData, FlowSums};
@@ -11,9 +12,10 @@ use ns_core::SessionError;
 /// A process of a [`GpuFlowSession`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowProcess {
-    /// Expected number of events; with `parameter`, the expected number divided by this parameter.
+    /// Expected number of events. If `parameter` is given, the expected number is `rate` times the value of this
+    /// parameter.
     pub rate: f64,
-    /// Index of the parameter that multiplies the rate.
+    /// Index of the parameter that multiplies `rate`; `None` if the rate is constant.
     pub parameter: Option<usize>,
 }
 
@@ -33,24 +35,25 @@ pub struct FlowConstraint {
 pub struct FlowSessionOptions {
     /// Number of parameters.
     pub n_parameters: usize,
-    /// Processes, in the order of the log-densities.
+    /// The processes. Log-densities are given in this order.
     pub processes: Vec<FlowProcess>,
-    /// Constraints.
+    /// The Gaussian constraints.
     pub constraints: Vec<FlowConstraint>,
-    /// Weights of the events; `None` if all weights are 1. Events of a batch cannot have weights.
+    /// Weights of the events; `None` if all weights are 1. The methods for several sets of events do not support
+    /// weights.
     pub weights: Option<Vec<f64>>,
 }
 
 /// `-ln L` with gradient and Hessian.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowNll {
-    /// `-ln L`, with the constants of Gaussian constraints left out; infinite if an event has no density.
+    /// `-ln L` without the constants of the Gaussian constraints. Infinite if the density of an event is zero.
     pub nll: f64,
-    /// Gradient with respect to the parameters.
+    /// Gradient with respect to the parameters, in the order of the parameters.
     pub gradient: Vec<f64>,
-    /// Hessian with respect to the parameters, row by row.
+    /// Hessian with respect to the parameters: `n_parameters` rows, one after another.
     pub hessian: Vec<f64>,
-    /// Index of the first event whose density is not positive or not finite.
+    /// Index of the first event whose density is not positive or not finite; `None` if there is no such event.
     pub bad_event: Option<usize>,
 }
 
@@ -61,10 +64,10 @@ pub struct GpuFlowSession {
 }
 
 impl GpuFlowSession {
-    /// Opens a session on the CUDA device with this index.
+    /// Opens a session on the CUDA device `index`.
     ///
     /// # Errors
-    /// If there is no such device, an index is out of range, or a number is not allowed.
+    /// If there is no such device, a parameter index is out of range, or a number in the options is not allowed.
     #[cfg(feature = "cuda")]
     pub fn open(index: usize, options: &FlowSessionOptions) -> Result<Self, SessionError> {
         Self::with(options, |n, weights: Option<&[f64]>| {
@@ -72,11 +75,11 @@ impl GpuFlowSession {
         })
     }
 
-    /// Opens a session on the kernels compiled for the CPU, for tests. Addresses are addresses in the memory of the
-    /// process.
+    /// Opens a session with the kernels compiled for the CPU, for tests. Device addresses are then addresses in host
+    /// memory.
     ///
     /// # Errors
-    /// If an index is out of range or a number is not allowed.
+    /// If a parameter index is out of range or a number in the options is not allowed.
     #[cfg(feature = "cuda-on-host")]
     pub fn open_on_host(options: &FlowSessionOptions) -> Result<Self, SessionError> {
         Self::with(options, ns_compute::device::host::open_flow)
@@ -116,8 +119,8 @@ impl GpuFlowSession {
         self.device.device().to_string()
     }
 
-    /// Returns `-ln L` for log-densities in memory of the host. `log_probs` has one row per process, with one number
-    /// per event.
+    /// Returns `-ln L` for log-densities in host memory. `log_probs` has one row per process, with one number per
+    /// event.
     ///
     /// # Errors
     /// If a length does not fit, a parameter is not finite, or the device fails.
@@ -127,16 +130,17 @@ impl GpuFlowSession {
         unsafe { self.single(FlowData::Host(log_probs), n_events, parameters, 0) }
     }
 
-    /// Returns `-ln L` for log-densities in double precision on the device. A kernel on the stream `stream` reads
-    /// them without a copy. The call waits for the result.
+    /// Returns `-ln L` for log-densities in double precision in device memory. `address` points to one row per
+    /// process with `n_events` numbers. A kernel on the stream `stream` reads the log-densities without copying them.
+    /// The call waits for the result.
     ///
     /// # Errors
-    /// The errors of [`Self::nll`]; also [`SessionError::NotOnDevice`] if `address` is not in memory of the
-    /// device.
+    /// The errors of [`Self::nll`]; also [`SessionError::NotOnDevice`] if `address` is not an address in device
+    /// memory.
     ///
     /// # Safety
-    /// `address` must point to an array on the device with one number for each process and event. `stream` must be a
-    /// stream of the device in this process, or 0 for the default stream.
+    /// `address` must point to a device array with one number for each process and event. `stream` must be a stream
+    /// of the device in this process, or 0 for the default stream.
     pub unsafe fn nll_device(
         &self,
         address: u64,
@@ -148,10 +152,11 @@ impl GpuFlowSession {
         unsafe { self.single(FlowData::Device(address), n_events, parameters, stream) }
     }
 
-    /// Returns `-ln L` for log-densities that were copied from a file: a column per process, in the order of the processes.
+    /// Returns `-ln L` for log-densities that were copied from a file to the device. `columns` has one column per
+    /// process, in the order of the processes, with one number per event.
     ///
     /// # Errors
-    /// The errors of [`Self::nll_device`]; also if the number of columns is not that of the processes.
+    /// The errors of [`Self::nll_device`]; also if the number of columns is not the number of processes.
     pub fn nll_columns(&self, columns: &DeviceEvents, parameters: &[f64]) -> Result<FlowNll, SessionError> {
         let (actual, expected) = (columns.names().len(), self.options.processes.len());
         if actual != expected {
@@ -163,8 +168,8 @@ impl GpuFlowSession {
         unsafe { self.single(FlowData::Device(address), columns.rows(), parameters, 0) }
     }
 
-    /// Does the same as [`Self::nll_device`] for log-densities in single precision, such as the output of a network
-    /// on the device. Sums are computed in double precision.
+    /// Returns `-ln L` as [`Self::nll_device`] does, but for log-densities in single precision, such as the output of
+    /// a network on the device. Sums are computed in double precision.
     ///
     /// # Errors
     /// The errors of [`Self::nll_device`].
@@ -182,9 +187,9 @@ impl GpuFlowSession {
         unsafe { self.single(FlowData::DeviceF32(address), n_events, parameters, stream) }
     }
 
-    /// Returns `-ln L` of several sets of events, such as toys. `counts` has the number of events of each set, and
-    /// `parameters` one row of `n_parameters` per set. `log_probs` has one row per process; a row has the events of
-    /// all sets one after another.
+    /// Returns `-ln L` of several sets of events, such as toys, with one result per set. `counts` has the number of
+    /// events of each set. `parameters` has one row of `n_parameters` numbers per set. `log_probs` has one row per
+    /// process; each row has the events of all sets one after another.
     ///
     /// # Errors
     /// The errors of [`Self::nll`].
@@ -198,7 +203,7 @@ impl GpuFlowSession {
         unsafe { self.batch(FlowData::Host(log_probs), counts, parameters, 0) }
     }
 
-    /// Does the same as [`Self::nll_batch`] for log-densities on the device in double precision.
+    /// Returns the results of [`Self::nll_batch`] for log-densities in double precision in device memory.
     ///
     /// # Errors
     /// The errors of [`Self::nll_device`].
@@ -216,7 +221,7 @@ impl GpuFlowSession {
         unsafe { self.batch(FlowData::Device(address), counts, parameters, stream) }
     }
 
-    /// Does the same as [`Self::nll_batch`] for log-densities on the device in single precision.
+    /// Returns the results of [`Self::nll_batch`] for log-densities in single precision in device memory.
     ///
     /// # Errors
     /// The errors of [`Self::nll_device`].
@@ -272,7 +277,7 @@ impl GpuFlowSession {
         Ok(sets.map(|(set, (sums, rates))| self.result(sums, rates, of_set(set))).collect())
     }
 
-    /// Returns the rates of the processes.
+    /// Returns the rates `nu_k` of the processes at the given parameters.
     fn rates(&self, parameters: &[f64]) -> Result<Vec<f64>, SessionError> {
         let (actual, expected) = (parameters.len(), self.options.n_parameters);
         if actual != expected {
@@ -286,8 +291,8 @@ impl GpuFlowSession {
         Ok(self.options.processes.iter().map(|process| process.rate * factor(process.parameter)).collect())
     }
 
-    /// Adds rates and constraint terms to the sums over events, and computes derivatives with respect to the
-    /// parameters.
+    /// Adds the rates and the constraint terms to the sums over events. Converts derivatives with respect to rates to
+    /// derivatives with respect to parameters.
     fn result(&self, sums: FlowSums, rates: &[f64], parameters: &[f64]) -> FlowNll {
         let n = self.options.n_parameters;
         let FlowSums { value, gradient: by_rates, curvature, bad } = sums;

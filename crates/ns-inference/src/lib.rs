@@ -1,5 +1,5 @@
-//! Statistical analyses of NextStat. They compute with [`ns_core::Session`] alone, so no analysis depends on the
-//! device.
+//! Statistical analyses of NextStat. Each analysis evaluates the likelihood only through [`ns_core::Session`]. The
+//! same code therefore runs on the CPU and on GPUs.
 //!
 //! A fit in ten lines:
 //!
@@ -24,9 +24,9 @@
 //! # }
 //! ```
 //!
-//! With the feature `pictures` the module `picture` converts results to the plots of `ns-viz`.
+//! With the feature `pictures`, the module `picture` converts results to the plots of `ns-viz`.
 //!
-//! [`FitResult`] serialises to the JSON of `nextstat fit`. A number that does not exist is `null` there, and
+//! [`FitResult`] serialises to the JSON of `nextstat fit`. A number that does not exist is `null` in this JSON, and
 //! one of [`FitResult::warnings`] gives the reason.
 
 mod analysis;

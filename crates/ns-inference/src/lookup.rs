@@ -14,11 +14,12 @@ pub fn parameter_index(model: &Model, name: &str) -> Result<usize, InferenceErro
         .ok_or_else(|| InferenceError::UnknownParameter { name: name.to_owned(), hint: hint(model, name) })
 }
 
-/// Largest number of parameter names that a suggestion lists when no name is similar.
+/// Largest number of parameter names that a hint lists if no name is similar.
 const LISTED: usize = 6;
 
-/// Builds the hint for an unknown name: the element names if `name` is a vector, otherwise the most similar
-/// parameter, otherwise the model's first parameters.
+/// Builds the hint for an unknown parameter name. If `name` is a vector, the hint gives the names of its elements.
+/// Otherwise it gives the most similar parameter name, or the first parameter names of the model if no name is
+/// similar.
 fn hint(model: &Model, name: &str) -> String {
     if let Some(set) = model.parameter_sets.iter().find(|set| set.name == name && !set.scalar) {
         return match set.range.len() {

@@ -1,23 +1,24 @@
-//! The lowest minimum found so far in an analysis. If a conditional fit ends below the minimum of the free
-//! fit, the free fit is repeated from there, and the analysis starts again.
+//! The lowest minimum found so far in an analysis. If a conditional fit ends below the minimum of the free fit, the
+//! free fit is repeated from the end point of the conditional fit, and the analysis starts again.
 
 use ns_core::{FitOutcome, SessionError};
 
 use crate::InferenceError;
 
-/// Largest number of times that a lower minimum restarts an analysis.
+/// Largest number of times that an analysis is restarted from a lower minimum.
 const MOST_RESTARTS: usize = 20;
 
-/// Returns how far below the minimum, in `twice_nll`, a conditional fit must end to count as a lower minimum.
-/// The distance exceeds the uncertainty due to the EDM and the rounding of `nll`.
+/// Returns the smallest distance in `twice_nll` below the free fit at which a conditional fit counts as a lower
+/// minimum. `nll` is `-ln L` at the free fit. The distance exceeds the uncertainty due to the EDM and the rounding of
+/// `nll`.
 pub(crate) fn tolerance(nll: f64) -> f64 {
     1e-7 + 64.0 * f64::EPSILON * nll.abs()
 }
 
 /// Reason why the conditional fits of an analysis ended early.
 pub(crate) enum Stop {
-    /// A conditional fit ended below the minimum of the free fit: its parameters, and how far below in
-    /// `twice_nll`.
+    /// A conditional fit ended below the minimum of the free fit. Contains the parameters at its end point, and its
+    /// distance below the minimum in `twice_nll`.
     Lower(Vec<f64>, f64),
     /// An error that leaves the analysis without a result.
     Error(InferenceError),
@@ -35,11 +36,12 @@ impl From<SessionError> for Stop {
     }
 }
 
-/// The lowest minimum found so far, and the number of searches for a lower minimum.
+/// The lowest minimum found so far, and the number of restarts of the analysis.
 pub(crate) struct Lowest {
-    /// Free fit that found the minimum.
+    /// Free fit that found the lowest minimum.
     pub(crate) fit: FitOutcome,
-    /// How far below the minimum, in `twice_nll`, a conditional fit may end because of limited precision.
+    /// Largest distance in `twice_nll` by which a conditional fit may end below the minimum because of limited
+    /// precision.
     pub(crate) tolerance: f64,
     restarts: usize,
 }
@@ -54,9 +56,9 @@ impl Lowest {
         self.restarts < MOST_RESTARTS
     }
 
-    /// Takes `fit` as the new minimum if `fit` is lower, and returns how much lower in `twice_nll`. Returns `None` if
-    /// `fit` is not lower, or if `is_astray`, i.e. `fit` lies in an unrelated region of the parameters. `fit` started
-    /// from a conditional fit that lies below the old minimum by `depth` in `twice_nll`.
+    /// Takes `fit` as the new minimum if its `nll` is lower, and returns the difference in `twice_nll`. Returns
+    /// `None` if `nll` is not lower, or if `is_astray` is true, i.e. `fit` lies in an unrelated region of the
+    /// parameters. `fit` started from a conditional fit whose `twice_nll` is lower than the old minimum by `depth`.
     pub(crate) fn restart(&mut self, fit: FitOutcome, depth: f64, is_astray: bool) -> Option<f64> {
         self.restarts += 1;
         if fit.nll < self.fit.nll && !is_astray {
@@ -64,7 +66,7 @@ impl Lowest {
             self.fit = fit;
             return Some(gain);
         }
-        // The free fit does not end lower, so conditional fits are only accurate to `depth`.
+        // The free fit does not end lower. Conditional fits are therefore accurate only to `depth`.
         self.tolerance = 2.0 * depth;
         None
     }

@@ -1,4 +1,4 @@
-//! Computes the result of a run from the files of its shards.
+//! Merges the files of the shards of a run of toys, and computes the result of the whole run.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,10 +15,10 @@ use crate::toys::{
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MergeOptions {
-    /// Whether a result is allowed if toys of the run are missing. The warnings of the result then name the
-    /// missing toys.
+    /// Whether to compute a result if toys of the run are missing. The warnings of the result then name the missing
+    /// toys.
     pub allow_incomplete: bool,
-    /// Whether the values expected under the background hypothesis are computed too. They need every toy in memory.
+    /// Whether to compute also the values expected under the background hypothesis. This needs all toys in memory.
     /// Ignored for toys of a study.
     pub expected_set: bool,
 }
@@ -33,12 +33,12 @@ pub enum MergedResult {
     Study(Box<FitToysResult>),
 }
 
-/// The result of merged toys and where they come from.
+/// The result of merged toys, and the origin of the toys.
 #[derive(Debug, Clone)]
 pub struct MergedToys {
     /// The result.
     pub result: MergedResult,
-    /// Model, seed, settings and versions on which the numbers of the toys depend. The shard is set to the
+    /// Model, seed, settings and versions on which the numbers of the toys depend. The shard in the origin is the
     /// whole run.
     pub origin: ToyOrigin,
     /// Whether the test has p-values, or at least one fit of the study converged.
@@ -55,7 +55,8 @@ impl MergedToys {
         }
     }
 
-    /// Removes the warnings that contain a text, such as the path of a file that the reader of the result does not know.
+    /// Removes the warnings that contain the text `with`, such as the path of a file that the reader of the result
+    /// does not know.
     pub fn remove_warnings(&mut self, with: &str) {
         let warnings = match &mut self.result {
             MergedResult::Test(result) => &mut result.warnings,
@@ -64,7 +65,7 @@ impl MergedToys {
         warnings.retain(|warning| !warning.contains(with));
     }
 
-    /// Returns the tables and sentences that people read.
+    /// Returns the tables and sentences of the result for people to read.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = match &self.result {
@@ -75,7 +76,7 @@ impl MergedToys {
         parts
     }
 
-    /// Returns the information about the run of a merge that began at `started`.
+    /// Returns information about the merge: the model, the interpolation codes and the wall time since `started`.
     #[must_use]
     pub fn run_info(&self, started: Instant) -> RunInfo {
         RunInfo {
@@ -86,12 +87,12 @@ impl MergedToys {
     }
 }
 
-/// Computes the result of one run from the files of its shards, in any order. If a run was not finished, its toys are
-/// read from the pieces in the folder `FILE.parts`.
+/// Computes the result of one run of toys from the files of its shards, given in any order. The toys of an unfinished
+/// run are read from the pieces in the folder `FILE.parts`.
 ///
 /// # Errors
-/// If a file cannot be read, is damaged, or belongs to another run than the first file; if two files contain the same
-/// toy; if toys are missing, unless the options allow it.
+/// If a file cannot be read, is damaged, or belongs to a run other than that of the first file. If two files contain
+/// the same toy. If toys are missing and the options do not allow this.
 pub fn merge_toys(files: &[PathBuf], options: MergeOptions) -> Result<MergedToys, SavedRunError> {
     match ToySet::<ToyRow>::open(files) {
         Ok(set) => {
@@ -121,8 +122,8 @@ pub fn merge_toys(files: &[PathBuf], options: MergeOptions) -> Result<MergedToys
     }
 }
 
-/// Adds the warnings `missing` about missing toys to a result. If there are any, the shard of the result
-/// becomes "incomplete".
+/// Adds the warnings `missing` about missing toys to the warnings of a result. If `missing` is not empty, the shard
+/// of the result becomes "incomplete".
 fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
     if !missing.is_empty() {
         "incomplete".clone_into(shard);
@@ -130,7 +131,7 @@ fn mark(shard: &mut String, warnings: &mut Vec<String>, missing: Vec<String>) {
     warnings.extend(missing);
 }
 
-/// Returns warnings about missing toys and unfinished runs; an empty list if no toy is missing.
+/// Returns warnings about missing toys and unfinished runs. The list is empty if no toy is missing.
 ///
 /// # Errors
 /// If toys are missing and `allowed` is false.

@@ -1,4 +1,5 @@
-//! The normal distribution, accurate in its tails, for p-values of discoveries.
+//! The standard normal distribution, accurate in its tails. Small p-values, such as those of discoveries, need this
+//! accuracy.
 
 use std::f64::consts::{PI, SQRT_2};
 
@@ -14,13 +15,13 @@ pub fn ln_upper_tail(z: f64) -> f64 {
     if z < 30.0 {
         return upper_tail(z).ln();
     }
-    // Asymptotic series, Abramowitz and Stegun 26.2.12: the first omitted term is below 1e-9 of the sum.
+    // Asymptotic series, Abramowitz and Stegun 26.2.12. The first omitted term is below 1e-9 of the sum.
     let s = 1.0 / (z * z);
     -0.5 * z * z - (z * (2.0 * PI).sqrt()).ln() + (s * (-1.0 + s * (3.0 - s * (15.0 - 105.0 * s)))).ln_1p()
 }
 
-/// Returns the inverse of [`upper_tail`]: the `z` that a standard normal variable exceeds with probability
-/// `p`. It is infinite for `p` of 0 and 1, and NaN for `p` outside this range.
+/// Returns the inverse of [`upper_tail`]: the value `z` that a standard normal variable exceeds with probability `p`.
+/// It is infinite for `p` of 0 or 1, and NaN for `p` below 0 or above 1.
 #[must_use]
 pub fn quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
@@ -32,7 +33,8 @@ pub fn quantile(p: f64) -> f64 {
     if p == 0.0 {
         return f64::INFINITY;
     }
-    // Abramowitz and Stegun 26.2.23 gives z to 4e-4; Halley's method then solves upper_tail(z) = p.
+    // Abramowitz and Stegun 26.2.23 gives z with an error below 4.5e-4. Halley's method then solves upper_tail(z) =
+    // p.
     let t = (-2.0 * p.ln()).sqrt();
     let mut z = t
         - (2.515_517 + t * (0.802_853 + t * 0.010_328))

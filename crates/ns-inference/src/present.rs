@@ -9,8 +9,8 @@ pub fn measurement(value: f64, sigma: f64) -> String {
     }
 }
 
-/// Formats a value, rounded to the second significant digit of `scale`; without a scale, with six significant
-/// digits.
+/// Formats a value, rounded to the second significant digit of `scale`. Without a scale, the value has six
+/// significant digits.
 pub(crate) fn rounded(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
         Some(n) => fixed(value, n),
@@ -18,13 +18,13 @@ pub(crate) fn rounded(value: f64, scale: Option<f64>) -> String {
     }
 }
 
-/// Formats a number with six significant digits; a missing number becomes `none`.
+/// Formats a number with six significant digits; `None` becomes the text `none`.
 #[must_use]
 pub fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| "none".to_owned(), significant)
 }
 
-/// Formats a number with its statistical error, if there is one; a missing number becomes `none`.
+/// Formats a number with its statistical error, if there is an error; a missing number becomes `none`.
 #[must_use]
 pub fn with_error(value: Option<f64>, error: Option<f64>) -> String {
     match (value, error) {
@@ -38,7 +38,7 @@ pub(crate) fn best_fit(name: &str, value: f64, sigma: Option<f64>) -> String {
     format!("{name} = {}", sigma.map_or_else(|| significant(value), |sigma| measurement(value, sigma)))
 }
 
-/// Formats a count of things with the right plural: `1 bin`, `2 bins`.
+/// Formats a number with a noun in the singular or plural: `1 bin`, `2 bins`.
 #[must_use]
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
@@ -60,8 +60,8 @@ pub(crate) fn sign(value: f64, n: usize) -> String {
     if positive { format!("+{text}") } else { text }
 }
 
-/// Formats a difference with its sign, rounded to the second significant digit of `scale`; without a scale,
-/// with three significant digits in exponent notation.
+/// Formats a difference with its sign, rounded to the second significant digit of `scale`. Without a scale, the
+/// difference has three significant digits in exponent notation.
 pub(crate) fn signed(value: f64, scale: Option<f64>) -> String {
     match scale.and_then(|s| decimals(value, s)) {
         Some(n) => sign(value, n),
@@ -104,14 +104,15 @@ fn trim(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// Returns the number of decimals that show two significant digits of `sigma`; `None` if exponent notation is
-/// shorter.
+/// Returns the number of decimals that show two significant digits of `sigma`. Returns `None` if exponent notation is
+/// more suitable: `value` is 1e7 or more, `sigma` needs more than eight decimals, or `sigma` is not positive and
+/// finite.
 fn decimals(value: f64, sigma: f64) -> Option<usize> {
     if !(sigma.is_finite() && sigma > 0.0) || value.abs() >= 1e7 {
         return None;
     }
     let n = 1.0 - sigma.log10().floor();
-    // With three digits after the point, 0.0996 rounds up to 0.100: one digit too many.
+    // Rounding can add a digit: with three decimals, 0.0996 becomes 0.100, which has three significant digits.
     let carried = if (sigma * 10_f64.powf(n)).round() >= 100.0 { n - 1.0 } else { n };
     (carried <= 8.0).then_some(carried.max(0.0) as usize)
 }

@@ -1,12 +1,12 @@
-//! One step of a bracketed root search: Chandrupatla's method (Adv. Eng. Softw. 28 (1997) 145).
+//! One step of a search for a root inside a bracket by Chandrupatla's method (Adv. Eng. Softw. 28 (1997) 145).
 
-/// Returns where to evaluate the function next, as a fraction of the distance from `a` to `b`.
+/// Returns the position at which to evaluate the function next, as a fraction of the distance from `a` to `b`.
 ///
-/// `a`, `b` and `third` are pairs of a position and the function's value there. The root lies between `a` and
-/// `b`; `third` is the end of the bracket that was replaced last. If the function's value at `third` is finite,
-/// the fraction comes from inverse quadratic interpolation; otherwise it comes from the secant. The fraction
-/// is 0.5 if the parabola through the three points is not monotonic, if the function is infinite at `a` or
-/// `b`, or if the interpolated position does not lie between them.
+/// `a`, `b` and `third` are pairs of a position and the function's value at this position. The root lies between `a`
+/// and `b`. `third` is the end of the bracket that was replaced last. If its function value is finite, the fraction
+/// comes from inverse quadratic interpolation; otherwise it comes from the secant. The fraction is 0.5 if the
+/// parabola through the three points is not monotonic, if the function is infinite at `a` or `b`, or if the
+/// interpolated position does not lie between `a` and `b`.
 pub(crate) fn fraction(a: (f64, f64), b: (f64, f64), third: Option<(f64, f64)>) -> f64 {
     let ((a, fa), (b, fb)) = (a, b);
     if fa.is_infinite() || fb.is_infinite() {
@@ -33,8 +33,8 @@ mod tests {
     #[test]
     fn two_points_give_the_secant_and_three_the_inverse_parabola() {
         assert_eq!(fraction((1.0, 1.0), (3.0, -3.0), None), 0.25);
-        // The root of y = x^2 - 2 from its values -1, 2 and 7 at x = 1, 2 and 3, by interpolation of x as a
-        // function of y.
+        // The root of y = x^2 - 2 is found by interpolation of x as a function of y. The function is -1, 2 and 7 at x
+        // = 1, 2 and 3.
         let inverse = 2.0 - fraction((2.0, 2.0), (1.0, -1.0), Some((3.0, 7.0)));
         let expected = 1.0 * 14.0 / ((-1.0 - 2.0) * (-1.0 - 7.0))
             + 2.0 * -7.0 / ((2.0 + 1.0) * (2.0 - 7.0))

@@ -1,8 +1,8 @@
 //! Significance of a discovery: how unlikely the data are without a signal.
 //!
-//! The hypothesis test is that of [`crate::hypotest()`] with the statistic q0 (equation 12 of
-//! arXiv:1007.1727). Its p-value is `p0`, and the significance `Z` is the square root of q0. The expected
-//! values come from Asimov data with the parameter of interest at 1.
+//! The test is that of [`crate::hypotest()`] with the statistic q0 (equation 12 of arXiv:1007.1727). The p-value of
+//! q0 is `p0`, and the significance `Z` is the square root of q0. The expected values come from Asimov data with the
+//! parameter of interest at 1.
 
 use ns_core::{Control, Model, Session};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::hypotest::{TestStatistic, begin};
 use crate::normal::upper_tail;
 use crate::{FitOptions, InferenceError};
 
-/// The result of the test for a discovery. Serialises to the JSON of `nextstat significance`.
+/// The result of a test for a discovery. Serialises to the JSON of `nextstat significance`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SignificanceResult {
@@ -22,15 +22,15 @@ pub struct SignificanceResult {
     pub p0: Option<f64>,
     /// Observed significance in standard deviations: the square root of `q0`. `None` if `q0` is not finite.
     pub z: Option<f64>,
-    /// Median p-value expected for a signal of strength 1.
+    /// Median expected p-value for a signal of strength 1; `None` if it does not exist.
     pub p0_expected: Option<f64>,
-    /// Significance that corresponds to `p0_expected`, in standard deviations.
+    /// Significance that corresponds to `p0_expected`, in standard deviations; `None` if it does not exist.
     pub z_expected: Option<f64>,
     /// Observed value of the test statistic q0.
     pub q0: f64,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
-    /// Whether every fit behind these numbers converged.
+    /// Whether every fit of the test converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,

@@ -22,21 +22,22 @@ pub struct SplotWeights {
     pub channel: String,
     /// Names of the processes.
     pub processes: Vec<String>,
-    /// One weight per event for each process. They include the weights of the events in the data as a factor.
+    /// sPlot weights: one list per process, with one number per event. The weights that the events have in the data
+    /// are factors of these numbers.
     pub weights: Vec<Vec<f64>>,
-    /// Expected number of events of each process at the best fit.
+    /// Expected number of events of each process at the best fit. The order is that of `processes`.
     pub yields: Vec<f64>,
-    /// For each process, the sum of its weights divided by its yield, minus 1. The value is 0 at the minimum of an
-    /// extended fit in which only the yields are free. Other values show how far the fit is from this case.
+    /// For each process, the sum of its sPlot weights divided by its yield, minus 1. The value is 0 at the minimum of
+    /// an extended fit in which only the yields are free. Any other value shows that the weights are not exact.
     pub closure: Vec<f64>,
 }
 
-/// Computes the weights of the events of a channel at the best fit: `parameters` is the point of the minimum and
-/// `data` are the data of the fit.
+/// Computes the sPlot weights of the events of a channel at the best fit. `parameters` are the best-fit values of all
+/// parameters, and `data` are the data of the fit. `channel` may be `None` if the model has one event channel.
 ///
 /// # Errors
-/// If the channel does not exist or is not extended, a process has no events or has the same shape as others, or
-/// there are not as many parameters as in the model.
+/// If the channel does not exist or is not extended; if a process has no events or the same shape as another process;
+/// if the number of parameters is not that of the model.
 pub fn splot(
     model: &Model,
     data: &Data,
@@ -71,7 +72,7 @@ pub fn splot(
     let shapes = EventShapes::new(model, Level::detect()).map_err(SessionError::from)?;
     let yields = shapes.rates(parameters, index);
     let columns: Vec<&[f64]> = table.columns.iter().map(|column| &column[..]).collect();
-    // The columns are yields times densities. With these columns the inverse of V has no factors N_n N_j.
+    // Each column is a yield times a density. The inverse of V then needs no factors N_n N_j.
     let parts = shapes.densities(parameters, index, &columns);
     let k = parts.len();
     let part =

@@ -1,4 +1,4 @@
-//! Serialises results with all fields, for Python's `pickle`. The JSON for users leaves out some fields.
+//! Serialises results for Python's `pickle`, including fields that the JSON for users leaves out.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ use crate::scan::{ScanInterval, ScanResult, SecondAxis};
 #[serde(from = "FitParts", into = "FitParts")]
 pub struct StoredFit(pub FitResult);
 
-/// Stored form of a fit: the JSON for users, then the fields that this JSON leaves out. These are the number of
-/// evaluations, the pulls, and whether the fit was interrupted.
+/// Stored form of a fit: the JSON for users, and three fields that this JSON leaves out: the number of evaluations,
+/// the pulls, and whether the fit was interrupted.
 type FitParts = (FitResult, usize, Vec<Option<f64>>, bool);
 
 impl From<StoredFit> for FitParts {
@@ -32,7 +32,7 @@ impl From<FitParts> for StoredFit {
 #[serde(transparent)]
 pub struct StoredScan(#[serde(with = "PlainScan")] pub ScanResult);
 
-/// Copy of the fields of [`ScanResult`] (serde's remote derive), so that all of them are stored.
+/// The fields of [`ScanResult`] (serde's remote derive). All of them are stored.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ScanResult")]
 struct PlainScan {

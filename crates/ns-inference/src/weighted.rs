@@ -13,12 +13,12 @@ use ns_core::{Covariance, Data, FitOutcome, Inactive, Model, Session, SquaredWei
 use crate::InferenceError;
 use crate::options::{FitData, WeightedUncertainties};
 
-/// Warning about weighted events in analyses other than fits.
+/// Warning that analyses other than fits do not take the weights of events into account.
 pub(crate) const NOT_COUNTED: &str = "the events have weights: intervals, p-values and uncertainties here suppose the likelihood of \
      counted events, and are only right for weights of 1; `fit` has uncertainties for weighted events";
 
-/// Returns whether events of the data have weights other than 1. Contents of bins and Asimov data are counts, and have
-/// no weights.
+/// Returns whether an event of the data has a weight other than 1. Contents of bins and Asimov data are counts and
+/// have no weights.
 pub(crate) fn has_weights(model: &Model, data: &Data, kind: &FitData) -> bool {
     if matches!(kind, FitData::Asimov { .. }) {
         return false;
@@ -30,8 +30,8 @@ pub(crate) fn has_weights(model: &Model, data: &Data, kind: &FitData) -> bool {
     })
 }
 
-/// Replaces the covariance of an outcome, the inverse Hessian, by the covariance that `method` gives for weighted
-/// events, and updates the uncertainties. Does nothing if the outcome has no covariance.
+/// Replaces the covariance of `outcome`, which is the inverse Hessian, by the covariance of weighted events that
+/// `method` gives. Updates the uncertainties. Does nothing if the outcome has no covariance.
 ///
 /// # Errors
 /// If the device fails.
@@ -60,7 +60,7 @@ pub(crate) fn correct(
     Ok(())
 }
 
-/// Returns the product of two square matrices, row-major.
+/// Returns the product of the matrices `a` and `b`. Each has `n` rows and columns and is stored row by row.
 fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
     let mut out = vec![0.0; n * n];
     for ((row, to), _) in a.chunks_exact(n.max(1)).zip(out.chunks_exact_mut(n.max(1))).zip(0..n) {

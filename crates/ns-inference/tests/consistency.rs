@@ -1,4 +1,4 @@
-//! Analyses of random models agree with each other and with single fits.
+//! Tests that the analyses of random models agree with each other and with single fits.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod property;
@@ -10,8 +10,8 @@ use ns_inference::{HypotestOptions, hypotest, open_session};
 use property::checks::{Depth, Report, check};
 use property::workspace::draw;
 
-/// Number of models that every run of the test checks, in about five minutes on two CPUs. The example
-/// `check_consistency` can check more.
+/// Number of models that the test checks. On two CPUs this takes about five minutes. The example `check_consistency`
+/// can check more models.
 const MODELS: u64 = 1250;
 
 #[test]
@@ -30,13 +30,13 @@ fn analyses_of_random_models_are_consistent() {
     assert!(lines.is_empty(), "{} violations:\n{}", lines.len(), lines.join("\n"));
 }
 
-/// Describes the violations in a report of the properties that begin with `word`.
+/// Describes the violated properties in a report. Only properties whose names begin with `word` are included.
 fn lines(index: u64, report: &Report, word: &str) -> Vec<String> {
     let wanted = report.violations.iter().filter(|violation| violation.property.starts_with(word));
     wanted.map(|violation| format!("model {index}: {}: {}", violation.property, violation.numbers)).collect()
 }
 
-/// Asserts the properties that begin with `word` for models in which an analysis once followed a higher
+/// Asserts the properties whose names begin with `word`, for models in which an analysis once followed a higher
 /// minimum.
 fn hold(word: &str, models: &[u64]) {
     hold_at(Depth::Whole, word, models);
@@ -84,7 +84,7 @@ fn every_missing_limit_has_a_reason_of_its_own() {
     hold("limit", &[12073, 15708]);
 }
 
-/// Models with 54 to 69 parameters whose Asimov set, or whose fits to that set, once belonged to a higher minimum.
+/// In these models with 54 to 69 parameters, the Asimov set or the fits to it once belonged to a higher minimum.
 #[test]
 fn tests_of_models_with_dozens_of_parameters_rest_on_searched_fits() {
     let known = [

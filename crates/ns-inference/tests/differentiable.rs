@@ -1,4 +1,4 @@
-//! Values and derivatives of the differentiable sessions, against other analyses and against differences.
+//! Compares the values and derivatives of differentiable sessions with other analyses and with finite differences.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use ns_core::{Control, Execution, Input, Model};
@@ -25,13 +25,13 @@ fn profiled(options: &ProfiledOptions) -> ProfiledDifferentiableSession {
     ProfiledDifferentiableSession::open(&opened(), options, &single()).unwrap()
 }
 
-/// Returns numbers near those of the model.
+/// Returns values of the inputs that are close to those of the model.
 fn moved(session: &ProfiledDifferentiableSession) -> Vec<f64> {
     let values = &session.likelihood().inputs().values;
     values.iter().enumerate().map(|(i, x)| x * (1.0 + 0.01 * (i % 5) as f64)).collect()
 }
 
-/// Compares the derivatives of a number with central differences, extrapolated.
+/// Compares the derivatives of a number with central differences, which are extrapolated to a step of 0.
 fn check(what: &str, yields: &[f64], f: impl Fn(&[f64]) -> Differentiated) {
     let Differentiated { gradient, .. } = f(yields);
     let largest = gradient.iter().fold(0.0_f64, |most, x| most.max(x.abs()));

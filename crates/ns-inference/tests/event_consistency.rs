@@ -1,6 +1,6 @@
-//! Checks that analyses of random models with events agree with each other and with single fits. The test
-//! `consistency` does the same for binned models. `NEXTSTAT_EVENT_MODELS=600` checks more models than the
-//! default.
+//! Checks that the analyses of random models with events agree with each other and with single fits. The test
+//! `consistency` does the same for binned models. The environment variable `NEXTSTAT_EVENT_MODELS` sets the number of
+//! models, for example 600.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod property;
@@ -17,7 +17,7 @@ use ns_inference::{
 use property::checks::{Depth, check_model};
 use property::events::draw;
 
-/// Number of models that every run of the test checks.
+/// Default number of models to check.
 const MODELS: u64 = 8;
 
 /// Returns the number of models to check.
@@ -25,7 +25,8 @@ fn models() -> u64 {
     std::env::var("NEXTSTAT_EVENT_MODELS").ok().and_then(|n| n.parse().ok()).unwrap_or(MODELS)
 }
 
-/// Calls `each` for all models, on all CPUs. Fails if a call returns lines, and prints these lines.
+/// Calls `each` for all models, on all CPUs. A call returns the lines that describe errors. If there are any lines,
+/// prints them and fails.
 fn for_all(each: &(dyn Fn(u64) -> Vec<String> + Sync)) {
     let (next, found, count) = (AtomicU64::new(0), Mutex::new(Vec::new()), models());
     std::thread::scope(|scope| {
@@ -91,7 +92,7 @@ fn compare(index: u64, model: &Model, session: &dyn Session) -> Result<Vec<Strin
             found.push(format!("scan at {mu}: {rise:?} and {other}"));
         }
     }
-    // A limit takes hundreds of fits of Asimov data. With two observables these data have 44 100 nodes or more.
+    // A limit makes hundreds of fits of Asimov data. With two observables these data have at least 44 100 nodes.
     if index % 8 != 2 || model.event_channels.iter().any(|channel| channel.observables.len() > 1) {
         return Ok(found);
     }
@@ -112,8 +113,8 @@ fn compare(index: u64, model: &Model, session: &dyn Session) -> Result<Vec<Strin
     Ok(found)
 }
 
-/// If `NEXTSTAT_EVENT_DEEP` is set, every analysis is also compared with thorough searches, which takes
-/// seconds per model.
+/// If `NEXTSTAT_EVENT_DEEP` is set, all analyses are also compared with thorough searches. This takes seconds per
+/// model.
 #[test]
 fn analyses_of_random_models_with_events_are_consistent() {
     let deep = std::env::var_os("NEXTSTAT_EVENT_DEEP").is_some();
@@ -129,8 +130,8 @@ fn analyses_of_random_models_with_events_are_consistent() {
     });
 }
 
-/// Fits Asimov data of a model, and returns a line for each parameter that is not found again, and for each analysis that
-/// does not accept the data.
+/// Fits Asimov data of a model. Returns a line for each parameter whose value is not found again, and for each
+/// analysis that rejects the data.
 fn asimov(index: u64) -> Vec<String> {
     let model = draw(index);
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
@@ -142,7 +143,8 @@ fn asimov(index: u64) -> Vec<String> {
             for (i, parameter) in model.parameters.iter().enumerate() {
                 let wanted = if parameter.name == "mu" { 1.0 } else { parameter.init };
                 let sigma = result.uncertainties[i].unwrap_or(f64::INFINITY);
-                // Asimov data have the auxiliary data of the same point, so nothing pulls.
+                // The auxiliary data of Asimov data belong to the same point. No constraint therefore pulls a
+                // parameter away from it.
                 if !result.converged || !((result.bestfit[i] - wanted).abs() < 1e-3 * sigma) {
                     found.push(format!("{}: {} and {wanted}", parameter.name, result.bestfit[i]));
                 }
@@ -162,21 +164,21 @@ fn asimov(index: u64) -> Vec<String> {
     found
 }
 
-/// A fit of Asimov data finds the point at which they were made, and all analyses accept them.
+/// A fit of Asimov data ends at the point at which the data were generated. All analyses accept the data.
 #[test]
 fn asimov_data_of_random_models_with_events_are_fitted() {
     for_all(&asimov);
 }
 
-/// In these models of two observables, densities whose second derivative jumps once moved the best fit by more than
-/// 0.001 uncertainties.
+/// These models have two observables and densities whose second derivative jumps. Such jumps once moved the best fit
+/// by more than 0.001 uncertainties.
 #[test]
 fn asimov_data_of_two_observables_are_fitted_although_densities_bend_suddenly() {
     let found: Vec<String> = [133, 297].into_iter().flat_map(asimov).collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Toys can be drawn from every model, and their fits converge.
+/// Toys can be drawn from every model, and the fits of the toys converge.
 #[test]
 fn toys_of_random_models_with_events_are_fitted() {
     for_all(&|index| {

@@ -1,4 +1,4 @@
-//! The fit on a session whose minima are known exactly.
+//! Tests of fits on a session whose minima are known exactly.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -91,7 +91,7 @@ fn minos_of_a_parabola_is_its_hesse_error() {
 
 #[test]
 fn a_crossing_beyond_a_bound_is_null_with_its_reason() {
-    // The profiled uncertainty of mu is 0.625, so the lower bound cuts the interval.
+    // The profiled uncertainty of mu is 0.625. The lower bound of mu therefore limits the interval.
     let model = model((1.5, 10.0));
     let session = Wells::new(&model, vec![well(2.0, 7.0)]);
     let result = fit(&model, &session, &FitOptions::default().minos("mu"), Control::default()).unwrap();
@@ -119,7 +119,7 @@ fn a_parameter_at_its_bound_gets_crossings_and_the_others_are_conditional() {
     close(result.uncertainty("alpha").unwrap(), 1.0, 1e-12);
     let interval = &result.crossings[0];
     assert_eq!(interval.lower_reason.as_deref(), Some("the best fit is at the lower bound 2.5"));
-    // The profile of mu is ((mu - 2) / 0.625)^2; at the crossing it has risen by 1 from its value at 2.5.
+    // The profile of mu is ((mu - 2) / 0.625)^2. At the crossing it is higher by 1 than at 2.5.
     let expected = 2.0 + 0.625 * (1.0 + (0.5_f64 / 0.625).powi(2)).sqrt();
     close(interval.upper_crossing.unwrap(), expected, 1e-7);
     assert!(
@@ -133,7 +133,7 @@ fn a_parameter_at_its_bound_gets_crossings_and_the_others_are_conditional() {
 
 #[test]
 fn a_lower_minimum_on_the_way_restarts_the_fit() {
-    // The start point is nearest to the first well. The second well, at mu = 2, lies 0.2 lower.
+    // The starting point is nearest to the first well. The second well, at mu = 2, is lower by 0.2.
     let model = model((-10.0, 10.0));
     let session = Wells::new(&model, vec![well(1.0, 7.0), well(2.0, 6.8)]);
     let plain = fit(&model, &session, &FitOptions::default(), Control::default()).unwrap();
@@ -152,8 +152,7 @@ fn inexact_conditional_fits_restart_nothing() {
     session.error = 0.6;
     let result = fit(&model, &session, &FitOptions::default().minos("mu"), Control::default()).unwrap();
     assert_eq!(result.nll, 7.0);
-    // At the crossing the profile lies 1 above the minimum, and this session returns a profile that is 1.2
-    // too low.
+    // At the crossing the profile is 1 above the minimum. The profile that this session returns is too low by 1.2.
     close(result.minos[0].upper.unwrap(), 0.625 * 2.2_f64.sqrt(), 1e-7);
     assert!(!result.warnings.iter().any(|w| w.contains("restarted")), "{:?}", result.warnings);
 }
@@ -210,7 +209,7 @@ fn asimov_data_are_those_of_the_initial_parameters_with_the_poi_moved() {
     let model = model((0.0, 10.0));
     let session = Wells::new(&model, vec![well(0.0, 7.0)]);
     let options = FitOptions::default().data(FitData::Asimov { poi: Some(3.0) });
-    // The Asimov data of this session shift the centre of each well by the values of the parameters.
+    // In this session, Asimov data shift the centre of each well by the values of the parameters.
     let result = fit(&model, &session, &options, Control::default()).unwrap();
     assert_eq!(result.bestfit, [3.0, 0.3]);
 }

@@ -1,5 +1,5 @@
-//! Compares `GpuFlowSession` with sums on the host. It runs on a GPU or, with `NEXTSTAT_CUDA_ON_HOST`, on kernels
-//! compiled for the CPU.
+//! Compares `GpuFlowSession` with sums that are computed on the host. The session runs on a GPU. If
+//! `NEXTSTAT_CUDA_ON_HOST` is set, it runs on kernels compiled for the CPU.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use ns_core::SessionError;
@@ -50,7 +50,7 @@ fn log_probs(n_events: usize) -> Vec<f64> {
     (0..4 * n_events).map(|i| -8.0 + 6.0 * uniform(i)).collect()
 }
 
-/// Computes the same result on the host.
+/// Computes the expected result on the host.
 fn expected(options: &FlowSessionOptions, log_probs: &[f64], parameters: &[f64]) -> FlowNll {
     let (k, n) = (options.processes.len(), options.n_parameters);
     let n_events = log_probs.len() / k;
@@ -163,13 +163,13 @@ fn numbers_on_the_device_are_read_in_place() {
     assert_eq!(there, host);
     let singles: Vec<f32> = log_probs.iter().map(|&x| x as f32).collect();
     let rounded: Vec<f64> = singles.iter().map(|&x| f64::from(x)).collect();
-    // SAFETY: as above.
+    // SAFETY: the kernels run on the CPU, where the array has this many numbers.
     let single =
         unsafe { session.nll_device_ptr_f32(singles.as_ptr() as u64, 3000, &PARAMETERS, 0) }.unwrap();
     assert_close(&single, &session.nll(&rounded, &PARAMETERS).unwrap(), 1e-12);
     assert_close(&single, &host, 1e-3);
     let (counts, parameters) = ([1000, 2000], [PARAMETERS, PARAMETERS].concat());
-    // SAFETY: as above.
+    // SAFETY: the kernels run on the CPU, where the array has this many numbers.
     let batch = unsafe { session.nll_batch_device_ptr_f32(singles.as_ptr() as u64, &counts, &parameters, 0) }
         .unwrap();
     assert_eq!(batch, session.nll_batch(&rounded, &counts, &parameters).unwrap());

@@ -1,4 +1,5 @@
-//! Compares a CUDA device with the CPU by the parity contract, on the published workspaces.
+//! Compares a CUDA device with the CPU on the published workspaces. The differences must be within the parity
+//! contract.
 //!
 //! `NEXTSTAT_REFERENCE_DIR=... cargo test -p ns-inference --features cuda --release --test gpu_parity` runs
 //! the tests. Without a device, or without the workspaces, every test prints the reason and ends.
@@ -20,13 +21,13 @@ use gpu::{
 use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
 
-/// Returns the largest number of toys of a test, from `NEXTSTAT_GPU_TEST_TOYS`. This variable is set to run the tests
-/// under tools that slow down every test.
+/// Returns the largest number of toys of a test, from the environment variable `NEXTSTAT_GPU_TEST_TOYS`. The variable
+/// is set if the tests run under tools that slow them down. Returns `None` if it is not set.
 fn most_toys() -> Option<u64> {
     std::env::var("NEXTSTAT_GPU_TEST_TOYS").ok().and_then(|text| text.parse().ok())
 }
 
-/// Returns `n`, or the largest number of toys if that is smaller.
+/// Returns the smaller of `n` and the largest number of toys.
 fn at_most(n: u64) -> u64 {
     most_toys().map_or(n, |most| n.min(most.max(1)))
 }
@@ -37,13 +38,13 @@ const LARGE: [&str; 2] = ["tHu", "tttt_prod"];
 /// Models with hundreds of kinks under piecewise interpolation.
 const MANY_KINKS: [&str; 3] = ["1Lbb_C1N2_700_400", "tHu", "tttt_prod"];
 
-/// Toys per hypothesis of the large models.
+/// Number of toys per hypothesis for the large models.
 const TOYS: u64 = 5_000;
-/// Toys per hypothesis of each of the nine models.
+/// Number of toys per hypothesis for each of the nine models.
 const TOYS_OF_EACH: u64 = 300;
-/// Toys per hypothesis with kernels on the CPU.
+/// Number of toys per hypothesis with kernels compiled for the CPU.
 const TOYS_ON_HOST: u64 = 20;
-/// Toys per hypothesis with kernels on the CPU and piecewise interpolation.
+/// Number of toys per hypothesis with kernels compiled for the CPU and piecewise interpolation.
 const TOYS_ON_HOST_BETWEEN_KINKS: u64 = 4;
 
 #[test]
@@ -100,7 +101,7 @@ fn minima_and_covariances() {
             let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
             let what = format!("{name}, {codes}");
             fits::compare(&what, &model, &cpu, gpu.as_ref(), Search::Standard);
-            // If the likelihood has kinks, a single descent ends in one of many minima.
+            // If the likelihood has kinks, a single descent may end in any of many minima.
             if codes == Interpolation::SMOOTH {
                 fits::compare(&format!("{what}, one descent"), &model, &cpu, gpu.as_ref(), Search::Local);
             }
@@ -131,13 +132,13 @@ fn impacts_and_the_top_ten() {
 /// The only published workspace whose model is strongly nonlinear.
 const STRONGLY_NONLINEAR: &str = "1Lbb_C1N2_700_400";
 
-/// Runs toys on the CPU and on a GPU, and counts how many agree.
+/// Runs toys on the CPU and on a GPU, and counts the toys whose statistics agree.
 fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f64) -> Agreement {
     let mut all = Agreement::default();
     for (name, model) in models(names, codes) {
         let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
         let plan = toys::prepare(&model, &cpu, n);
-        // Shards of one run may run on both devices, so their headers must be equal.
+        // The shards of one run may run on both devices. The headers must therefore be equal.
         assert_eq!(cpu.plan().is_strongly_nonlinear(), name == STRONGLY_NONLINEAR, "{name}");
         assert_eq!(plan.header(), toys::prepare(&model, gpu.as_ref(), n).header(), "{name}, {codes}");
         let here = toys::run(&plan, &model, &cpu, n, None);
@@ -153,7 +154,7 @@ fn statistics(names: &[&'static str], codes: Interpolation, n: u64, tolerance: f
     all
 }
 
-/// Asserts that the fraction of toys that agree is at least `fraction`; one toy may always differ.
+/// Asserts that the fraction of toys that agree is at least `fraction`. A single toy may always differ.
 fn assert_agreement(all: &Agreement, fraction: f64) {
     let allowed = (1.0 - fraction) * all.compared as f64;
     assert!((all.exceptions + all.lost) as f64 <= allowed.max(1.0), "{all:?}");

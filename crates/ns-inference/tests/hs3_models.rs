@@ -1,4 +1,4 @@
-//! Compares values of small HS3 models with formulae that this file writes out and integrates.
+//! Compares values of small HS3 models with formulae. The formulae are written out and integrated in this file.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::path::PathBuf;
@@ -9,7 +9,8 @@ use ns_translate::ModelSource;
 use ns_translate::pyhf::ModelOptions;
 use serde_json::{Value, json};
 
-/// Builds a model from distributions and functions. Each parameter has a value and the range from -50 to 50.
+/// Builds a model from distributions and functions. `parameters` has a name and a value for each parameter. The range
+/// of each parameter is from -50 to 50.
 fn model(
     distributions: Value,
     functions: Value,
@@ -35,7 +36,7 @@ fn model(
     source.and_then(|source| source.model(&ModelOptions::default())).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns `-ln L` at values of parameters, in the order of `names`.
+/// Returns `-ln L` if the parameters in `names` have the values in `values`.
 fn nll(model: &Model, names: &[&str], values: &[f64]) -> f64 {
     let session = open_session(model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
@@ -46,7 +47,7 @@ fn nll(model: &Model, names: &[&str], values: &[f64]) -> f64 {
     session.evaluate(&Data::observed(), &point, request).unwrap().nll[0]
 }
 
-/// Compares differences of `-ln L` between points with those of a formula.
+/// Compares the differences of `-ln L` between points with the differences that a formula gives.
 fn same(model: &Model, names: &[&str], points: &[&[f64]], formula: impl Fn(&[f64]) -> f64) {
     let (first, right) = (nll(model, names, points[0]), formula(points[0]));
     for point in &points[1..] {
@@ -55,7 +56,7 @@ fn same(model: &Model, names: &[&str], points: &[&[f64]], formula: impl Fn(&[f64
     }
 }
 
-/// Integrates by Simpson's rule.
+/// Returns the integral of `f` by Simpson's rule.
 fn integral(f: impl Fn(f64) -> f64, from: f64, to: f64) -> f64 {
     let n = 20_000;
     let h = (to - from) / f64::from(n);
@@ -70,7 +71,7 @@ fn events(name: &str) -> Value {
     json!([{"name": name, "type": "unbinned", "axes": [{"name": "x", "min": 0, "max": 4}], "entries": entries}])
 }
 
-/// Returns `-ln L` of events for a density that is not normalised. The function normalises it numerically.
+/// Returns `-ln L` of the events for a density that need not be normalised. It is normalised numerically.
 fn shape_nll(density: impl Fn(f64) -> f64) -> f64 {
     let norm = integral(&density, 0.0, 4.0);
     -EVENTS.iter().map(|x| (density(*x) / norm).ln()).sum::<f64>()
@@ -107,7 +108,7 @@ fn functions_and_expressions_are_densities() {
 
 #[test]
 fn a_mean_may_depend_on_another_observable() {
-    // g(x; mean = a + y / 2) and an exponential in y, normalised together.
+    // The model is g(x; mean = a + y / 2) times an exponential in y. The product is normalised over both observables.
     let entries = [[0.4, 0.2], [1.3, 0.8], [2.2, 0.1], [3.1, 1.7]];
     let axes = json!([{"name": "x", "min": 0, "max": 4}, {"name": "y", "min": 0, "max": 2}]);
     let data = json!([{"name": "d", "type": "unbinned", "axes": axes, "entries": entries}]);
@@ -278,18 +279,18 @@ fn both_dialects_give_the_same_fit() {
         assert!((a / b - 1.0).abs() < 1e-7, "{name}: {a} and {b}");
         assert!((text.value(name).unwrap() - root.value(name).unwrap()).abs() < 1e-6 * a, "{name}");
     }
-    // ROOT's slope has the other sign.
+    // The slope in ROOT has the opposite sign.
     assert!((text.value("slope").unwrap() + root.value("minus_slope").unwrap()).abs() < 1e-8);
 }
 
-/// Returns a histogram over the edges `x` with a content per bin.
+/// Returns a histogram over `axes` with one content per bin.
 fn histogram(axes: Value, contents: &[f64]) -> Value {
     json!([{"name": "d", "type": "binned", "axes": axes, "contents": contents}])
 }
 
 #[test]
 fn contents_of_bins_are_compared_with_integrals() {
-    // Bins that are wider than the peak, where the density at the centre is far from the mean.
+    // The bins are wider than the peak. The density at the centre of a bin is therefore far from its mean.
     let edges = [0.0, 0.5, 1.5, 1.7, 3.0, 4.0];
     let contents = [12.0, 31.0, 9.0, 40.0, 3.0];
     let distributions = json!([
@@ -309,7 +310,7 @@ fn contents_of_bins_are_compared_with_integrals() {
         let exponential = |x: f64| (-p[4] * x).exp();
         let root = |x: f64| 1.0 + p[4] * x.sqrt();
         let (a, b) = (integral(gauss, 0.0, 4.0), integral(exponential, 0.0, 4.0));
-        // In the variable sqrt(x), Simpson's rule is accurate at 0 too.
+        // In the variable sqrt(x), Simpson's rule is also accurate at 0.
         let roots = |from: f64, to: f64| integral(|u: f64| 2.0 * u * root(u * u), from.sqrt(), to.sqrt());
         let c = roots(0.0, 4.0);
         let mean = |ends: &[f64]| {
@@ -331,7 +332,7 @@ fn contents_of_bins_are_compared_with_integrals() {
     ];
     same(&model, &names, &points, formula);
     derivatives_are_differences(&model, &names, points[0]);
-    // A fit of the contents that the model expects finds its values again.
+    // A fit of the contents that the model expects ends at the parameters of the model.
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let asimov = FitOptions::default().data(ns_inference::FitData::Asimov { poi: None });
     let result = fit(&model, session.as_ref(), &asimov, Control::default()).unwrap();
@@ -340,7 +341,7 @@ fn contents_of_bins_are_compared_with_integrals() {
         let found = result.bestfit[model.parameter_index(name).unwrap()];
         assert!((found - value).abs() < 1e-5 * value, "{name}: {found}");
     }
-    // The contents of toys are whole numbers at the centres of bins.
+    // The contents of toys are whole numbers. They are placed at the centres of bins.
     let source = session.toy_source(&result.bestfit, &Data::observed(), 3, 1).unwrap();
     let toy = source.draw_whole(0).unwrap();
     let table = &toy.events[0];
@@ -395,7 +396,7 @@ fn integrals_over_bins_of_two_observables_respect_fit_ranges() {
     derivatives_are_differences(&model, &names, points[0]);
 }
 
-/// Compares the gradient with differences of values, and the Hessian with differences of gradients.
+/// Compares the gradient with finite differences of values, and the Hessian with finite differences of gradients.
 fn derivatives_are_differences(model: &Model, names: &[&str], values: &[f64]) {
     let session = open_session(model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let at = |shift: Option<(usize, f64)>| {
@@ -423,7 +424,7 @@ fn derivatives_are_differences(model: &Model, names: &[&str], values: &[f64]) {
     }
 }
 
-/// Returns a model with a template of simulated events that make up `signal`, and a flat background.
+/// Returns a model with the process `signal`, which is a template of simulated events, and a flat background.
 fn with_template(signal: Value) -> Result<Model, String> {
     let distributions = json!([
         {"name": "p", "type": "mixture_dist", "summands": ["s", "f"], "coefficients": ["n1", "n2"], "extended": true},
@@ -462,7 +463,7 @@ fn templates_may_have_negative_weights() {
         p[0] + p[1] - EVENTS.iter().map(|x| (p[0] * height(*x) + p[1] / 4.0).ln()).sum::<f64>()
     };
     same(&model, &["n1", "n2"], &[&[3.0, 3.0], &[1.0, 5.0], &[4.0, 2.0]], formula);
-    // Yields, pictures, Asimov data and toys of a process that is negative somewhere.
+    // The process is negative in a part of the range. Yields, pictures, Asimov data and toys are computed for it.
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let asimov = FitOptions::default().data(ns_inference::FitData::Asimov { poi: None });
     let result = fit(&model, session.as_ref(), &asimov, Control::default()).unwrap();
@@ -475,7 +476,7 @@ fn templates_may_have_negative_weights() {
     ns_inference::picture::yields(&yields).draw().unwrap();
     let source = session.toy_source(&result.bestfit, &Data::observed(), 3, 1).unwrap();
     assert!(source.draw_whole(0).is_ok());
-    // Where the whole density is negative at an event, the fit says at which.
+    // If the whole density is negative at an event, the evaluation must fail or return a number that is not finite.
     let point = [10.0, 0.1];
     let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
     let outcome = session.evaluate(&Data::observed(), &point, request);

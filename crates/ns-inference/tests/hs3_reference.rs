@@ -1,5 +1,6 @@
-//! Compares HS3 models with independent oracles: `-2 ln L` and its gradient at three points, the minimum and
-//! its uncertainties. The models and the oracles are in the folder `hs3/models` of `NEXTSTAT_REFERENCE_DIR`.
+//! Compares HS3 models with independent reference programs: `-2 ln L` and its gradient at three points, the minimum
+//! and its uncertainties. The models and the reference results are in the folder `hs3/models` of
+//! `NEXTSTAT_REFERENCE_DIR`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use std::collections::BTreeMap;
@@ -30,13 +31,13 @@ struct Point {
 struct Minimum {
     values: Numbers,
     twice_nll: f64,
-    /// Uncertainties from the inverse Hessian, also for weighted events.
+    /// Uncertainties from the inverse Hessian, also if events have weights.
     uncertainties: Numbers,
-    /// Uncertainties for weighted events, with squared weights in the Hessian.
+    /// Uncertainties for weighted events by the method SumW2, with squared weights in the Hessian.
     uncertainties_sumw2: Option<Numbers>,
-    /// Uncertainties for weighted events, from the sandwich.
+    /// Uncertainties for weighted events by the sandwich method.
     uncertainties_asymptotic: Option<Numbers>,
-    /// Name of the tool that computed the minimum; `None` for the oracle.
+    /// Name of the program that computed the minimum; `None` for the usual reference program.
     made_by: Option<String>,
 }
 
@@ -47,8 +48,8 @@ struct Case {
     oracle: Oracle,
 }
 
-/// Reads all models, in both dialects of HS3, with the results of their oracles; `None` without the reference
-/// folder.
+/// Reads all models in both dialects of HS3, with their reference results. Returns `None` if the reference folder is
+/// not set.
 fn cases() -> Option<Vec<Case>> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
@@ -76,8 +77,8 @@ fn case(path: &Path) -> Case {
 }
 
 impl Case {
-    /// Returns `-2 ln L` and its gradient at a point. Parameters in `values` have these values; all others
-    /// have their start values.
+    /// Returns `-2 ln L` and its gradient. The parameters in `values` have the given values. All other parameters
+    /// have their initial values.
     fn evaluate(&self, values: &Numbers) -> (f64, Vec<f64>) {
         let point: Vec<f64> =
             self.model.parameters.iter().map(|p| values.get(&p.name).copied().unwrap_or(p.init)).collect();
@@ -100,7 +101,7 @@ fn values_and_gradients_are_those_of_the_oracle() {
             let (value, gradient) = case.evaluate(&point.values);
             let (found, right) = (value - start, point.twice_nll - first.twice_nll);
             let size = point.twice_nll.abs().max(first.twice_nll.abs()).max(1.0);
-            // ROOT writes statistical errors with seven digits.
+            // ROOT writes statistical errors with seven digits only.
             let rounded = case.name.starts_with("h01") || case.name.starts_with("h02");
             let tolerance = if rounded { 1e-7 } else { 1e-11 };
             assert!(
@@ -159,13 +160,14 @@ fn minima_and_uncertainties_are_those_of_the_oracle() {
         let found = result.twice_nll - start;
         let right = minimum.twice_nll - first.twice_nll;
         assert!(found <= right + 1e-7, "{name}: the minimum {found} is above that of the oracle, {right}");
-        // MIGRAD stops above the minimum.
+        // MIGRAD stops a little above the minimum.
         let exact = !minimum.made_by.as_ref().is_some_and(|by| by.contains("MIGRAD"));
         assert!(
             !exact || found >= right - 1e-7,
             "{name}: the minimum {found} is below that of the oracle, {right}"
         );
-        // ROOT's finite steps change uncertainties by up to 0.7 %, as a second oracle for this model shows.
+        // The finite steps of ROOT change uncertainties by up to 0.7 %. A second reference program for this model
+        // shows this.
         let (near, close) = if exact { (1e-5, 1e-5) } else { (2e-3, 1e-2) };
         for (parameter, right) in &minimum.uncertainties {
             let found = result

@@ -1,4 +1,5 @@
-//! Hypothesis tests, limits and significances with missing numbers. Such numbers are null and have a reason.
+//! Tests of hypothesis tests, limits and significances with missing numbers. A missing number must be null and have a
+//! reason.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model};
@@ -8,7 +9,8 @@ use ns_inference::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Builds a model of one channel with a signal and a background whose normalisation is uncertain by 10 %.
+/// Builds a model with one channel. It has a signal and a background. The normalisation of the background has an
+/// uncertainty of 10 %.
 fn counting(signal: &[f64], background: &[f64], data: &[f64], bounds: (f64, f64)) -> Model {
     let document = serde_json::json!({
         "channels": [{"name": "SR", "samples": [
@@ -39,8 +41,8 @@ fn says(warnings: &[String], what: &str) -> bool {
     warnings.iter().any(|w| w.contains(what))
 }
 
-/// With a deficit, the best-fit `mu` is at its bound 0, where the Asimov set is generated as well. The start
-/// points of the search for the limit once became NaN there.
+/// If there are fewer events than expected, the best-fit `mu` is at its bound 0. The Asimov set is generated at the
+/// same value. The starting points of the search for the limit once became NaN in this case.
 #[test]
 fn limits_of_deficits_are_found() {
     for deficit in 0..40 {
@@ -55,8 +57,8 @@ fn limits_of_deficits_are_found() {
     }
 }
 
-/// If the data lie far below the background and the signal may be negative, the CLs of qtilde is below 0.05
-/// at every tested value.
+/// If the data are far below the background and the signal may be negative, CLs with qtilde is below 0.05 at every
+/// tested value.
 #[test]
 fn a_deficit_that_excludes_every_signal_says_so() {
     let model = counting(&[5.0], &[100.0], &[40.0], (-10.0, 10.0));
@@ -81,8 +83,8 @@ fn a_parameter_between_equal_bounds_cannot_be_tested() {
     assert!(matches!(limit(&model), Err(InferenceError::PoiFixed { .. })));
 }
 
-/// If the best fit is at the bound 0, it has the same likelihood as the fit at 0. Rounding of the difference
-/// once removed CLs and set the other p-values to 0.
+/// If the best fit is at the bound 0, it has the same likelihood as the conditional fit at 0. The rounding error of
+/// the difference once removed CLs and set the other p-values to 0.
 #[test]
 fn background_alone_is_not_excluded_by_rounding() {
     for deficit in 0..60 {
@@ -98,7 +100,7 @@ fn background_alone_is_not_excluded_by_rounding() {
     }
 }
 
-/// With q, CLs+b and CLb at a tested value of 0 are equal, even if they are small.
+/// For the statistic q, CLs+b and CLb are equal at a tested value of 0, even if both are small.
 #[test]
 fn q_has_a_cls_of_background_alone_for_any_best_fit() {
     let model = counting(&[5.0], &[100.0], &[70.0], (-10.0, 10.0));
@@ -119,8 +121,8 @@ fn q0_has_a_p_value_and_no_cls() {
     assert!(says(&result.warnings, "its p-value is clsb"));
 }
 
-/// Without background, the absence of a signal cannot describe data expected with a signal. The observed
-/// result still exists.
+/// Without background, data expected with a signal are impossible under the background-only hypothesis. The observed
+/// result exists nevertheless.
 #[test]
 fn a_significance_survives_an_asimov_set_without_an_answer() {
     let model = counting(&[5.0], &[0.0], &[0.0], (0.0, 10.0));
@@ -131,7 +133,7 @@ fn a_significance_survives_an_asimov_set_without_an_answer() {
     assert!(says(&result.warnings, "expected values are null"), "{:?}", result.warnings);
 }
 
-/// For a best fit below 0, a missing Asimov statistic was once taken as 0, and p0 as 0.5.
+/// If the best fit was below 0, a missing Asimov statistic was once taken as 0. The expected p0 was then 0.5.
 #[test]
 fn a_significance_without_an_asimov_set_expects_nothing() {
     let model = counting(&[-200.0, 30.0], &[50.0, 20.0], &[60.0, 10.0], (-0.5, 10.0));

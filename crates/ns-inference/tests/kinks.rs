@@ -1,4 +1,4 @@
-//! In scans and rankings of models with kinks, no fit ends higher than an independent full fit.
+//! Tests of scans and rankings of models with kinks. No fit may end higher than an independent full fit.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Interpolation, Model, Session};
@@ -12,8 +12,8 @@ fn cpu(model: &Model) -> Box<dyn Session> {
     open_session(model, &Execution { threads: 1, ..Execution::default() }).unwrap()
 }
 
-/// Builds a model with many weak modifiers whose up and down variations have similar effects. With piecewise
-/// codes, many orthants (combinations of the signs of the parameters) then have a minimum of their own.
+/// Builds a model with many weak modifiers whose up and down variations have similar effects. With piecewise codes,
+/// many regions between kinks then have their own minimum. Each region is a combination of signs of the parameters.
 fn many_kinks() -> Model {
     let wave = |i: usize, j: usize| (1.7 * i as f64 + 2.3 * j as f64 + 0.4 * (i * j) as f64).sin();
     let nominal = [60.0, 45.0, 30.0, 20.0];
@@ -68,8 +68,8 @@ fn impacts_between_kinks_are_no_higher_than_full_fits() {
                     data.aux[model.parameters[i].constraint.aux().unwrap()] = value;
                     quick.clone().data(ns_inference::FitData::Given(data.into()))
                 };
-                // If a refit ended in a higher local minimum, it has another value of the POI, and fixing the
-                // POI at this value raises `-ln L`.
+                // A refit that ended in a higher local minimum has another value of the POI. Fixing the POI at this
+                // value then raises `-ln L`.
                 let there = lowest(&held.clone().fix("mu", result.mu_hat + delta));
                 let rise = there - lowest(&held);
                 assert!(rise < 1e-6, "{definition} {} {side:?}: {rise} too high", entry.name);

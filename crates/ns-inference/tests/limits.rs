@@ -1,4 +1,5 @@
-//! Hypothesis tests and limits of models with empty bins, several minima and parameters without effect.
+//! Tests of hypothesis tests and limits for models with empty bins, with several minima, or with parameters that have
+//! no effect.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Interpolation, Model, NormsysCode, Session};
@@ -10,7 +11,7 @@ use ns_inference::{
 use ns_translate::pyhf::{ModelOptions, Workspace};
 use serde_json::{Value, json};
 
-/// Builds a model from channels, observations and parameters, with `mu` as the POI.
+/// Builds a model from channels, observations and parameters. The POI is `mu`.
 fn model(channels: &Value, observations: &Value, parameters: &Value) -> Model {
     model_of(channels, observations, parameters, &ModelOptions::default())
 }
@@ -61,9 +62,9 @@ fn without_background(bounds: [f64; 2]) -> Model {
     )
 }
 
-/// The Asimov set of a bin without background is empty. Both `q` and `q_A` are `6 mu`, which is the square of
-/// the number of standard deviations, so every limit has a closed form. The fit to the Asimov set once left
-/// the bounds.
+/// The bin has no background, so its Asimov set is empty. Both `q` and `q_A` are `6 mu`, which is the square of the
+/// number of standard deviations. Every limit therefore has a closed form. The fit to the Asimov set once left the
+/// bounds.
 #[test]
 fn limits_of_a_bin_without_background_respect_the_bounds() {
     let sigmas = [1.0518, 1.4120, 1.959_964, 2.7272, 3.6560];
@@ -88,8 +89,8 @@ fn limits_of_a_bin_without_background_respect_the_bounds() {
     }
 }
 
-/// If the measurement allows a negative `mu`, a bin without background makes the fit to the Asimov set end at
-/// negative `mu`, as in pyhf: `-ln L` is `3 mu + (4 + mu) - 4 ln(4 + mu)`, with its minimum at -3.
+/// The measurement allows negative `mu`, and a bin has no background. The fit to the Asimov set then ends at negative
+/// `mu`, as in pyhf. `-ln L` is `3 mu + (4 + mu) - 4 ln(4 + mu)`, and its minimum is at -3.
 #[test]
 fn an_asimov_fit_below_zero_follows_the_definition_of_the_statistic() {
     let model = model(
@@ -110,9 +111,8 @@ fn an_asimov_fit_below_zero_follows_the_definition_of_the_statistic() {
     }
 }
 
-/// A sample has a free factor, and a shape variation with which the sample may vanish. There is a local
-/// minimum near each bound of the factor. The search that started near one of the minima once did not find
-/// the other.
+/// A sample has a free factor and a shape variation that can remove the sample. There is a local minimum near each
+/// bound of the factor. A search that started near one minimum once did not find the other minimum.
 #[test]
 fn a_conditional_fit_is_searched_from_the_other_bound_of_a_free_factor() {
     let model = model(
@@ -128,12 +128,13 @@ fn a_conditional_fit_is_searched_from_the_other_bound_of_a_free_factor() {
         &json!([]),
     );
     let result = test(&model, 2.977, TestStatistic::Qtilde);
-    // The reference value is from a grid of start points; the other local minimum is at 13.769.
+    // The reference value is from fits on a grid of starting points. The other local minimum is at 13.769.
     let conditional = result.twice_nll_conditional.unwrap();
     assert!(conditional < 9.545_932_406_5 + 1e-6, "{conditional}");
 }
 
-/// Builds a model with two local minima: `shape` and `rate` can each compensate much of the effect of `mu`.
+/// Builds a model with two local minima. The parameters `shape` and `rate` can each compensate much of the effect of
+/// `mu`.
 fn two_valleys() -> Model {
     model(
         &json!([
@@ -153,8 +154,8 @@ fn two_valleys() -> Model {
     )
 }
 
-/// CLs falls smoothly up to the bound. The search once ended where its fits changed between local minima, and
-/// reported a jump.
+/// CLs decreases smoothly up to the bound. The search once ended at a value where its fits changed between local
+/// minima, and reported a jump.
 #[test]
 fn a_limit_does_not_end_where_the_fits_change_valleys() {
     let model = two_valleys();
@@ -169,7 +170,7 @@ fn a_limit_does_not_end_where_the_fits_change_valleys() {
         close(*cls, test(&model, *value, TestStatistic::Qtilde).cls.unwrap(), 1e-7);
         assert!(cls.unwrap() > 0.05, "{value}");
     }
-    // Above the best fit CLs falls in small steps.
+    // Above the best fit, CLs decreases in small steps.
     let beyond = scan.mu_values.iter().position(|value| *value > result.mu_hat).unwrap();
     for pair in scan.observed[beyond..].windows(2) {
         let (a, b) = (pair[0].unwrap(), pair[1].unwrap());
@@ -177,7 +178,7 @@ fn a_limit_does_not_end_where_the_fits_change_valleys() {
     }
 }
 
-/// The free and the conditional fit of a test reach minima as low as single fits from other start points.
+/// The free and the conditional fit of a test reach minima as low as those of single fits from other starting points.
 #[test]
 fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
     for model in [two_valleys()] {
@@ -197,9 +198,8 @@ fn a_test_does_not_keep_a_minimum_above_that_of_a_fit() {
     }
 }
 
-/// A template has a negative down variation in one bin, and a normsys has a kink. Of several minima of the
-/// Asimov fit at the tested value, the minimum nearest to the generating point is higher than the lowest
-/// minimum by 3.
+/// A template has a negative down variation in one bin, and a normsys has a kink. The Asimov fit at the tested value
+/// has several minima. The minimum nearest to the generating point is higher by 3 than the lowest minimum.
 #[test]
 fn the_asimov_statistic_is_not_that_of_a_higher_minimum() {
     let interpolation = Interpolation { normsys: NormsysCode::Code1, ..Interpolation::SMOOTH };
@@ -241,8 +241,8 @@ fn the_asimov_statistic_is_not_that_of_a_higher_minimum() {
     close(Some(test(&model, 2.8, TestStatistic::Qtilde).q_asimov), 13.876, 0.02);
 }
 
-/// The lowest minimum at mu = 0 has a negative expected yield in a bin without observed events, since a
-/// template far from its nominal shape is negative. The Asimov set is then generated at another minimum.
+/// At the lowest minimum for mu = 0, a bin without observed events has a negative expected yield, because a template
+/// is negative far from its nominal shape. The Asimov set is then generated at another minimum.
 #[test]
 fn an_asimov_set_is_made_where_the_lowest_minimum_expects_less_than_nothing() {
     let model = model(
@@ -263,8 +263,8 @@ fn an_asimov_set_is_made_where_the_lowest_minimum_expects_less_than_nothing() {
     assert!(limit(&model, &LimitOptions::default()).expected.iter().all(Option::is_some));
 }
 
-/// Data expected without a signal put `mu` on its bound with a slope of 0. The uncertainty of a background
-/// correlated with `mu` then holds on one side only.
+/// For data expected without a signal, `mu` is at its bound, and the slope of `-ln L` is 0 there. The uncertainty of
+/// a background that is correlated with `mu` is then valid on one side only.
 #[test]
 fn an_uncertainty_through_a_parameter_at_its_bound_is_said_to_hold_on_one_side() {
     let bounded = |lower: f64| {
@@ -288,8 +288,8 @@ fn an_uncertainty_through_a_parameter_at_its_bound_is_said_to_hold_on_one_side()
     assert_eq!(inside.warnings.iter().filter(one_sided).count(), 0, "{:?}", inside.warnings);
 }
 
-/// For a test of the value at which the Asimov set is generated, the warning says why there is no CLs and
-/// gives a remedy.
+/// If the tested value is the value at which the Asimov set is generated, the warning says why CLs does not exist and
+/// what to do.
 #[test]
 fn a_test_of_the_asimov_value_with_a_best_fit_below_says_why_there_is_no_cls() {
     let model = model(
@@ -306,7 +306,7 @@ fn a_test_of_the_asimov_value_with_a_best_fit_below_says_why_there_is_no_cls() {
     assert!(test(&model, 0.0, TestStatistic::Q).cls.is_some());
 }
 
-/// Builds a model in which the signal has no effect.
+/// Builds a model in which the signal has no effect on the expected yields.
 fn without_effect(data: f64) -> Model {
     model(
         &json!([{"name": "SR", "samples": [
@@ -317,7 +317,7 @@ fn without_effect(data: f64) -> Model {
     )
 }
 
-/// Rounding of two equal likelihoods once gave a CLs+b of 0, and CLs was null.
+/// Rounding of two equal likelihoods once gave CLs+b = 0, and CLs was null.
 #[test]
 fn a_test_without_power_has_a_cls_of_1_and_says_why() {
     for data in [71.0, 93.0, 100.0, 107.0, 131.0] {
@@ -335,8 +335,7 @@ fn a_test_without_power_has_a_cls_of_1_and_says_why() {
     }
 }
 
-/// The free normalisation of a background can compensate the signal for `mu` up to 2, but not for all `mu` up
-/// to 20.
+/// The background has a free normalisation, which can compensate the signal up to `mu` = 2, but not up to `mu` = 20.
 #[test]
 fn a_limit_beyond_the_bound_says_to_raise_it_where_others_undo_the_signal() {
     let bounded = |upper: f64| {
@@ -361,9 +360,9 @@ fn a_limit_beyond_the_bound_says_to_raise_it_where_others_undo_the_signal() {
     close(test(&bounded(20.0), observed, TestStatistic::Qtilde).cls, 0.05, 1e-6);
 }
 
-/// In the second model, each of the samples `left` and `right` contributes to one of two bins without
-/// observed events. The likelihood depends only on the sum of their normalisations, but the expected data
-/// depend on each of them.
+/// In the second model, the samples `left` and `right` contribute to one bin each. No events are observed in these
+/// bins. The likelihood depends only on the sum of the two normalisations, but the expected data depend on each
+/// normalisation.
 #[test]
 fn an_asimov_set_that_the_data_leave_open_is_named() {
     let open_background = |in_first: [f64; 2]| {
@@ -379,8 +378,8 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
             &json!([]),
         )
     };
-    // In the first model, `left` and `right` have the same shape, so the expected data do not change along
-    // the flat direction.
+    // In the first model, `left` and `right` have the same shape. The expected data therefore do not change along the
+    // flat direction.
     let result = test(&open_background([1.0, 1.0]), 1.0, TestStatistic::Qtilde);
     assert!(!result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 
@@ -399,8 +398,8 @@ fn an_asimov_set_that_the_data_leave_open_is_named() {
     assert!(result.warnings.iter().any(|w| w.contains("is not unique")), "{:?}", result.warnings);
 }
 
-/// With few toys, no toy may be counted at the asymptotic limit. The search must then continue at smaller
-/// values, and not towards the upper bound.
+/// With few toys, it is possible that no toy is counted at the asymptotic limit. The search must then continue at
+/// smaller values, not towards the upper bound.
 #[test]
 fn a_toy_limit_is_looked_for_below_values_where_no_toy_counts() {
     let model = model(

@@ -1,6 +1,6 @@
-//! Fits of random, strongly nonlinear models end in the lowest minimum known: the lowest result of 50
-//! descents from random starting points
-//! (`cargo run --release -p ns-inference --example check_minima -- INDEX 1 --codes smooth --show`).
+//! Tests that fits of random, strongly nonlinear models end in the lowest known minimum. This is the lowest result of
+//! 50 descents from random starting points (`cargo run --release -p ns-inference --example check_minima -- INDEX 1
+//! --codes smooth --show`).
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 #[path = "../examples/check_minima/nonlinear_models.rs"]
@@ -14,7 +14,7 @@ use ns_translate::pyhf::{ModelOptions, Workspace};
 /// Smallest difference in `-ln L` between two different minima: 1e-6 in `twice_nll`.
 const LOWER: f64 = 5e-7;
 
-/// Makes a fit, which must converge, and returns its `-ln L`.
+/// Makes a fit of model `index` and returns its `-ln L`. The fit must converge.
 fn ends_at(index: u64, interpolation: Interpolation, search: Search) -> f64 {
     let options = ModelOptions { interpolation, ..ModelOptions::default() };
     let model = Workspace::from_value(nonlinear_models::workspace(index)).unwrap().model(&options).unwrap();

@@ -1,4 +1,4 @@
-//! Checks the plot data that are made from results.
+//! Checks the data of plots that are built from results.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use ns_core::{Control, Execution, Model, Session};
@@ -84,7 +84,7 @@ fn limits_and_rankings() {
     assert_eq!(limit.observed[0], tested.observed[1]);
     assert_eq!(limit.expected[2], std::array::from_fn(|list| tested.expected[list][0]));
     assert_eq!((limit.observed_limit, limit.expected_limits[4]), (result.observed, result.expected[4]));
-    // The outcome at -2 sigma has the least signal, so it has the lowest limit.
+    // The outcome at -2 sigma has the least signal. Its limit is therefore the lowest.
     assert!(
         limit.expected_limits[0] < limit.expected_limits[4] && limit.expected[0][0] < limit.expected[0][4]
     );
@@ -107,7 +107,7 @@ fn limits_and_rankings() {
     assert_eq!(rows.len(), result.ranking.len());
 }
 
-/// Opens a model of events, changed by `change`.
+/// Opens the event model of a fixture. `change` can change the document before it is read.
 fn open_events(change: impl Fn(&mut serde_json::Value)) -> (Model, Box<dyn Session>) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/hs3/mixed.hs3.json");
     let mut document = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -127,7 +127,7 @@ fn curves_of_events_add_up_to_the_bins() {
     let steps = channel.curve_positions.len() / (channel.bin_edges.len() - 1);
     for sample in &channel.samples {
         for (bin, count) in sample.counts.iter().enumerate() {
-            // Simpson's rule over the steps of a curve, in events per bin.
+            // The integral of the curve over a bin by Simpson's rule, in events per bin.
             let curve = &sample.curve[bin * steps..(bin + 1) * steps];
             let weight = |i: usize| match i {
                 0 => 1.0,

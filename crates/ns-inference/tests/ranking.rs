@@ -1,4 +1,4 @@
-//! The ranking, on a session whose minima are known exactly and on workspaces of the test fixtures.
+//! Tests of rankings, on a session whose minima are known exactly and on workspaces of the test fixtures.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -39,8 +39,8 @@ fn a_parabola_has_the_same_impact_by_refit_and_by_covariance() {
     let options = RankingOptions::default().impacts([Impact::Refit, Impact::Covariance]).prefit(true);
     let result = rank(&model, &session, &options);
     let entry = result.get("alpha").unwrap();
-    // The post-fit impact is C_mu,alpha / sigma_alpha = -1.2 / sqrt(4 * 2.56); the pre-fit width is 1 instead
-    // of 1.25.
+    // The post-fit impact is C_mu,alpha / sigma_alpha = -1.2 / sqrt(4 * 2.56). The pre-fit width is 1, while the
+    // post-fit uncertainty is 1.25.
     for impacts in [&entry.impacts, entry.refit.as_ref().unwrap(), entry.covariance.as_ref().unwrap()] {
         close(impacts.delta(Side::Up).unwrap(), -0.375, 1e-12);
         close(impacts.delta(Side::Down).unwrap(), 0.375, 1e-12);
@@ -53,7 +53,7 @@ fn a_parabola_has_the_same_impact_by_refit_and_by_covariance() {
     close(entry.constraint.unwrap(), 1.25, 1e-12);
     close(entry.lower.unwrap(), -1.25, 1e-12);
     assert_eq!((result.mu_hat, result.param.as_str(), result.n_ranked), (2.0, "mu", 1));
-    // These are the best fit, four refits, and one fit with the constrained parameter fixed.
+    // The fits are: the best fit, four refits, and one fit with the constrained parameter fixed.
     assert_eq!((result.n_fits, result.n_failed), (6, 0));
     close(result.breakdown.total.unwrap(), 0.625, 1e-12);
     close(result.breakdown.statistical.unwrap(), 0.5, 1e-12);
@@ -153,8 +153,8 @@ fn a_best_fit_without_certificate_is_told() {
 
 #[test]
 fn a_lower_minimum_on_the_way_restarts_the_ranking() {
-    // The start values are nearest to the first well. The downward refit of alpha starts nearest to the
-    // second well.
+    // The initial parameters are nearest to the first well. The starting point of the downward refit of alpha is
+    // nearest to the second well.
     let model = model((-10.0, 10.0));
     let session = Wells::new(&model, vec![well(1.0, 7.0), well(1.3, 6.0)]);
     let plain = fit(&model, &session, &FitOptions::default(), Control::default()).unwrap();
@@ -197,13 +197,13 @@ fn wrong_options_are_told_with_name_and_remedy() {
     without.poi = None;
     let refused = ranking(&without, &session, &RankingOptions::default(), Control::default()).unwrap_err();
     assert!(matches!(refused, InferenceError::NoPoi { .. }));
-    // Another parameter can take the place of the POI.
+    // Another parameter can be the target instead of the POI.
     let result = rank(&without, &session, &RankingOptions::default().parameter("alpha"));
     assert_eq!(result.ranking[0].name, "mu");
     assert_eq!(result.ranking[0].pull, None);
 }
 
-/// Compares every number of a ranking with independent fits, and returns how many were compared.
+/// Compares every number of a ranking with independent fits. Returns the number of comparisons.
 fn agrees_with_full_fits(model: &Model, what: &str) -> usize {
     let session = cpu(model, 1);
     let options = RankingOptions::default().prefit(true).impacts([Impact::Refit, Impact::Global]);
@@ -256,14 +256,14 @@ fn impacts_of_own_workspaces_are_those_of_full_fits() {
 #[test]
 fn parameters_on_kinks_are_flagged_and_held_at_their_crossings() {
     let mut model = workspace("asymmetric.json", Interpolation::PIECEWISE);
-    // With slightly more events two parameters lie on their kinks at the minimum.
+    // With slightly more events, two parameters lie on their kinks at the minimum.
     model.observed.main.iter_mut().for_each(|n| *n = (10.2 * *n).round() / 10.0);
     let session = cpu(&model, 1);
     let result = rank(&model, session.as_ref(), &RankingOptions::default());
     let best = fit(&model, session.as_ref(), &FitOptions::default(), Control::default()).unwrap();
     close(result.twice_nll, best.twice_nll, 1e-9);
-    // A third parameter lies on a kink at which both slopes vanish. It has no symmetric uncertainty either,
-    // because the curvature differs between the sides.
+    // A third parameter lies on a kink at which both slopes vanish. It has no symmetric uncertainty, because the
+    // curvatures on the two sides differ.
     assert_eq!(best.at_kink, ["model", "scale", "radiation"]);
     let sides = best.crossings.iter().find(|x| x.parameter == "radiation").unwrap();
     let (lower, upper) = (sides.lower.unwrap(), sides.upper.unwrap());
@@ -322,16 +322,16 @@ fn groups_and_breakdown_add_up() {
     close(statistical.hypot(b.systematic.unwrap()), total, 1e-12);
     close(b.mc_statistical.unwrap().hypot(b.systematic_without_mc.unwrap()), b.systematic.unwrap(), 1e-12);
     close(group("simulation").delta_mu_fixed.unwrap(), b.mc_statistical.unwrap(), 1e-9);
-    // For a group of one parameter the sum in quadrature is the impact of that parameter.
+    // For a group of one parameter, the quadratic sum is the impact of this parameter.
     let one = result.get("jet_scale").unwrap().global.as_ref().unwrap().symmetric().unwrap();
     close(group("one").delta_mu_global.unwrap(), one, 1e-12);
-    // If the likelihood is nearly a parabola, the contributions of the main and the auxiliary data make up
-    // the whole variance. The contribution of the main data exceeds the statistical uncertainty, because the
-    // latter leaves out what the main data say about nuisance parameters.
+    // For a nearly parabolic likelihood, the contributions of the main and the auxiliary data add up to the whole
+    // variance. The contribution of the main data is larger than the statistical uncertainty. The statistical
+    // uncertainty ignores the information in the main data about nuisance parameters.
     let all = group("everything").delta_mu_global.unwrap();
     assert!(all < total && all.hypot(statistical) < 1.01 * total, "{all} {statistical} {total}");
     assert_eq!(group("everything").parameters.len(), result.n_ranked);
-    // If the global impact is not asked for, its refits are made only for the members of the group.
+    // If the global impact is not asked for, the refits for it are made only for the members of the group.
     let alone = rank(
         &model,
         session.as_ref(),
@@ -369,7 +369,7 @@ fn results_do_not_depend_on_threads() {
     assert_eq!(one, rank(&model, cpu(&model, 3).as_ref(), &options));
 }
 
-/// Observer that stops the work once half of it is done.
+/// Observer that stops the work after half of the fits.
 #[derive(Default)]
 struct Half {
     stop: AtomicBool,
@@ -399,7 +399,7 @@ fn an_interrupt_at_half_keeps_that_half() {
     assert!(cut.interrupted && cut.converged && !whole.interrupted);
     assert!(cut.warnings.iter().any(|w| w.starts_with("interrupted")), "{:?}", cut.warnings);
     let total = half.total.load(Ordering::Relaxed);
-    // Parameters without a pre-fit width need fewer fits than announced.
+    // Parameters without a pre-fit width need fewer fits than the announced total assumes.
     assert!(cut.n_fits >= total / 2 && cut.n_fits <= total / 2 + 1, "{} of {total}", cut.n_fits);
     assert_eq!(cut.ranking.len(), whole.ranking.len());
     let (mut kept, mut lost) = (0, 0);

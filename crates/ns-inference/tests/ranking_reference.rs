@@ -1,4 +1,4 @@
-//! Compares rankings of published workspaces (`NEXTSTAT_REFERENCE_DIR`) with a plain loop of full fits.
+//! Compares rankings of published workspaces (in `NEXTSTAT_REFERENCE_DIR`) with a simple loop of full fits.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use ns_inference::ranking::Side;
 use ns_inference::{FitOptions, Impact, RankingOptions, fit, open_session, ranking};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Returns the folder with the workspaces. If none is set, prints a notice and returns `None`.
+/// Returns the folder with the workspaces. If the reference folder is not set, prints a notice and returns `None`.
 fn workspaces() -> Option<PathBuf> {
     match std::env::var_os("NEXTSTAT_REFERENCE_DIR") {
         Some(folder) => Some(PathBuf::from(folder).join("workspaces")),
@@ -23,8 +23,8 @@ fn model(path: PathBuf) -> Model {
     Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap()
 }
 
-/// Asserts that every post-fit impact equals the impact from an independent fit, with the parameter fixed at the
-/// value that the definition of the impact gives.
+/// Asserts that every post-fit impact equals the impact from an independent fit. In this fit, the parameter is fixed
+/// at the value that the definition of the impact gives.
 fn agrees_with_full_fits(name: &str) {
     let Some(folder) = workspaces() else { return };
     let model = model(folder.join(name));
@@ -112,8 +112,8 @@ fn definitions_agree_where_the_likelihood_is_nearly_a_parabola() {
         let (refit, covariance) = (entry.refit.as_ref().unwrap(), entry.covariance.as_ref().unwrap());
         let difference = refit.symmetric().unwrap() - covariance.symmetric().unwrap();
         assert!(difference.abs() < 0.03 * total, "{}: {difference}", entry.name);
-        // The global impact is the covariance impact times sigma / sigma_pre, because a constrained parameter
-        // moves less than its auxiliary datum.
+        // A constrained parameter moves less than its auxiliary datum. The global impact is therefore the covariance
+        // impact times sigma / sigma_pre.
         if let (Some(global), Some(constraint)) =
             (entry.global.as_ref().unwrap().symmetric(), entry.constraint)
         {

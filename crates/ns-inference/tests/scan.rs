@@ -1,4 +1,4 @@
-//! Scans on a session whose minima are known exactly.
+//! Tests of scans on a session whose minima are known exactly.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -9,7 +9,7 @@ use ns_core::{Control, Observer};
 use ns_inference::{FitOptions, InferenceError, ScanAxis, ScanOptions, ScanResult, scan};
 use support::{Wells, gave_up, model, well};
 
-/// Uncertainty of `mu` in a [`well`], with `alpha` profiled.
+/// Uncertainty of `mu` in a [`well`] if `alpha` is profiled.
 const SIGMA: f64 = 0.5 / 0.8;
 
 fn close(a: f64, b: f64, tolerance: f64) {
@@ -63,7 +63,7 @@ fn in_two_parameters_nothing_is_left_to_minimise() {
 
 #[test]
 fn a_lower_minimum_on_the_way_restarts_the_scan() {
-    // The free fit starts in the well at 2; the well at 6 is deeper.
+    // The free fit starts in the well at 2. The well at 6 is lower.
     let session = Wells::new(&model((0.0, 10.0)), vec![well(2.0, 7.0), well(6.0, 5.0)]);
     let result = of(&session, &over(0.0, 8.0, 17));
     assert_eq!((result.mu_hat, result.twice_nll), (6.0, 10.0));
@@ -94,7 +94,8 @@ fn a_point_without_a_likelihood_is_null_with_its_reason() {
         "{:?}",
         result.warnings
     );
-    // The upper end of the interval at a rise of 4 would be at 3.25, beyond the last finite point.
+    // The upper end of the interval at a rise of 4 would be at 3.25. The last point with a finite value is below this
+    // value.
     assert!(result.intervals[1].upper_reason.as_ref().unwrap().contains("2.5"), "{:?}", result.intervals);
 }
 

@@ -1,5 +1,5 @@
-//! Tests with small models for which a result was once wrong. The expected results come from closed forms,
-//! bisections and exact multi-start minimisers.
+//! Tests with small models for which a result was once wrong. The expected results come from closed forms, from
+//! bisections and from exact minimisers with many starting points.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use ns_inference::{
 };
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Reads a model of the reference folder and opens a session; `None` if there is no such folder.
+/// Reads a model from the reference folder and opens a session. Returns `None` if the reference folder is not set.
 fn read(name: &str, codes: Option<(NormsysCode, HistosysCode)>) -> Option<(Model, Box<dyn Session>)> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");
@@ -72,7 +72,7 @@ fn conditional_fits_of_tests_end_in_the_lowest_minimum() {
     if let Some(opened) = read("repro_hypotest_6149.json", None) {
         let result = test(&opened, 2.977);
         close(result.twice_nll_conditional.unwrap(), 219.456_909, 1e-5);
-        // The free fit reaches a lower value than it once did; `-2 ln L` at its minimum is from pyhf.
+        // The free fit ends at a lower value than it once did. The value of `-2 ln L` at this minimum is from pyhf.
         close(result.twice_nll_free, 202.074_101, 1e-5);
         close(result.q_obs, 17.382_808, 1e-5);
     }
@@ -92,7 +92,7 @@ fn conditional_fits_of_tests_end_in_the_lowest_minimum() {
 fn minos_leaves_a_branch_that_the_profile_has_left() {
     let Some(opened) = read("repro_minos_branch.json", None) else { return };
     let result = best(&opened, &FitOptions::default().minos("k_0"));
-    // The expected value is from a bisection with thorough conditional fits.
+    // The expected value comes from a bisection with thorough conditional fits.
     close(result.minos[0].upper_crossing.unwrap(), 0.87840, 1e-5);
 }
 

@@ -1,4 +1,4 @@
-//! Checks that the parity contract has the same numbers in the Rust and in the Python tests.
+//! Checks that the numbers of the parity contract are the same in the Rust tests and in the Python tests.
 #![allow(clippy::unwrap_used)]
 
 #[path = "gpu/tolerances.rs"]

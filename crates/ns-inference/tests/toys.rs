@@ -1,4 +1,5 @@
-//! Results of toys do not depend on threads, batches, shards or interruptions, and errors say what is wrong.
+//! Tests that results of toys do not depend on threads, batches, shards or interruptions, and that errors name the
+//! cause.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -30,7 +31,7 @@ fn rows(model: &Model, threads: usize, options: &HypotestToysOptions) -> Vec<Toy
     rows
 }
 
-/// The contents of a row of toys, with its numbers as bits.
+/// A row of toys with its numbers as bits.
 type Bits = (Hypothesis, u64, Option<u64>, Option<u64>, ToyStatus);
 
 fn bits(rows: &[ToyRow]) -> Vec<Bits> {
@@ -95,7 +96,8 @@ fn a_header_taken_up_elsewhere_gives_the_same_rows_and_the_same_answer() {
     assert_eq!((merged.cls, merged.clsb, merged.clb), (whole.cls, whole.clsb, whole.clb));
     assert_eq!((merged.cls_error, &merged.expected_set), (whole.cls_error, &whole.expected_set));
     assert_eq!(merged.n_toys, whole.n_toys);
-    // Parameters fixed in the options are also fixed in the fits of the toys. The result differs if they are free.
+    // Parameters that are fixed in the options are also fixed in the fits of toys. The result changes if they are
+    // free.
     let free =
         hypotest_toys(&model, session.as_ref(), 1.0, &options.clone().fit(FitOptions::default()), control);
     assert_ne!(free.unwrap().expected_set, whole.expected_set);
@@ -143,7 +145,7 @@ fn toys_of_another_run_are_named() {
     );
 }
 
-/// Observer that stops the work after a number of fits.
+/// Observer that stops the work after `fits` fits.
 struct StopAfter<'a> {
     fits: usize,
     flag: &'a AtomicBool,
@@ -185,7 +187,7 @@ fn an_interrupted_run_hands_over_complete_rows_and_can_go_on() {
     assert!(!run.interrupted);
     assert_eq!(bits(&done), bits(&whole));
 
-    // Toys that have finished are counted in the result.
+    // The result counts the toys that have finished.
     let flag = AtomicBool::new(false);
     let observer = StopAfter { fits: 1500, flag: &flag, last: AtomicUsize::new(0) };
     let control = Control { observer: Some(&observer), cancel: Some(&flag), task: None };
@@ -278,8 +280,8 @@ fn rows_of_a_study_have_the_same_bits_however_they_are_run() {
     assert!(says(prepare(options.clone().fit(held)), "nothing to study"));
 }
 
-/// Compares fits of toys with thorough, standard and local search (a single descent). A more thorough search never
-/// ends at a higher minimum. In a strongly nonlinear model each search finds minima that the less thorough search
+/// Compares fits of toys with thorough, standard and local search (a single descent). A search of higher effort never
+/// ends at a higher minimum. In a strongly nonlinear model, each search finds minima that the search of lower effort
 /// misses.
 #[test]
 fn the_search_of_toys_is_the_one_asked_for() {

@@ -1,5 +1,5 @@
-//! Fits of toys of strongly nonlinear models end in their lowest minimum. For these toys a further start
-//! point once led to a lower minimum. If a toy has no minimum, its row says why.
+//! Tests that fits of toys of strongly nonlinear models end in the lowest minimum. For these toys, an additional
+//! starting point once led to a lower minimum. If a toy has no minimum, its row must give the reason.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use ns_inference::open_session;
 use ns_inference::toys::{HypotestToysOptions, Hypothesis, ToyRow, ToyStatus, ToyTest};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// Number of other start points of each fit, chosen as in `examples/check_toys.rs`.
+/// Number of other starting points for each fit. They are chosen as in `examples/check_toys.rs`.
 const STARTS: u8 = 3;
 
 fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
@@ -23,8 +23,8 @@ fn run(session: &dyn Session, tasks: &[FitTask]) -> Vec<TaskOutcome> {
     outcomes
 }
 
-/// Returns `point` with constrained parameters moved by random multiples of their pre-fit widths and free
-/// factors scaled.
+/// Returns a point near `point`. Constrained parameters are moved by random multiples of their pre-fit widths, and
+/// free factors are scaled.
 fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc<[f64]> {
     let (unit, stream) = (Normal::new(0.0, 1.0).unwrap(), Stream::new(key, toy, start));
     let moved = model.parameters.iter().zip(point).enumerate().map(|(p, (parameter, at))| {
@@ -39,8 +39,8 @@ fn elsewhere(model: &Model, point: &[f64], key: u64, toy: u64, start: u8) -> Arc
     moved.collect()
 }
 
-/// Fits these toys, then repeats the fits from other start points, which must not lead to lower minima. At least
-/// `common` of the repeated fits must lead to the same minimum; otherwise the test would prove little.
+/// Fits the given toys. Then repeats the fits from other starting points, which must not lead to lower minima. At
+/// least `common` of the repeated fits must lead to the same minimum. Otherwise the test would prove little.
 fn end_in_their_lowest_minimum(path: PathBuf, key: u64, toys: [(Hypothesis, &[u64]); 2], common: usize) {
     let model = Workspace::from_path(path).unwrap().model(&ModelOptions::default()).unwrap();
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
@@ -89,7 +89,7 @@ fn toys_far_along_a_free_factor_and_on_the_other_side_of_asymmetric_effects() {
     end_in_their_lowest_minimum(path, 77, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 40);
 }
 
-/// Returns the path of a published model with many asymmetric effects. Without the reference folder, prints a
+/// Returns the path of a published model with many asymmetric effects. If the reference folder is not set, prints a
 /// notice and returns `None`.
 fn published() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
@@ -107,9 +107,9 @@ fn toys_of_a_published_model_with_many_asymmetric_effects() {
     end_in_their_lowest_minimum(path, 1, [(Hypothesis::Background, b), (Hypothesis::Signal, sb)], 18);
 }
 
-/// The conditional fit of these toys ends below the free fit. If the POI is then set free, the descent from the
-/// conditional minimum leads to negative expected yields in a bin without counts, and continues without end. At some
-/// of the conditional minima this bin still has a positive expected yield.
+/// The conditional fit of these toys ends below the free fit. A descent from the conditional minimum with the POI
+/// free leads to negative expected yields in a bin without counts, and continues without end. At some of the
+/// conditional minima this bin still has a positive expected yield.
 #[test]
 fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_nothing() {
     let Some(path) = published() else { return };
@@ -134,8 +134,8 @@ fn toys_whose_conditional_minimum_has_no_free_one_name_the_bins_that_expect_noth
             let [Ok(free), Ok(conditional)] = &fits[..] else { panic!("toy {toy}: {fits:?}") };
             assert!(free.converged() && conditional.converged() && conditional.nll < free.nll, "toy {toy}");
 
-            // A fit to the same data, passed as given data, continues the descent far below the saturated
-            // model, which expects exactly the counts.
+            // A fit to the same data, passed as given data, continues the descent far below the saturated model. The
+            // saturated model expects exactly the counts.
             let start = Start::At(Arc::from(&conditional.parameters[..]));
             let onwards = FitRequest {
                 start,

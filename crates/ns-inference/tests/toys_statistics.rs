@@ -1,5 +1,5 @@
-//! Compares results of toys with independent results: asymptotic formulae in their range of validity,
-//! unbiased fits, and the chi2 distribution.
+//! Compares results of toys with independent results: asymptotic formulae where they are valid, unbiased fits, and
+//! the chi2 distribution.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn open(model: &Model) -> Box<dyn Session> {
     open_session(model, &Execution::default()).unwrap()
 }
 
-/// Builds a model with large counts, for which all distributions are Gaussian.
+/// Builds a model with large counts. All distributions are then approximately Gaussian.
 fn gaussian() -> Model {
     let document = serde_json::json!({
         "channels": [
@@ -85,7 +85,7 @@ fn parameters_at_bounds_are_left_out_of_pulls_and_counted() {
         .n_toys(2000);
     let result = fit_toys(&model, open(&model).as_ref(), &options, Control::default()).unwrap();
     let mu = &result.parameters[0];
-    // The fits of about half of the toys without a signal end at the bound of mu.
+    // In about half of the toys without a signal, the fit ends at the bound of mu.
     assert!((800..1200).contains(&mu.n_without_uncertainty), "{}", mu.n_without_uncertainty);
     assert_eq!(mu.n_pulls + mu.n_without_uncertainty, 2000);
     assert!(mu.bias.unwrap() > 0.0 && mu.median.unwrap() < mu.mean.unwrap());
@@ -128,8 +128,7 @@ fn toys_agree_with_asymptotic_formulae_where_these_hold() {
     }
 }
 
-/// The fits of toys agree with single fits to the same data: the statistic is computed again from full
-/// searches.
+/// Compares the fits of toys with single fits to the same data. The statistic is computed again from full searches.
 #[test]
 fn the_statistic_of_a_toy_is_that_of_two_full_fits() {
     let model = load("all_modifiers.json");
@@ -189,13 +188,13 @@ fn limits_with_toys_are_the_asymptotic_ones_where_these_hold() {
     }
     assert!(toys.expected.is_sorted());
     assert!(toys.n_evaluations == toys.points.len() && toys.n_evaluations < 40, "{}", toys.n_evaluations);
-    // CLs at the tested value nearest to the limit agrees with 0.05 within two statistical errors.
+    // At the tested value nearest to the limit, CLs differs from 0.05 by less than two statistical errors.
     let near =
         toys.points.iter().min_by(|a, b| (a.mu - limit).abs().total_cmp(&(b.mu - limit).abs())).unwrap();
     assert!((near.cls.unwrap() - 0.05).abs() < 2.0 * near.cls_error.unwrap(), "{near:?}");
 }
 
-/// The CLs of the published tHu model near mu = 0.3 is a few per cent.
+/// For the published model tHu, CLs near mu = 0.3 is a few percent.
 #[test]
 fn a_published_model_agrees_with_its_asymptotic_test() {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {

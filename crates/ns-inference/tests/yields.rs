@@ -1,5 +1,5 @@
-//! Predicted yields and their uncertainties in models for which they can be computed by hand, and the
-//! automatic scan of a limit.
+//! Tests of yields and their uncertainties in models for which they can be computed by hand. Also tests the automatic
+//! scan of a limit.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use ns_core::{Control, Execution, Model, Session};
@@ -8,8 +8,8 @@ use ns_inference::{FitOptions, LimitOptions, YieldsAt, expected_yields, fit, ope
 use ns_inference::{postfit_yields, prefit_yields, upper_limit};
 use ns_translate::pyhf::{ModelOptions, Workspace};
 
-/// A workspace with one bin: a background of 50 with a normsys of 10 % and a histosys from 45 to 57, and a
-/// signal of 5. `BOUNDS` stands for the settings of the parameters.
+/// A workspace with one bin. It has a signal of 5 and a background of 50. The background has a normsys of 10 % and a
+/// histosys from 45 to 57. `BOUNDS` is replaced by the settings of the parameters.
 const ONE_BIN: &str = r#"{"channels": [{"name": "SR", "samples": [
   {"name": "background", "data": [50.0], "modifiers": [
     {"name": "shape", "type": "histosys", "data": {"lo_data": [45.0], "hi_data": [57.0]}},
@@ -51,16 +51,16 @@ fn before_the_fit_by_hand() {
 
 #[test]
 fn bounds_are_not_crossed() {
-    // `norm` can move down to -1 but not up. The change from 50 to 45 counts as the shift by one full
-    // uncertainty.
+    // `norm` can move down to -1, but not up. The change from 50 to 45 counts as the shift by one full uncertainty.
     let bounds = r#"{"name": "norm", "bounds": [[-5.0, 0.0]], "inits": [0.0]}"#;
     let result = prefit(bounds, &FitOptions::default());
     close(result.channels[0].uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());
-    // `shape` can move by 0.5 on both sides. Its nonlinear part is even and cancels in the difference.
+    // `shape` can move by 0.5 in both directions. The nonlinear part of its effect is even and cancels in the
+    // difference.
     let bounds = r#"{"name": "shape", "bounds": [[-0.5, 0.5]], "inits": [0.0]}"#;
     let result = prefit(bounds, &FitOptions::default());
     close(result.channels[0].uncertainty[0].unwrap(), (6.0_f64.powi(2) + 5.0_f64.powi(2)).sqrt());
-    // `norm` cannot move at all, so only `shape` contributes.
+    // `norm` cannot move. Only `shape` contributes.
     let bounds = r#"{"name": "norm", "bounds": [[0.0, 0.0]], "inits": [0.0]}"#;
     close(prefit(bounds, &FitOptions::default()).channels[0].uncertainty[0].unwrap(), 6.0);
 }
@@ -80,7 +80,8 @@ fn after_the_fit_the_data_set_the_uncertainty() {
     let options = FitOptions::default();
     let result = fit(&model, session.as_ref(), &options, Control::default()).unwrap();
     let yields = postfit_yields(&model, session.as_ref(), &options, &result).unwrap();
-    // With a free signal in one bin the fit reproduces the count exactly, with its statistical uncertainty.
+    // With a free signal in one bin, the fit reproduces the count exactly. The uncertainty is the statistical
+    // uncertainty of the count.
     close(yields.channels[0].total[0], 53.0);
     let sigma = yields.channels[0].uncertainty[0].unwrap();
     assert!((sigma - 53.0_f64.sqrt()).abs() < 0.02 * sigma, "{sigma}");
@@ -163,15 +164,15 @@ fn the_chosen_scan_covers_the_limits() {
     let largest = result.expected.iter().chain([&result.observed]).flatten().copied().fold(0.0, f64::max);
     assert_eq!((values.len(), values[0]), (5, 0.0));
     close(values[4], (1.25 * largest).min(10.0));
-    // If all limits lie above the upper bound, the scan covers the whole range within the bounds.
+    // If all limits are above the upper bound, the scan covers the whole range between the bounds.
     let result = limit(r#"{"name": "mu", "bounds": [[0.0, 0.5]], "inits": [0.1]}"#);
     assert_eq!(result.observed, None);
     let values = result.scan.unwrap().mu_values;
     assert_eq!((values[0], values[4]), (0.0, 0.5));
 }
 
-/// A workspace of two channels with shared and separate parameters. Every yield is linear in each single
-/// parameter except `norm`, whose down and up factors replace `LO` and `HI`.
+/// A workspace with two channels that have common and separate parameters. Every yield is a linear function of each
+/// parameter except `norm`. The down and up factors of `norm` replace `LO` and `HI`.
 const SHARED: &str = r#"{"channels": [
   {"name": "A", "samples": [
     {"name": "signal", "data": [8.0, 3.0], "modifiers": [
@@ -217,7 +218,7 @@ fn uncertainties_of_samples_are_those_of_a_finite_difference_jacobian() {
         let jacobian: Vec<Vec<f64>> = (0..n)
             .map(|i| at(i, h).iter().zip(at(i, -h)).map(|(up, down)| (up - down) / (2.0 * h)).collect())
             .collect();
-        // Computes the uncertainty of the sum of some yields.
+        // Returns the uncertainty of the sum of some yields.
         let sigma = |elements: &[usize]| {
             let slope = |i: usize| elements.iter().map(|e| jacobian[i][*e]).sum::<f64>();
             let pairs = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
@@ -251,8 +252,8 @@ fn uncertainties_of_samples_are_those_of_a_finite_difference_jacobian() {
             }
             near(channel.sum_uncertainty, &whole.concat(), &channel.name);
         }
-        // Given the same parameters and covariance, the yields have the same uncertainties. Without a
-        // covariance the widths of the constraints are used.
+        // For the same parameters and covariance, the yields have the same uncertainties. If no covariance is given,
+        // the uncertainties are the widths of the constraints.
         let given = YieldsAt::Given(&result.bestfit, Some(&covariance));
         let given = expected_yields(&model, session.as_ref(), &options, given).unwrap();
         assert_eq!(given.stage, Stage::Given);

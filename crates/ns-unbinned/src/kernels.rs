@@ -1,40 +1,45 @@
-//! Density estimates from samples of events. The density is a sum of Gaussian kernels, stored as a cubic spline.
+//! Estimates densities from samples of events. A density is a sum of Gaussian kernels and is stored as a cubic
+//! spline.
 //!
 //! The widths of the kernels follow K. Cranmer, "Kernel estimation in high-energy physics", Comput. Phys. Commun. 136
-//! (2001) 198, hep-ex/0011057. A pilot estimate `f` has the fixed width `h = (4/3)^(1/5) sigma n^(-1/5)`. Event `i`
-//! then has the width `(4/3)^(1/5) sqrt(sigma / f(x_i)) n^(-1/5)`. For weighted events `n` is `(sum w)^2 / sum w^2`.
+//! (2001) 198, hep-ex/0011057. In a first estimate `f` of the density, all kernels have the width `h = (4/3)^(1/5)
+//! sigma n^(-1/5)`. In the final estimate, the kernel of event `i` has the width `(4/3)^(1/5) sqrt(sigma / f(x_i))
+//! n^(-1/5)`. `sigma` is the standard deviation of the sample, and `n` is the number of events. For weighted events
+//! `n` is `(sum w)^2 / sum w^2`.
 
 use thiserror::Error;
 
 /// Options of a density estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KernelOptions {
-    /// Range of the density: lower and upper end.
+    /// Lower and upper end of the range of the density.
     pub range: (f64, f64),
-    /// Factor of all widths; 1 for the widths of the reference.
+    /// Factor by which all widths are multiplied. With 1, the widths are those of the reference.
     pub bandwidth: f64,
-    /// Whether kernels are mirrored at the ends of the range. Without mirroring, the density falls towards the ends.
+    /// Whether kernels are mirrored at the ends of the range. Without mirror images, the density is too small near
+    /// the ends.
     pub reflect: bool,
-    /// Largest difference between the spline and the sum of kernels, relative to the largest density.
+    /// Largest allowed difference between the spline and the sum of kernels, relative to the largest density.
     pub tolerance: f64,
 }
 
 impl KernelOptions {
-    /// Returns the default options for a range.
+    /// Returns the default options for the range from `low` to `high`.
     #[must_use]
     pub fn new(low: f64, high: f64) -> Self {
         Self { range: (low, high), bandwidth: 1.0, reflect: true, tolerance: 1e-6 }
     }
 }
 
-/// A density as a natural cubic spline, not normalised.
+/// A density as a natural cubic spline. Its integral is not normalised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelDensity {
-    /// Positions of the points, ascending, from the lower to the upper end of the range.
+    /// Positions of the spline's points in ascending order, from the lower to the upper end of the range.
     pub knots: Vec<f64>,
-    /// Density at the points; positive.
+    /// Density at each position in `knots`; all values are positive.
     pub values: Vec<f64>,
-    /// Largest difference from the sum of kernels between the points, relative to the largest density.
+    /// Largest difference between the spline and the sum of kernels, estimated halfway between the points. It is
+    /// relative to the largest density.
     pub error: f64,
 }
 
@@ -45,9 +50,9 @@ pub enum KernelError {
     /// The range is empty.
     #[error("the range from {low} to {high} is empty")]
     EmptyRange {
-        /// Lower end.
+        /// Lower end of the range.
         low: f64,
-        /// Upper end.
+        /// Upper end of the range.
         high: f64,
     },
     /// There are too few events within the range.
@@ -56,7 +61,7 @@ pub enum KernelError {
         /// Number of events within the range.
         count: usize,
     },
-    /// The number of weights differs from the number of events.
+    /// The number of weights is not the number of events.
     #[error("there are {weights} weights for {events} events")]
     Weights {
         /// Number of weights.
@@ -67,10 +72,10 @@ pub enum KernelError {
     /// An event or a weight is not a finite number.
     #[error("event {index} of the sample, or its weight, is not a finite number")]
     NotFinite {
-        /// Index of the event.
+        /// Index of the event in the sample.
         index: usize,
     },
-    /// The sum of the weights is not positive, or the weighted density is negative somewhere.
+    /// The sum of the weights is not positive, or the weighted density is negative at some position.
     #[error("the weighted sample has no positive density near {at}; use larger bandwidths or other weights")]
     NotPositive {
         /// Position at which the density is not positive.
@@ -79,25 +84,27 @@ pub enum KernelError {
     /// The bandwidth or the tolerance is not positive.
     #[error("the bandwidth and the tolerance must be positive")]
     Options,
-    /// The sum of kernels has structures that are too fine for a spline.
+    /// The sum of kernels has structures that are too narrow for a spline with the largest number of points.
     #[error("the density is too fine for a spline with {most} points; use a larger bandwidth")]
     TooFine {
-        /// Largest number of points.
+        /// Largest allowed number of points.
         most: usize,
     },
 }
 
-/// Number of points at the start of the search for enough points, and largest number.
+/// Number of points of the first spline, and largest number of points.
 const POINTS: (usize, usize) = (65, 16_385);
-/// Distance, in widths, beyond which a kernel counts as 0: `exp(-8^2/2)` is `1e-14`.
+/// Distance from its centre at which a kernel counts as 0, in units of its width. `exp(-8^2/2)` is `1e-14`.
 const REACH: f64 = 8.0;
-/// Smallest width, as a fraction of the range.
+/// Smallest width of a kernel, as a fraction of the range.
 const NARROWEST: f64 = 1e-4;
 
-/// Estimates the density of a sample over a range. Events outside the range are ignored.
+/// Estimates the density of a sample over a range. Events outside the range are ignored. `weights` has one weight per
+/// event; without weights, all events count equally.
 ///
 /// # Errors
-/// If there are fewer than two different events, or the density is not positive.
+/// If the options or the sample are not valid, there are fewer than two different events, or the density is not
+/// positive.
 pub fn kernel_density(
     sample: &[f64],
     weights: Option<&[f64]>,
@@ -136,7 +143,7 @@ pub fn kernel_density(
     }
     let mean = events.iter().map(|(x, w)| w * x).sum::<f64>() / sum;
     let variance = events.iter().map(|(x, w)| w * (x - mean).powi(2)).sum::<f64>() / sum;
-    // Negative weights far from the mean leave no width for the kernels.
+    // Negative weights far from the mean can make the variance zero or negative. The kernels then have no width.
     if !(variance > 0.0) {
         return Err(KernelError::NotPositive { at: mean.clamp(low, high) });
     }
@@ -145,7 +152,7 @@ pub fn kernel_density(
     let sigma = variance.sqrt();
     let least = NARROWEST * (high - low);
     let fixed = Kernels::new(&events, |_| (rule * sigma).max(least), options);
-    // Far from other events, only the event itself contributes to the pilot estimate.
+    // Far from other events, only the event itself contributes to the first estimate.
     let pilot: Vec<f64> = events.iter().map(|(x, _)| fixed.at(*x) / sum).collect();
     let floor = 1.0 / (n * (2.0 * std::f64::consts::PI).sqrt() * (rule * sigma).max(least));
     let widths: Vec<f64> =
@@ -156,7 +163,7 @@ pub fn kernel_density(
 
 /// A sum of kernels.
 struct Kernels {
-    /// Position, height and inverse width of each kernel, ascending by position, mirror images included.
+    /// Position, height and inverse width of each kernel, in ascending order of position. Mirror images are included.
     kernels: Vec<(f64, f64, f64)>,
     /// Distance beyond which all kernels count as 0.
     reach: f64,
@@ -195,20 +202,21 @@ impl Kernels {
     }
 }
 
-/// Returns a sum of kernels as a spline. The number of points is doubled until the spline is accurate enough.
+/// Approximates a sum of kernels by a spline. The number of points is doubled until the spline is accurate enough.
 fn splined(kernels: &Kernels, options: &KernelOptions) -> Result<KernelDensity, KernelError> {
     let (low, high) = options.range;
     let point = |i: usize, n: usize| low + (high - low) * i as f64 / (n - 1) as f64;
     let mut n = POINTS.0;
     let mut values: Vec<f64> = (0..n).map(|i| kernels.at(point(i, n))).collect();
     loop {
-        // The midpoints are also points of the next, finer spline.
+        // The midpoints are also points of the next spline, which has twice as many intervals.
         let between: Vec<f64> = (0..n - 1).map(|i| kernels.at(point(2 * i + 1, 2 * n - 1))).collect();
         let most = values.iter().chain(&between).copied().fold(0.0, f64::max);
         let middles = middles(&values);
         let error = middles.iter().zip(&between).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / most;
         if error <= options.tolerance {
-            // In regions without events the spline may fall to 0 or below. It is then raised by its possible error.
+            // In regions without events the spline may be 0 or negative. All values are then raised by the possible
+            // error of the spline.
             let least = values.iter().chain(&middles).copied().fold(f64::INFINITY, f64::min) / most;
             let lift = if least > options.tolerance { 0.0 } else { options.tolerance };
             if let Some(i) = values.iter().position(|x| !(*x >= -options.tolerance * most)) {
@@ -234,7 +242,8 @@ fn splined(kernels: &Kernels, options: &KernelOptions) -> Result<KernelDensity, 
     }
 }
 
-/// Returns the values of the natural cubic spline through equidistant values, at the midpoints of the intervals.
+/// Returns the values of the natural cubic spline through `values` at the midpoints of all intervals. The positions
+/// of `values` are equidistant.
 fn middles(values: &[f64]) -> Vec<f64> {
     let n = values.len();
     // Second derivatives times the squared distance, from a tridiagonal system with the coefficients 1, 4, 1.
@@ -260,8 +269,8 @@ fn middles(values: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Returns quantiles of a normal distribution with mean 5 and width 1, by bisection of the series of the error
-    /// function.
+    /// Returns `n` quantiles of a normal distribution with mean 5 and width 1. They are found by bisection of a
+    /// numerical integral.
     fn normal(n: usize) -> Vec<f64> {
         let cumulative = |x: f64| {
             let steps = 400;
@@ -287,7 +296,8 @@ mod tests {
         let density = kernel_density(&sample, None, &options).unwrap();
         assert!(density.error <= 3e-6, "{}", density.error);
         assert!(density.values.iter().all(|x| *x > 0.0));
-        // The shape is the normal distribution, within the accuracy of 300 events and the widening by kernels.
+        // The density agrees with the normal distribution, within the statistical accuracy of 300 events and the
+        // widening by the kernels.
         let step = density.knots[1] - density.knots[0];
         let total: f64 = density.values.iter().sum::<f64>() * step;
         for (x, value) in density.knots.iter().zip(&density.values) {
@@ -306,7 +316,7 @@ mod tests {
         for (a, b) in weighted.values.iter().zip(&plain.values) {
             assert!((a - 2.5 * b).abs() <= 1e-12 * b, "{a} {b}");
         }
-        // An event of weight 0 changes nothing.
+        // An event of weight 0 does not change the density.
         let more: Vec<f64> = sample.iter().copied().chain([9.0]).collect();
         let weights: Vec<f64> = std::iter::repeat_n(1.0, 50).chain([0.0]).collect();
         let same = kernel_density(&more, Some(&weights), &options).unwrap();

@@ -3,16 +3,15 @@
 //! [--search NAME] [--show] [--workspace FILE] [--write INDEX] [--save FILE] [--known FILE]
 //! [--codes smooth|piecewise]`.
 //!
-//! Every model is fitted with each search (local, standard, thorough), under smooth and under piecewise
-//! codes, and by local descents from random starting points (50 by default). The output lists each fit that
-//! ends above the best of these descents, or above a search of lower effort, with the difference in `-ln L`.
-//! Counts and times follow. Descents that end below the saturated model, because a bin has a negative
-//! expected yield, do not count.
+//! Every model is fitted with each search (local, standard, thorough), with smooth and with piecewise codes. It is
+//! also fitted by local descents from random starting points (50 by default). The output lists each search that ends
+//! above the best of these descents, or above a search of lower effort, with the difference in `-ln L`. Counts and
+//! times follow. Descents that end below the saturated model do not count. They are possible if a bin has a negative
+//! expected yield.
 //!
-//! `--search` makes only the named searches. `--show` prints the parameters that differ most. `--workspace`
-//! uses a file in place of random models. `--write` prints the workspace of a random model. `--save` writes
-//! the lowest `-ln L` of every model. `--known` reads these values in place of the descents, because the
-//! descents take most of the time.
+//! `--search` makes only the named searches. `--show` prints the parameters that differ most. `--workspace` uses a
+//! file instead of random models. `--write` prints the workspace of a random model. `--save` writes the lowest `-ln
+//! L` of every model. `--known` reads these values and makes no descents, which take most of the time.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod nonlinear_models;
@@ -41,10 +40,10 @@ const SEARCHES: [(Search, &str); 3] =
 
 /// The results for one model.
 struct Row {
-    /// For each search that ends above another result: name of the search, name of the other result, and
-    /// difference in `-ln L`.
+    /// Searches that end above another result. Each entry has the name of the search, the name of the other result,
+    /// and the difference in `-ln L`.
     above: Vec<(&'static str, &'static str, f64)>,
-    /// For each search, whether it ends above the best descent from random starting points.
+    /// For each search, whether it ended above the best descent from random starting points.
     missed: [bool; 3],
     n_parameters: usize,
     seconds: [f64; 3],
@@ -63,8 +62,8 @@ fn fit(session: &dyn Session, start: Start, search: Search) -> Result<Option<Fit
     Ok(fit.and_then(Result::ok))
 }
 
-/// Draws a starting point. Parameters with an initial value near 0 are moved by up to 3. Others are scaled:
-/// unconstrained ones by up to `e^1.5`, constrained ones by up to 20 %.
+/// Returns a random starting point. Parameters with an initial value near 0 are moved by up to 3. All other
+/// parameters are scaled: unconstrained ones by up to `e^1.5`, constrained ones by up to 20 %.
 fn scattered(model: &Model, draw: &mut Draw) -> Vec<f64> {
     let spread = draw.between(0.3, 3.0);
     let point = model.parameters.iter().map(|p| {
@@ -181,19 +180,21 @@ struct Settings {
     starts: usize,
     threads: usize,
     show: bool,
-    /// File of a workspace that replaces the random models.
+    /// Path of a workspace file that replaces the random models.
     path: Option<String>,
-    /// Names of the searches to make; all if empty.
+    /// Names of the searches to make; an empty list means all searches.
     searches: Vec<String>,
-    /// Interpolation codes to check, `smooth` or `piecewise`; both if empty.
+    /// Interpolation codes to check: `smooth` or `piecewise`; an empty text means both.
     codes: String,
-    /// Lowest values of `-ln L` from an earlier run, by codes (true: piecewise) and number.
+    /// Lowest values of `-ln L` from an earlier run. The key is whether the codes are piecewise, and the index of the
+    /// model.
     known: HashMap<(bool, u64), f64>,
-    /// File to which the lowest values are written.
+    /// Path of the file to which the lowest values of `-ln L` are written.
     save: Option<String>,
 }
 
-/// Reads a file that `--save` wrote.
+/// Reads a file that was written with `--save`. The key of each value is whether the codes are piecewise, and the
+/// index of the model.
 fn read_known(path: &str) -> Result<HashMap<(bool, u64), f64>, Box<dyn Error>> {
     let mut known = HashMap::new();
     for line in std::fs::read_to_string(path)?.lines() {
@@ -206,7 +207,7 @@ fn read_known(path: &str) -> Result<HashMap<(bool, u64), f64>, Box<dyn Error>> {
     Ok(known)
 }
 
-/// Reads the command line. Returns `None` if `--write` printed a workspace instead of any check.
+/// Reads the command line. Returns `None` if a workspace was printed because of `--write`; no checks are then made.
 fn settings() -> Result<Option<Settings>, Box<dyn Error>> {
     let mut settings = Settings {
         first: 0,

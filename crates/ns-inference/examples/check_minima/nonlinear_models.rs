@@ -1,6 +1,6 @@
-//! Random models whose expected yields depend strongly nonlinearly on the parameters: 20 to 130 parameters, 2
-//! to 5 channels of 1 to 5 bins, 2 to 5 samples, effects of 5 to 40 % whose up and down variations are
-//! independent, and a few to hundreds of events.
+//! Random models whose expected yields are strongly nonlinear functions of the parameters. They have 20 to 130
+//! parameters, 2 to 5 channels of 1 to 5 bins, 2 to 5 samples, and a few to hundreds of events. Effects are 5 to 40
+//! %. Their up and down variations are independent.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ impl Draw {
         self.unit() < probability
     }
 
-    /// Returns a Poisson-distributed number by inversion, which suits means of at most hundreds.
+    /// Returns a Poisson-distributed number. It is found by inversion, which is suitable for means of up to hundreds.
     fn count(&mut self, mean: f64) -> f64 {
         let (mut n, mut left) = (0.0, self.unit());
         let mut p = (-mean).exp();
@@ -63,8 +63,8 @@ pub(crate) fn workspace(index: u64) -> Value {
     let gammas = draw.chance(0.6);
     let mut channels = Vec::new();
     let mut observations = Vec::new();
-    // For each systematic: its modifiers (0: normsys, 1: histosys, 2: both), its channel if it acts on one
-    // channel only, and the probability that it acts on a sample.
+    // For each systematic uncertainty: its modifiers (0: normsys, 1: histosys, 2: both), its channel if it acts on
+    // one channel only, and the probability that it acts on a sample.
     let reach: Vec<(usize, Option<usize>, f64)> = (0..n_systematics)
         .map(|_| {
             let everywhere = draw.chance(0.6);

@@ -3,14 +3,14 @@
 //!
 //! `cargo run --release -p ns-inference --features cuda-on-host --example goldens -- [--toys N] WORKSPACE...`
 //!
-//! The output has, for every workspace in both interpolation settings: value, gradient, Hessian and expected
-//! data at three points; the fit with its covariance; scan, ranking, limits; toys of both hypotheses, with
-//! one thread and with two, and some of the toys fitted one by one. With the feature `cuda-on-host` it also
-//! has the same points, a fit and toys computed by the CUDA kernels compiled for the CPU.
+//! The output contains results for every workspace in both interpolation settings: value, gradient, Hessian and
+//! expected data at three points; the fit with its covariance; scan, ranking and limits; toys of both hypotheses,
+//! with one thread and with two. Some of the toys are also fitted one by one. With the feature `cuda-on-host`, the
+//! same points, a fit and toys are also computed by the CUDA kernels compiled for the CPU.
 //!
-//! A line has a name, the number of values, and a hash of their bits; for a single value, its bits. The lines
-//! are valid for one machine only, because instruction sets differ between CPUs, and mathematical libraries
-//! between systems.
+//! A line contains a name, the number of values, and a hash of their bits. For a single value it contains the bits
+//! themselves. The lines are valid for one machine only: instruction sets differ between CPUs, and mathematical
+//! libraries differ between systems.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod record;
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if paths.is_empty() {
         return Err("usage: goldens [--toys N] WORKSPACE...".into());
     }
-    // The largest files come first, so that no thread has a long file at the end.
+    // The largest files come first. No thread then begins a long file near the end.
     let mut jobs: Vec<(PathBuf, usize)> =
         paths.into_iter().flat_map(|path| [(path.clone(), 0), (path, 1)]).collect();
     jobs.sort_by_key(|(path, setting)| (std::cmp::Reverse(path.metadata().map_or(0, |m| m.len())), *setting));

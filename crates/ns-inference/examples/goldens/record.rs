@@ -1,4 +1,4 @@
-//! Collects the lines of the output.
+//! Collects the lines of the output of the example.
 
 use std::fmt::Write;
 use std::time::Instant;
@@ -24,18 +24,18 @@ impl Record {
         &self.text
     }
 
-    /// Returns the names of the finished parts, each with the seconds that it took.
+    /// Returns the names of the finished parts, each with its time in seconds.
     pub(crate) fn times(&self) -> &str {
         self.times.trim_end()
     }
 
-    /// Records the time of a part that has just ended.
+    /// Records the time of the part that has just ended.
     pub(crate) fn done(&mut self, part: &str) {
         let _ = write!(self.times, "{part} {:.1} ", self.since.elapsed().as_secs_f64());
         self.since = Instant::now();
     }
 
-    /// Adds a line of numbers: the bits of a single number, or a hash of several.
+    /// Adds a line for numbers. It contains the bits of a single number, or a hash of several numbers.
     pub(crate) fn numbers(&mut self, name: &str, numbers: &[f64]) {
         let bits = match numbers {
             [one] => format!("{:016x} {one:e}", one.to_bits()),
@@ -44,12 +44,12 @@ impl Record {
         let _ = writeln!(self.text, "{}/{name} {} {bits}", self.name, numbers.len());
     }
 
-    /// Adds a line of words, such as the reason why there is no result.
+    /// Adds a line with a text, such as the reason why there is no result.
     pub(crate) fn word(&mut self, name: &str, word: &str) {
         let _ = writeln!(self.text, "{}/{name} {word}", self.name);
     }
 
-    /// Adds all numbers of a result, with one line per top-level key. Texts are left out.
+    /// Adds all numbers of a result, with one line per top-level key. Texts in the result are left out.
     pub(crate) fn result<T: Serialize, E>(&mut self, name: &str, result: &Result<T, E>) {
         match result.as_ref().map(serde_json::to_value) {
             Ok(Ok(Value::Object(map))) => {
@@ -66,8 +66,8 @@ impl Record {
     }
 }
 
-/// Collects the numbers of a JSON value in the order of its keys. `false` and `true` give 0 and 1, null gives
-/// NaN. JSON preserves numbers to the last bit.
+/// Collects the numbers of a JSON value, in the order of its keys. `false` becomes 0, `true` becomes 1, and null
+/// becomes NaN. JSON stores numbers without loss of bits.
 fn collect(value: &Value, numbers: &mut Vec<f64>) {
     match value {
         Value::Null => numbers.push(f64::NAN),

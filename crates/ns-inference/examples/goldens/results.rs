@@ -1,4 +1,4 @@
-//! Computes the results of one model.
+//! Computes all results of one model.
 
 use std::error::Error;
 
@@ -15,14 +15,14 @@ use ns_inference::{fit, hypotest, ranking, scan, upper_limit};
 
 use crate::record::Record;
 
-/// Value of the parameter of interest that is tested.
+/// Tested value of the parameter of interest.
 const TESTED: f64 = 1.0;
 /// Number of points of a scan.
 const SCANNED: usize = 9;
 /// Number of toys of each hypothesis that are fitted one by one.
 const SINGLE: u64 = 4;
-/// Reduced settings for models that take too long otherwise: name, number of toys, number of toys run by the
-/// CUDA kernels (slow on the CPU), and the search of scans, rankings and limits.
+/// Reduced settings for models that would take too much time. Each entry has a name, the number of toys, the number
+/// of toys run by the CUDA kernels (slow on the CPU), and the search of scans, rankings and limits.
 const CUT: [(&str, u64, u64, Search); 10] = [
     ("1Lbb_C1N2_700_400/smooth", 100, 4, Search::Standard),
     ("1Lbb_C1N2_700_400/piecewise", 4, 1, Search::Local),
@@ -35,7 +35,7 @@ const CUT: [(&str, u64, u64, Search); 10] = [
     ("strongly_bent/smooth", 150, 20, Search::Local),
     ("strongly_bent/piecewise", 60, 6, Search::Local),
 ];
-/// Largest number of parameters of models that are also fitted with the thorough search.
+/// Largest number of parameters at which a model is also fitted with the thorough search.
 const FEW: usize = 12;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -89,8 +89,8 @@ pub(crate) fn all(model: &Model, toys: u64, record: &mut Record) -> Outcome {
     kernels(model, &points, Some(&plan), by_kernels, record)
 }
 
-/// Returns the initial point, a random point, and the best fit if there is one. At the random point,
-/// constrained parameters are moved by random multiples of their widths, and the others are scaled.
+/// Returns the initial point, a random point and, if there is one, the best fit. At the random point, constrained
+/// parameters are moved by random multiples of their widths, and unconstrained parameters are scaled.
 fn points(model: &Model, best: Option<Vec<f64>>) -> Result<Points, Box<dyn Error>> {
     let (unit, stream) = (Normal::new(0.0, 1.0)?, Stream::new(11, 0, 0));
     let moved = model.parameters.iter().enumerate().map(|(p, parameter)| {
@@ -128,8 +128,8 @@ fn evaluate(
     Ok(())
 }
 
-/// Runs the first `n` toys of both hypotheses. Records their statistics, best-fit values, and how many
-/// converged.
+/// Runs the first `n` toys of both hypotheses. Records the statistics, the best-fit values, and the number of
+/// converged toys.
 fn run(name: &str, test: &ToyTest<'_>, n: u64, record: &mut Record) -> Outcome {
     for hypothesis in Hypothesis::BOTH {
         let mut rows: Vec<ToyRow> = Vec::new();
@@ -149,7 +149,7 @@ fn run(name: &str, test: &ToyTest<'_>, n: u64, record: &mut Record) -> Outcome {
     Ok(())
 }
 
-/// Fits some toys as given data, one by one, and the same toys as drawn data, eight at a time in SIMD lanes.
+/// Fits some toys twice: one by one, as given data, and eight at a time in SIMD lanes, as drawn data.
 fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Outcome {
     for hypothesis in Hypothesis::BOTH {
         let Some(task) = test.task(hypothesis, 0..SINGLE) else { continue };
@@ -162,8 +162,8 @@ fn single(test: &ToyTest<'_>, session: &dyn Session, record: &mut Record) -> Out
     Ok(())
 }
 
-/// Runs some tasks and records, for every fit, `-ln L` at the minimum, the EDM, how many iterations and
-/// evaluations it took, and the parameters.
+/// Runs some tasks. For every fit, records `-ln L` at the minimum, the EDM, the numbers of iterations and
+/// evaluations, and the parameters.
 fn fits(name: &str, session: &dyn Session, tasks: &[FitTask], record: &mut Record) -> Outcome {
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
     session.fit_batch(tasks, OutcomeParts::default(), Control::default(), &mut outcomes)?;
@@ -180,7 +180,7 @@ fn fits(name: &str, session: &dyn Session, tasks: &[FitTask], record: &mut Recor
     Ok(())
 }
 
-/// Records the same points, a fit and toys, computed by the CUDA kernels compiled for the CPU.
+/// Records the results at the same points, a fit and toys, computed by the CUDA kernels compiled for the CPU.
 #[cfg(feature = "cuda-on-host")]
 fn kernels(
     model: &Model,

@@ -1,8 +1,8 @@
-//! `--device auto`: chooses the CPU or a GPU by predicted time.
+//! The choice of `--device auto` between the CPU and a GPU, made by predicted times.
 //!
-//! A prediction is accurate to a factor of about two. This is enough: if both devices take about as long, the
-//! choice does not matter. The choice changes the results by no more than the parity contract
-//! (`docs/numerics.md`) allows.
+//! A predicted time is accurate to a factor of about two. This accuracy is enough: if both devices take about the
+//! same time, either choice is good. Results of the two devices agree within the parity contract
+//! (`docs/numerics.md`).
 
 use std::fmt;
 
@@ -25,13 +25,13 @@ pub struct ModelSize {
     pub n_bins: usize,
     /// Number of floating-point operations of one evaluation of the likelihood with its gradient.
     pub operations: u64,
-    /// Whether second minima are common in the model. Fits of toys then search for such minima.
+    /// Whether fits of this model commonly have several minima. Fits of toys then search for further minima.
     pub strongly_nonlinear: bool,
-    /// Whether the model is too large for fits in SIMD lanes and on a GPU.
+    /// Whether the model is too large for fits in SIMD lanes or on a GPU.
     pub large: bool,
     /// Number of observed events of all event channels together.
     pub n_events: u64,
-    /// Whether a GPU can make the sums over the events of toys.
+    /// Whether a GPU can compute the sums over events in fits of toys.
     pub gpu_events: bool,
 }
 
@@ -58,9 +58,9 @@ impl ModelSize {
 pub(crate) struct GpuCandidate {
     pub(super) device: Device,
     pub(super) name: String,
-    /// Number of f64 multiply-adds per clock cycle of all multiprocessors of the GPU together.
+    /// Number of f64 multiply-adds per clock cycle, summed over all multiprocessors of the GPU.
     pub(super) lanes: f64,
-    /// Whether this process already has a CUDA context.
+    /// Whether this process has already created a CUDA context.
     pub(super) warm: bool,
 }
 
@@ -80,15 +80,15 @@ impl GpuCandidate {
 /// The device that `auto` chooses for some work, and the reason for this choice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
-    /// Description of the work.
+    /// Description of the work for which the device is chosen.
     pub job: String,
     /// The device: `cpu` or `cuda:I`.
     #[serde(serialize_with = "as_text")]
     pub device: Device,
     /// Predicted time on the CPU, in seconds.
     pub cpu_s: f64,
-    /// Predicted time on the GPU, in seconds. It includes the start of the GPU if this process has not used a GPU
-    /// yet. `None` if there is no GPU or this process did not look for a GPU.
+    /// Predicted time on the GPU, in seconds, including the start of the GPU if this process has not used a GPU yet.
+    /// `None` if there is no GPU, or if `auto` chose the CPU without looking for a GPU.
     pub gpu_s: Option<f64>,
     /// Reason for the choice.
     pub reason: String,
@@ -98,38 +98,37 @@ fn as_text<S: serde::Serializer>(device: &Device, serializer: S) -> Result<S::Ok
     serializer.collect_str(device)
 }
 
-/// Returns the ratio of the time of a toy's fit in this model to the time in a model of the same size without
-/// further minima.
+/// Returns the factor by which the fit of a toy takes longer than in a model of the same size without further minima.
 fn search_factor(costs: &Costs, size: &ModelSize) -> f64 {
     if size.strongly_nonlinear { costs.several_minima } else { 1.0 }
 }
 
-/// Predicts the time, in seconds, of the fits that the CPU always makes before a GPU makes the other fits.
+/// Predicts the time, in seconds, of the fits that the CPU makes in any case before a GPU makes the remaining fits.
 fn before(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     load.before * costs.first.seconds(size.operations as f64)
 }
 
-/// Returns the speed of `threads` threads of the CPU together, relative to one thread.
+/// Returns the speed of `threads` CPU threads together, in units of the speed of one thread.
 fn speed_of(costs: &Costs, threads: usize) -> f64 {
     1.0 + costs.thread_efficiency * (threads.max(1) as f64 - 1.0)
 }
 
-/// Predicts the time of `work` on `threads` threads of the CPU, in seconds.
+/// Predicts the time of `work` on `threads` CPU threads, in seconds.
 fn on_cpu(costs: &Costs, size: &ModelSize, work: Work, threads: usize) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
     let threads = speed_of(costs, threads);
     // Fits of one batch run in parallel; batches run one after another.
     let share = |fits: f64| threads.min((fits / load.batches).max(1.0));
-    // The search for further minima is made in SIMD lanes only.
+    // Fits search for further minima only if they run in SIMD lanes.
     let toy = if size.large || size.n_events > 0 { costs.toy_alone } else { search_factor(costs, size) };
     let others = load.near * costs.near.seconds(operations) + load.toys * toy * costs.toy.seconds(operations);
     let first = before(costs, size, load) + load.first * costs.first.seconds(operations) / share(load.first);
     first + others / share(load.near + load.toys) + events_on_cpu(costs, size, load) / threads
 }
 
-/// Predicts the time of the sums over events on one thread, in seconds. The threads share also the events of a single
-/// fit.
+/// Predicts the time of the sums over events on one thread, in seconds. The caller divides this time by the number of
+/// threads, because threads share the events even of a single fit.
 fn events_on_cpu(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     if size.n_events == 0 {
         return 0.0;
@@ -139,8 +138,8 @@ fn events_on_cpu(costs: &Costs, size: &ModelSize, load: Load) -> f64 {
     events * single * costs.event + load.toys * (costs.event_toy + events * costs.toy_event)
 }
 
-/// Predicts the time of toys of a model with event channels on a GPU, in seconds. The fits run on `threads` threads of the
-/// CPU, and the GPU makes their sums.
+/// Predicts the time, in seconds, of toys of a model with event channels if a GPU is used. The fits run on `threads`
+/// CPU threads, and the GPU computes the sums over events.
 fn event_toys_on_gpu(costs: &Costs, size: &ModelSize, load: Load, gpu: &GpuCandidate, threads: usize) -> f64 {
     let threads = speed_of(costs, threads);
     let start = if gpu.warm { 0.0 } else { costs.gpu_start };
@@ -151,15 +150,15 @@ fn event_toys_on_gpu(costs: &Costs, size: &ModelSize, load: Load, gpu: &GpuCandi
     start + single + load.toys * (host / threads + busy)
 }
 
-/// Predicts the time of `work` on a GPU, in seconds. The ratio of the times of a fit and of a toy's fit is
-/// taken from the constants of the CPU.
+/// Predicts the time of `work` on a GPU, in seconds. The constants measured on GPUs are for the fit of a toy. The
+/// times of other fits are derived from them, with the ratios measured on the CPU.
 fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f64 {
     let load = work.load(size.n_free);
     let operations = size.operations as f64;
     let longer = |fit: Fit| fit.operation / costs.toy.operation;
     let toy = search_factor(costs, size);
     let lengths = load.first * longer(costs.first) + load.near * longer(costs.near) + load.toys * toy;
-    // A batch takes as long as its longest fit.
+    // A batch takes as long as the longest fit in it.
     let present = [(load.first, longer(costs.first)), (load.near, longer(costs.near)), (load.toys, toy)];
     let length = present.iter().filter(|(n, _)| *n > 0.0).map(|(_, length)| *length).fold(0.0, f64::max);
     let start = if gpu.warm { 0.0 } else { costs.gpu_start };
@@ -168,9 +167,9 @@ fn on_gpu(costs: &Costs, size: &ModelSize, work: Work, gpu: &GpuCandidate) -> f6
     start + before(costs, size, load) + waiting + busy * costs.gpu_lanes / gpu.lanes
 }
 
-/// Chooses a device. `look` returns a GPU, or the reason why there is none. The driver needs a large part of
-/// a second to list the GPUs. Therefore `look` is called only if this process has used a GPU before, or if
-/// the predicted time on the CPU is longer than the start of a GPU.
+/// Chooses a device. `look` returns a GPU, or the reason why there is none. The driver needs a large part of a second
+/// to list the GPUs. Therefore `look` is called only if `warm` is true, i.e. this process has used a GPU before, or
+/// if the predicted time on the CPU is longer than the start of a GPU.
 pub(super) fn choose(
     size: &ModelSize,
     work: Work,
@@ -188,7 +187,8 @@ pub(super) fn choose(
     choice(size, work, threads, None, &why)
 }
 
-/// Returns why `auto` takes the CPU whatever GPU there is; `None` if it depends on the predicted times.
+/// Returns the reason why `auto` takes the CPU even if a GPU is available. Returns `None` if the choice depends on
+/// the predicted times.
 fn stays_on_cpu(size: &ModelSize, work: Work) -> Option<&'static str> {
     match (size.n_events, work) {
         (0, _) => None,
@@ -198,7 +198,7 @@ fn stays_on_cpu(size: &ModelSize, work: Work) -> Option<&'static str> {
     }
 }
 
-/// Chooses between the CPU and the GPU in `found`. Chooses the CPU if `found` is an error.
+/// Chooses between the CPU and the GPU in `found`. If `found` is an error, the choice is the CPU.
 pub(super) fn weigh(
     size: &ModelSize,
     work: Work,
@@ -237,7 +237,7 @@ fn choice(size: &ModelSize, work: Work, threads: usize, gpu: Option<(Device, f64
     Choice { job: work.to_string(), device, cpu_s, gpu_s: gpu.map(|(_, gpu_s)| gpu_s), reason }
 }
 
-/// A number of threads, for messages.
+/// A number of threads, formatted for messages.
 struct Threads(usize);
 
 impl fmt::Display for Threads {
@@ -309,7 +309,7 @@ mod tests {
         let choice = choose(&size(100_000), Work::Fit, 1, false, never);
         assert_eq!((choice.device, choice.gpu_s), (Device::Cpu, None));
         assert!(choice.reason.starts_with("one fit: about ") && choice.reason.contains("to start"));
-        // For one fit the CPU is faster even than a GPU that has already been started.
+        // For a single fit the CPU is faster even if the GPU has already been started.
         assert_eq!(choose(&size(100_000), Work::Fit, 1, true, || Ok(h200(true))).device, Device::Cpu);
     }
 

@@ -1,38 +1,37 @@
-//! The check of a GPU run against the CPU, as it appears in results.
+//! The largest differences between the fits of a GPU and the CPU, as results contain them.
 
 use ns_core::{DeviceCheck, Difference, Session};
 use serde::{Deserialize, Serialize};
 
-/// The largest differences between a GPU's fits and what the CPU computes at the same points, over all fits
-/// of the session that the CPU evaluated again. Results contain them under the key `gpu_check`.
+/// The largest differences between the fits of a GPU and the CPU. The CPU evaluates some of the fits again, at the
+/// points that the GPU returns. Results contain the largest differences of a session under the key `gpu_check`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GpuCheck {
     /// Number of fits that the GPU made.
     pub n_fits: u64,
-    /// Number of these fits that the CPU evaluated again.
+    /// Number of fits of the GPU that the CPU evaluated again.
     pub n_checked: u64,
-    /// Difference of `-ln L`; `None` if it was not compared.
+    /// Difference of `-ln L`; `None` if `-ln L` was not compared.
     pub nll: Option<Compared>,
-    /// Difference of gradient elements; `None` if they were not compared. The element of a parameter with a
-    /// Gaussian constraint is multiplied by the width of the constraint.
+    /// Difference of gradient elements; `None` if gradients were not compared. The gradient element of a parameter
+    /// with a Gaussian constraint is multiplied by the width of the constraint.
     pub gradient: Option<Compared>,
-    /// Estimated distance to the minimum (EDM), in `-ln L`, that the CPU computes at the GPU's points; `None`
-    /// if it was not computed.
+    /// Estimated distance to the minimum (EDM) in units of `-ln L`, computed by the CPU at the points that the GPU
+    /// returns. `None` if no EDM was computed.
     pub edm: Option<Compared>,
 }
 
-/// The worst value that was found when the CPU checked the fits of a GPU: the value with the largest ratio to its
-/// tolerance.
+/// The worst of all compared values, i.e. the value with the largest ratio to its tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// Absolute difference between GPU and CPU; for [`GpuCheck::edm`] the EDM itself.
+    /// Absolute difference between GPU and CPU. In [`GpuCheck::edm`], the EDM itself.
     pub difference: f64,
-    /// Difference that the parity contract allows.
+    /// Largest difference that the parity contract (`docs/numerics.md`) allows.
     pub tolerance: f64,
 }
 
 impl GpuCheck {
-    /// Returns the check of a session; `None` if the CPU made its fits.
+    /// Returns the comparison for a session; `None` if the CPU made the fits of the session.
     #[must_use]
     pub fn of(session: &dyn Session) -> Option<Self> {
         session.check().map(Self::from)

@@ -1,36 +1,40 @@
 //! The measured constants of the cost model that chooses a device.
 //!
-//! How to measure them again:
+//! The constants are measured as follows:
 //!
 //! * `first`, `near`, `toy`: on one thread, for workspaces of several sizes, measure the time of `nextstat fit`
 //!   (`first`), of `nextstat ranking` per refit (`near`) and of `nextstat hypotest-toys` per fit (`toy`). Plot each
 //!   time against the `operations` that `nextstat devices --explain` prints. The constants are the offset and the
 //!   slope of a line through the points.
-//! * `several_minima`, `toy_alone`: the time of `nextstat hypotest-toys` per fit, for strongly nonlinear models and
-//!   for models that are too large for SIMD lanes, divided by the time that `toy` predicts.
-//! * `gpu_start`: the time of a process that opens a CUDA session and makes one fit, minus the time of the same
-//!   process on the CPU. The driver's cache of compiled code must be empty.
-//! * `gpu_launch`: the time of a batch with one fit of the smallest model, in a session that has made fits before.
-//! * `gpu_latency`: the time of one toy's fit in such a session, divided by the operations of the model.
-//! * `event`: the time of a fit of a million events (the example `fit_events` of ns-compute), for the Gaussian on an exponential.
-//! * `event_toy`, `toy_event`: offset and slope of a line through the times of toys of 2 000 and of 10 000 events of this model
-//!   (`nextstat toys --threads 1`).
-//! * `gpu_event_toy`, `gpu_event`: the times of `check_event_toys cuda 10000 10000` (ns-compute) with one thread of the
-//!   host and with many.
-//! * `gpu_fit`, `gpu_operation`: offset and slope of a line through the time per fit of 100 000 toys in such a
-//!   session, against the operations of the model.
+//! * `several_minima`, `toy_alone`: measure the time of `nextstat hypotest-toys` per fit, and divide it by the time
+//!   that `toy` predicts. For `several_minima`, use strongly nonlinear models. For `toy_alone`, use models that are
+//!   too large for SIMD lanes.
+//! * `gpu_start`: measure the time of a process that opens a CUDA session and makes one fit. Subtract the time of the
+//!   same process on the CPU. The driver's cache of compiled code must be empty.
+//! * `gpu_launch`: measure the time of a batch with one fit of the smallest model, in a session that has made fits
+//!   before.
+//! * `gpu_latency`: measure the time of the fit of one toy in a session that has made fits before. Divide it by the
+//!   operations of the model.
+//! * `event`: measure the time of a fit of a million events of a Gaussian on an exponential (the example `fit_events`
+//!   of ns-compute), and divide it by the number of events.
+//! * `event_toy`, `toy_event`: measure the times of toys of this model with 2 000 and with 10 000 events (`nextstat
+//!   toys --threads 1`). The constants are the offset and the slope of a line through the times.
+//! * `gpu_event_toy`, `gpu_event`: measure the times of `check_event_toys cuda 10000 10000` (ns-compute) with one
+//!   host thread and with many host threads.
+//! * `gpu_fit`, `gpu_operation`: measure the time per fit of 100 000 toys, in a session that has made fits before.
+//!   Plot it against the operations of the model. The constants are the offset and the slope of a line.
 
 /// Time of one fit on one thread of the CPU, linear in the operations of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fit {
-    /// Seconds that do not depend on the model.
+    /// Part of the time, in seconds, that does not depend on the model.
     pub(super) least: f64,
-    /// Seconds for each operation of one evaluation (`Plan::operations`: the likelihood with its gradient).
+    /// Time in seconds for each operation of one evaluation of the likelihood with its gradient (`Plan::operations`).
     pub(super) operation: f64,
 }
 
 impl Fit {
-    /// Returns the time of the fit, in seconds, for a model with this number of operations.
+    /// Returns the time of the fit, in seconds, for a model with the given number of operations.
     pub(super) fn seconds(self, operations: f64) -> f64 {
         self.least + self.operation * operations
     }
@@ -39,46 +43,46 @@ impl Fit {
 /// Constants of the cost model. Times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Costs {
-    /// Time of a fit from the model's start values, with uncertainties.
+    /// Time of a fit that starts at the model's initial parameters, including the uncertainties.
     pub(super) first: Fit,
     /// Time of a fit that starts at the minimum of a neighbouring fit.
     pub(super) near: Fit,
     /// Time of the fit of a toy in a batch of toys.
     pub(super) toy: Fit,
-    /// Ratio by which the fit of a toy takes longer in a strongly nonlinear model, on the CPU and on a GPU.
+    /// Factor by which the fit of a toy takes longer in a strongly nonlinear model, on the CPU and on a GPU.
     pub(super) several_minima: f64,
-    /// Ratio by which the fit of a toy takes longer in a model that is too large for SIMD lanes.
+    /// Factor by which the fit of a toy takes longer in a model that is too large for SIMD lanes.
     pub(super) toy_alone: f64,
-    /// Time of a fit on one thread for each event of the data.
+    /// Time per event of a fit of events, on one thread.
     pub(super) event: f64,
-    /// Time of a toy of events on one thread, drawn and fitted once, for each of its events.
+    /// Time per event to draw a toy of events and fit it once, on one thread.
     pub(super) toy_event: f64,
-    /// Part of this time that does not depend on the number of events.
+    /// Time to draw a toy of events and fit it once: the part that does not depend on the number of events.
     pub(super) event_toy: f64,
-    /// Speed that each further thread adds, relative to the first. It is below 1 because threads share memory
-    /// and clock.
+    /// Speed that each further thread adds, in units of the speed of one thread. It is below 1, because threads share
+    /// the memory and the clock of the CPU.
     pub(super) thread_efficiency: f64,
-    /// Time to create a CUDA context and load the kernels, once per process.
+    /// Time to create a CUDA context and load the kernels. This happens once per process.
     pub(super) gpu_start: f64,
-    /// Time to hand a batch to the GPU and fetch its outcomes.
+    /// Time to send a batch to the GPU and to fetch its outcomes.
     pub(super) gpu_launch: f64,
-    /// Time of a toy fit on an otherwise idle GPU, for each operation of one evaluation.
+    /// Time of the fit of one toy on a GPU that does nothing else, for each operation of one evaluation.
     pub(super) gpu_latency: f64,
-    /// Time of a toy fit on a busy GPU: the part that does not depend on the model.
+    /// Time of the fit of one toy on a fully used GPU: the part that does not depend on the model.
     pub(super) gpu_fit: f64,
-    /// Time of a toy fit on a busy GPU: the part for each operation of one evaluation.
+    /// Time of the fit of one toy on a fully used GPU: the part for each operation of one evaluation.
     pub(super) gpu_operation: f64,
-    /// Time of one thread of the CPU for the fit of a toy of events whose sums a GPU makes.
+    /// Time of one CPU thread for the fit of a toy of events, if a GPU computes the sums over events.
     pub(super) gpu_event_toy: f64,
-    /// Time of a GPU for each event of such a fit.
+    /// Time per event of the GPU for the fit of a toy of events.
     pub(super) gpu_event: f64,
     /// Number of f64 multiply-adds per clock cycle of the GPU on which `gpu_fit` and `gpu_operation` were
     /// measured.
     pub(super) gpu_lanes: f64,
 }
 
-/// The constants as measured. CPU: a core of an AMD EPYC (Zen 5, AVX-512) with models of 3 to 249 parameters.
-/// GPU: an NVIDIA H200 (132 multiprocessors).
+/// The measured constants. They were measured on a core of an AMD EPYC (Zen 5, AVX-512), with models of 3 to 249
+/// parameters, and on an NVIDIA H200 GPU (132 multiprocessors).
 pub(super) const COSTS: Costs = Costs {
     first: Fit { least: 100e-6, operation: 5.5e-9 },
     near: Fit { least: 8e-6, operation: 0.6e-9 },
@@ -99,8 +103,9 @@ pub(super) const COSTS: Costs = Costs {
     gpu_lanes: 132.0 * 64.0,
 };
 
-/// Returns the number of f64 multiply-adds per clock cycle of one multiprocessor, by compute capability (CUDA
-/// programming guide, "arithmetic instructions"). GPUs for graphics have far fewer than GPUs for data centres.
+/// Returns the number of f64 multiply-adds per clock cycle of one multiprocessor with the given compute capability
+/// (CUDA programming guide, "arithmetic instructions"). The number is far smaller for graphics GPUs than for GPUs of
+/// data centres.
 pub(super) fn lanes_per_multiprocessor(capability: (u32, u32)) -> f64 {
     match capability {
         (6, 0) | (7, 0 | 2) | (8, 0) => 32.0,

@@ -1,31 +1,32 @@
-//! Opens sessions on each kind of GPU, and lists the GPUs of this machine.
+//! Opens sessions on each kind of GPU, and lists the GPUs of the host.
 //!
-//! A build without the feature for a kind of GPU and a machine without such a GPU give the same typed error.
-//! Its message says what is missing and what to do.
+//! If the build has no backend for a kind of GPU, or the host has no such GPU, the error is
+//! [`SessionError::DeviceUnavailable`] in both cases. Its message says what is missing and what to do.
 
 use ns_core::{Device, Execution, Model, Session, SessionError};
 
 /// The remedy that works on every machine, for error messages.
 pub(super) const USE_CPU: &str = "Use the device cpu, which supports every model";
 
-/// Description of a GPU by the driver.
+/// Description of a GPU, as given by the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GpuDescription {
     pub(super) index: usize,
     pub(super) name: String,
     pub(super) memory: u64,
     pub(super) capability: (u32, u32),
-    /// Newest CUDA version that the driver supports; 13000 means 13.0.
+    /// Newest CUDA version that the driver supports, as 1000 times the major version plus 10 times the minor version:
+    /// 13000 means 13.0.
     pub(super) driver: u32,
     pub(super) multiprocessors: usize,
 }
 
-/// Opens a session on the NVIDIA GPU that `execution` names. [`Device::CudaAll`] stands for all GPUs of the
-/// same model as the first one. For any other kind of device, the first NVIDIA GPU is used.
+/// Opens a session on the NVIDIA GPU that `execution` names. [`Device::CudaAll`] means the first NVIDIA GPU and all
+/// other GPUs of the same model. For any device that is not CUDA, the first NVIDIA GPU is used.
 ///
 /// # Errors
-/// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or if this machine has no usable
-/// driver or GPU; [`SessionError::TooLarge`] if the model does not fit the GPU's memory.
+/// [`SessionError::DeviceUnavailable`] if this build has no CUDA backend, or if the host has no usable driver or GPU;
+/// [`SessionError::TooLarge`] if the model does not fit in the GPU's memory.
 pub(super) fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     let device = match execution.device {
         device @ (Device::Cuda(_) | Device::CudaAll) => device,
@@ -34,7 +35,7 @@ pub(super) fn cuda_session(model: &Model, execution: &Execution) -> Result<Box<d
     cuda::open(model, &Execution { device, ..execution.clone() })
 }
 
-/// Refuses to open a session on an Apple GPU.
+/// Returns the error for Apple GPUs, on which no session can be opened.
 ///
 /// # Errors
 /// Always [`SessionError::DeviceUnavailable`], because no build has a Metal backend yet.
@@ -48,7 +49,7 @@ pub(super) fn metal_session(
 /// Lists the CUDA GPUs on which a session can be opened. The list has at least one entry.
 ///
 /// # Errors
-/// A [`SessionError`] that says why there is no such GPU.
+/// A [`SessionError`] with the reason if there is no CUDA GPU on which a session can be opened.
 pub(super) fn cuda_gpus() -> Result<Vec<GpuDescription>, SessionError> {
     cuda::gpus()
 }
@@ -58,7 +59,7 @@ pub(super) fn is_warm() -> bool {
     cuda::is_warm()
 }
 
-/// Returns the GPU that `auto` considers, i.e. the first GPU of the list, or the reason why there is no GPU.
+/// Returns the first GPU of the list, which is the GPU that `auto` considers. If there is no GPU, returns the reason.
 pub(super) fn best_gpu() -> Result<super::GpuCandidate, String> {
     match cuda_gpus() {
         Ok(gpus) => match gpus.first() {
@@ -75,12 +76,12 @@ pub(super) fn best_gpu() -> Result<super::GpuCandidate, String> {
     }
 }
 
-/// Splits the error of a device into the reason why it is not available and the remedy.
+/// Splits the error of an unavailable device into the reason and the remedy.
 pub(super) fn reason_and_remedy(error: &SessionError) -> (String, String) {
     if let SessionError::DeviceUnavailable { reason, remedy, .. } = error {
         return (reason.clone(), remedy.clone());
     }
-    // The first sentence of the message gives the reason, the others give the remedy.
+    // The first sentence of the message gives the reason. The remaining sentences give the remedy.
     let text = error.to_string();
     match text.split_once(". ") {
         Some((reason, remedy)) => (reason.to_owned(), remedy.to_owned()),
@@ -139,7 +140,7 @@ mod cuda {
 
 #[cfg(not(feature = "cuda"))]
 mod cuda {
-    //! Replaces CUDA in a build without the feature `cuda`: no session can be opened, and no GPU is found.
+    //! Replaces CUDA in a build without the feature `cuda`. No session can be opened, and no GPU is found.
 
     use super::{Device, Execution, GpuDescription, Model, Session, SessionError};
 

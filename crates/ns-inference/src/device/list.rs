@@ -1,29 +1,29 @@
-//! Lists the devices of this build and this machine.
+//! Lists the devices of this host, and the kinds of devices that are not available, with reasons.
 
 use ns_core::SessionError;
 use serde::Serialize;
 
 use super::gpu;
 
-/// A device on which a session could run.
+/// A device, and whether a session can be opened on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceInfo {
-    /// The name that `--device` takes.
+    /// Name of the device for `--device`.
     pub name: String,
     /// Whether a session can be opened on the device.
     pub available: bool,
     /// Cores and instruction set of a CPU, or model and memory of a GPU; `None` if the device is not
     /// available.
     pub description: Option<String>,
-    /// Memory of a GPU, in bytes.
+    /// Memory of a GPU, in bytes; `None` for other devices.
     pub memory: Option<u64>,
-    /// Compute capability of an NVIDIA GPU, such as 9.0.
+    /// Compute capability of an NVIDIA GPU, such as 9.0; `None` for other devices.
     pub capability: Option<String>,
-    /// The newest CUDA version that the driver of an NVIDIA GPU supports, such as 13.0.
+    /// Newest CUDA version that the driver of an NVIDIA GPU supports, such as 13.0; `None` for other devices.
     pub driver: Option<String>,
-    /// Reason why the device is not available; `None` if it is.
+    /// Reason why the device is not available; `None` if it is available.
     pub reason: Option<String>,
-    /// What to do if the device is not available; `None` if it is.
+    /// What to do if the device is not available; `None` if it is available.
     pub remedy: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl DeviceInfo {
     }
 }
 
-/// Lists the CPU, each NVIDIA GPU, and the kinds of devices that are not available here.
+/// Lists the CPU, each NVIDIA GPU, and the kinds of devices that are not available on this host.
 #[must_use]
 pub fn devices() -> Vec<DeviceInfo> {
     let mut list = vec![DeviceInfo::there("cpu".to_owned(), describe_cpu())];
@@ -87,14 +87,14 @@ fn describe_gpu(gpu: &gpu::GpuDescription) -> String {
     )
 }
 
-/// Describes cores and instruction set of the CPU in one line.
+/// Describes the cores and the instruction set of the CPU in one line.
 fn describe_cpu() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plural = if cores == 1 { "" } else { "s" };
     format!("{} ({}), {cores} core{plural}, f64", std::env::consts::ARCH, simd_level())
 }
 
-/// Returns the widest vector instruction set of this CPU that the kernels can use.
+/// Returns the name of the widest vector instruction set that both this CPU and the kernels support.
 fn simd_level() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {

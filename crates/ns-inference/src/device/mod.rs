@@ -20,20 +20,20 @@ pub use work::Work;
 
 use gpu::{cuda_session, metal_session};
 
-/// A session, and the reason why its device was chosen.
+/// A session, and the reason for the choice of its device.
 pub struct Opened {
     /// The session.
     pub session: Box<dyn Session>,
-    /// The reason for the device, with the work and the predicted times. `None` unless `auto` chose the device.
+    /// Reason for the choice, with the work and the predicted times. `None` if the caller named the device.
     pub reason: Option<String>,
 }
 
-/// Compiles `model` for the device that `execution` gives. `auto` always means the CPU here;
-/// [`open_session_for`] chooses between the CPU and a GPU.
+/// Compiles `model` for the device that `execution` names and opens a session. [`Device::Auto`] means the CPU in this
+/// function. [`open_session_for`] chooses between the CPU and a GPU.
 ///
 /// # Errors
-/// [`SessionError::DeviceUnavailable`] with reason and remedy for a device that this build or machine does
-/// not have; [`SessionError::MemoryLimit`] if the model needs more than the memory limit.
+/// [`SessionError::DeviceUnavailable`], with reason and remedy, if this build does not support the device or the host
+/// does not have it. [`SessionError::MemoryLimit`] if the model needs more than the memory limit.
 pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Session>, SessionError> {
     match execution.device {
         Device::Auto | Device::Cpu => Ok(Box::new(CpuSession::open(model, execution)?)),
@@ -44,8 +44,8 @@ pub fn open_session(model: &Model, execution: &Execution) -> Result<Box<dyn Sess
     }
 }
 
-/// Opens a session as [`open_session`] does, but `auto` takes the device that is predicted to finish `work`
-/// first. A GPU that cannot be used is then no error: the CPU does the work, and the reason says why.
+/// Opens a session as [`open_session`] does, except that [`Device::Auto`] means the device with the shorter predicted
+/// time for `work`. If the chosen GPU cannot be used, the CPU does the work, and the reason in the result says why.
 ///
 /// # Errors
 /// The errors of [`open_session`].
@@ -60,8 +60,8 @@ pub fn open_session_for(model: &Model, execution: &Execution, work: Work) -> Res
     Ok(Opened { session: gpu.unwrap_or_else(|| Box::new(cpu)), reason: Some(reason) })
 }
 
-/// Opens a GPU session with `open_gpu` if `auto` takes a GPU for `work`. Returns `None` instead of a session
-/// if `auto` takes the CPU or `open_gpu` fails. The text gives the reason.
+/// Opens a session on a GPU with `open_gpu` if `auto` chooses a GPU for `work`. The first part of the result is
+/// `None` if `auto` chooses the CPU or if `open_gpu` fails. The second part is the reason for the choice.
 pub fn resolve<S>(
     cpu: &CpuSession,
     execution: &Execution,
@@ -81,15 +81,15 @@ pub fn resolve<S>(
     }
 }
 
-/// Returns the device that `auto` takes for `work`, with the reason, without opening a session on it.
+/// Returns the device that `auto` chooses for `work`, with the reason. No session is opened on the device.
 #[must_use]
 pub fn choose_device(cpu: &CpuSession, execution: &Execution, work: Work) -> Choice {
     let size = ModelSize::of(cpu);
     auto::choose(&size, work, execution.resolved_threads(), gpu::is_warm(), gpu::best_gpu)
 }
 
-/// Returns the device that `auto` takes for each of `jobs`, with the reason. Always looks for a GPU and predicts the
-/// time on the GPU, even if the CPU finishes before a GPU could start.
+/// Returns the device that `auto` chooses for each of `jobs`, with the reason. The time on the GPU is always
+/// predicted, even if the CPU would finish before a GPU could start.
 #[must_use]
 pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) -> Vec<Choice> {
     let size = ModelSize::of(cpu);
@@ -98,7 +98,7 @@ pub fn explain_device(cpu: &CpuSession, execution: &Execution, jobs: &[Work]) ->
     jobs.iter().map(weigh).collect()
 }
 
-/// Opens a session as [`open_session`] does, but sessions of one model on the CPU share the compiled model. The first
+/// Opens a session as [`open_session`] does, but CPU sessions of the same model share one compiled model. The first
 /// call compiles the model and stores it in `compiled`.
 ///
 /// # Errors
@@ -114,7 +114,7 @@ pub fn open_session_sharing(
     Ok(Arc::new(compiled_session(model, compiled)?.sharing(execution)?))
 }
 
-/// Returns the model compiled for the CPU; only the first call compiles it.
+/// Returns a CPU session with the compiled model. The first call compiles the model and stores it in `compiled`.
 ///
 /// # Errors
 /// The errors of [`CpuSession::open`].

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The work for which a session is opened. Only the choice of `auto` depends on it.
+/// The work for which a session is opened. The device choice `auto` depends on the work. If the user names a device,
+/// the work does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Work {
@@ -15,40 +16,40 @@ pub enum Work {
     },
     /// A ranking by refits.
     Ranking {
-        /// Number of refits per parameter. Each definition of the impact that makes refits needs 2 for
-        /// post-fit impacts, or 4 for post-fit and pre-fit impacts.
+        /// Number of refits per parameter. Each definition of the impact that needs refits has 2 refits for post-fit
+        /// impacts, or 4 for post-fit and pre-fit impacts.
         per_parameter: u64,
     },
-    /// An asymptotic test, a significance or a goodness of fit.
+    /// An asymptotic hypothesis test, a significance or a goodness of fit.
     Test,
-    /// Asymptotic limits, for which several values are tested one after another.
+    /// Asymptotic upper limits. Several values of the parameter of interest are tested one after another.
     Limit,
-    /// Toys, each of which is drawn and fitted.
+    /// Toys. Each toy is drawn and fitted.
     Toys {
-        /// Number of toys of all hypotheses together.
+        /// Number of toys, summed over all hypotheses.
         toys: u64,
-        /// Number of fits per toy: 2 for a test (free and conditional), 1 for a study.
+        /// Number of fits per toy: 2 for a hypothesis test (one free and one conditional fit), 1 for a study.
         fits: u64,
     },
-    /// Fits of given data sets from the model's start values.
+    /// Fits of given data sets, each from the model's initial parameters.
     Batch {
         /// Number of data sets.
         fits: u64,
     },
 }
 
-/// How many fits of each kind some work needs.
+/// Number of fits of each kind that the work needs, and number of batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
-    /// Number of fits of the kind `first` that the CPU makes before a GPU makes the other fits.
+    /// Number of fits that the CPU makes before a GPU makes the remaining fits. They are of the same kind as `first`.
     pub(super) before: f64,
-    /// Number of fits from the model's start values, with uncertainties.
+    /// Number of fits that start at the model's initial parameters, including the uncertainties.
     pub(super) first: f64,
-    /// Number of fits that start from the minimum of a neighbouring fit.
+    /// Number of fits that start at the minimum of a neighbouring fit.
     pub(super) near: f64,
     /// Number of fits of toys.
     pub(super) toys: f64,
-    /// Number of batches that run one after another.
+    /// Number of batches. Batches run one after another.
     pub(super) batches: f64,
 }
 
@@ -59,29 +60,30 @@ impl Load {
     }
 }
 
-/// Number of fits of an asymptotic test: free and conditional fits to the observed data and to the Asimov
-/// set. Limits and toys begin with these fits too.
+/// Number of fits of an asymptotic test: a free and a conditional fit to the observed data, and both fits to the
+/// Asimov data. Limits and toys begin with these fits too.
 const FITS_OF_A_TEST: f64 = 4.0;
 
-/// Estimated number of further fits in the search for the observed and the expected limits.
+/// Estimated number of fits in the search for the observed and the expected limits, after the fits of the first test.
 const FITS_OF_A_LIMIT: f64 = 60.0;
-/// Estimated number of batches in which these further fits of a limit run.
+/// Estimated number of batches for the fits in [`FITS_OF_A_LIMIT`].
 const ROUNDS_OF_A_LIMIT: f64 = 8.0;
 
-/// Largest number of batches of a scan. The fits of a batch start from the minima of earlier batches.
+/// Largest number of batches of a scan. The fits of each batch start from the minima of earlier batches.
 const ROUNDS_OF_A_SCAN: f64 = 8.0;
 
-/// Estimated number of POI values that a limit with toys tests.
+/// Estimated number of values of the parameter of interest that a limit with toys tests.
 const VALUES_OF_A_TOY_LIMIT: u64 = 10;
 
 impl Work {
-    /// Returns the work of a limit with `n_toys` toys of each hypothesis at every tested value.
+    /// Returns the work of an upper limit with toys. `n_toys` is the number of toys of each hypothesis at each tested
+    /// value.
     #[must_use]
     pub const fn toys_of_limit(n_toys: u64) -> Self {
         Self::Toys { toys: n_toys.saturating_mul(2 * VALUES_OF_A_TOY_LIMIT), fits: 2 }
     }
 
-    /// Returns how many fits of each kind this work needs, for a model with `n_free` free parameters.
+    /// Returns the number of fits of each kind for a model with `n_free` free parameters.
     pub(super) fn load(self, n_free: usize) -> Load {
         let load = |first, near, toys, batches| Load { before: 0.0, first, near, toys, batches };
         match self {

@@ -1,4 +1,4 @@
-//! Computes `-ln L` and its derivatives on a GPU, for callers whose arrays are in the memory of the GPU.
+//! Computes `-ln L` and its derivatives on a GPU for callers whose arrays are in GPU memory.
 
 use ns_compute::differentiable::DeviceNll;
 use ns_core::{Data, SessionError};
@@ -8,19 +8,18 @@ use crate::InferenceError;
 use crate::options::FitData;
 
 impl DifferentiableSession {
-    /// Uploads the model and its data to a CUDA device. The kernel computes the same numbers as [`Self::nll`], within
-    /// the tolerances of `docs/gpu-contract.md`.
+    /// Copies the model and its data to the CUDA device `index`. The kernel computes the same numbers as
+    /// [`Self::nll`], within the tolerances of `docs/gpu-contract.md`.
     ///
     /// # Errors
-    /// If there is no such device or too little memory on it; [`SessionError::ForeignData`] if data, templates or
-    /// widths follow the inputs, which only the CPU supports.
+    /// If there is no such device, or too little memory on it. [`SessionError::ForeignData`] if data, templates or
+    /// widths change with the inputs, which only the CPU supports.
     #[cfg(feature = "cuda")]
     pub fn on_cuda(&self, index: usize) -> Result<DeviceNll, InferenceError> {
         Ok(self.accelerator.on_cuda(index, &self.held_data()?)?)
     }
 
-    /// Prepares the kernels compiled for the CPU, for tests. Addresses are addresses in the memory of the
-    /// process.
+    /// Prepares the kernels compiled for the CPU, for tests. Device addresses are then addresses in host memory.
     ///
     /// # Errors
     /// The errors of [`Self::on_cuda`].
@@ -29,8 +28,10 @@ impl DifferentiableSession {
         Ok(self.accelerator.on_host(&self.held_data()?)?)
     }
 
-    /// Returns the data of all calls. Returns an error if data, templates or widths follow the inputs,
-    /// because they would then differ from call to call.
+    /// Returns the data that all calls use.
+    ///
+    /// # Errors
+    /// If data, templates or widths change with the inputs, because the data would then differ from call to call.
     fn held_data(&self) -> Result<Data, InferenceError> {
         let remedy = match &self.data {
             _ if self.followers.has_rules() => {

@@ -6,13 +6,13 @@ use super::minimum::Minimum;
 use super::{Differentiated, ProfiledDifferentiableSession, add_pulled};
 use crate::InferenceError;
 
-/// A best fit, from which derivatives with respect to the inputs can be computed.
+/// A best fit for given values of the inputs. Its derivatives with respect to the inputs can be computed.
 pub struct BestFit {
-    /// Values of all parameters.
+    /// Best-fit values of all parameters.
     pub parameters: Vec<f64>,
     /// Whether the fit converged.
     pub converged: bool,
-    /// Whether the derivatives are one-sided (see
+    /// Whether the derivatives with respect to the inputs are one-sided (see
     /// [`Differentiated::one_sided`](super::Differentiated::one_sided)).
     pub one_sided: bool,
     minimum: Minimum,
@@ -20,10 +20,10 @@ pub struct BestFit {
 }
 
 impl ProfiledDifferentiableSession {
-    /// Returns the best fit for the values `yields` of the inputs.
+    /// Returns the best fit. `yields` are the values of all inputs.
     ///
     /// # Errors
-    /// If a value is not allowed for an input, or the fit has no finite likelihood.
+    /// If a value is not allowed for an input, or `-ln L` is not finite at any starting point.
     pub fn best_fit(&self, yields: &[f64]) -> Result<BestFit, InferenceError> {
         let data = self.inner.data(yields)?;
         let request = self.fit_options().request(&self.inner.model)?;
@@ -36,8 +36,8 @@ impl ProfiledDifferentiableSession {
         Ok(BestFit { parameters: fit.parameters, converged, one_sided, minimum, yields: yields.to_vec() })
     }
 
-    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to the inputs, where `theta` are the
-    /// best-fit parameters. They are NaN if the Hessian is not positive definite.
+    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to the inputs, one per input. `theta_p` is
+    /// the best-fit value of parameter `p`. The derivatives are NaN if the Hessian is not positive definite.
     ///
     /// # Errors
     /// If a length does not fit the model.
@@ -48,12 +48,13 @@ impl ProfiledDifferentiableSession {
         }
     }
 
-    /// Returns the uncertainty of the parameter of interest, the square root of its variance `(H^-1)_pp`, with its
-    /// derivatives with respect to the inputs. The uncertainty and its derivatives are NaN if the uncertainty does
-    /// not exist, for example at a bound.
+    /// Returns the uncertainty of the parameter of interest with its derivatives with respect to the inputs. The
+    /// uncertainty is the square root of the variance `(H^-1)_pp`. If the uncertainty does not exist, for example at
+    /// a bound, the value and the derivatives are NaN.
     ///
-    /// Let `u = H^-1 e_p`, with the unit vector `e_p` of the parameter of interest. If the Hessian changes by
-    /// `dH`, the variance changes by `-u' dH u`. `dH` includes the effect of the change of the best fit.
+    /// The derivatives follow from `u = H^-1 e_p`, where `e_p` is the unit vector of the parameter of interest. A
+    /// change `dH` of the Hessian changes the variance by `-u' dH u`. `dH` includes the effect of the change of the
+    /// best fit.
     ///
     /// # Errors
     /// The errors of [`Self::best_fit`].

@@ -1,47 +1,47 @@
-//! Numbers that follow the nominal yields when these change: templates, widths of staterrors, rates of shapesys,
-//! and auxiliary data.
+//! Numbers of a model that change with the nominal yields: templates, widths of staterrors, rates of shapesys, and
+//! auxiliary data.
 
 use ns_core::{Constraint, Effect, Input, InputTable, Model};
 
 use crate::InferenceError;
 
-/// Which numbers of the model follow the nominal yields of an input when these change. By default no other number
-/// changes, as if a user edits the nominal yields in a workspace and leaves everything else unchanged.
+/// Selects the numbers of the model that change with the nominal yields of an input. By default no other number
+/// changes, as if a user edits the nominal yields in a workspace and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Follow {
-    /// Whether the histosys templates of the sample are scaled together with the nominal yields, bin by bin, so
-    /// that the relative variations are constant. A template is unchanged in a bin whose nominal yield is zero.
+    /// Whether the histosys templates of a sample are scaled by the same factor as its nominal yields, bin by bin.
+    /// The relative variations are then constant. In a bin whose nominal yield is zero, the template does not change.
     pub templates: bool,
-    /// Whether the absolute uncertainty of a staterror is constant, instead of the relative uncertainty. The width of
-    /// the constraint is then inversely proportional to the sum of the yields of the samples that the staterror acts
-    /// on.
+    /// Whether the absolute uncertainty of a staterror is constant. By default the relative uncertainty is constant.
+    /// If the absolute uncertainty is constant, the width of the constraint is inversely proportional to the sum of
+    /// the yields of the samples on which the staterror acts.
     pub staterror: bool,
-    /// Whether the absolute uncertainty of a shapesys is constant, instead of the rate `tau` of its constraint. The
-    /// auxiliary datum is equal to the rate and changes with it.
+    /// Whether the absolute uncertainty of a shapesys is constant. By default the rate `tau` of its constraint is
+    /// constant. If the absolute uncertainty is constant, `tau` changes, and the auxiliary datum changes with it.
     pub shapesys: bool,
 }
 
-/// How a number that follows the nominal yields is computed.
+/// Rule by which a number of the model is computed from the nominal yields.
 enum Rule {
-    /// A template equal to `ratios` times the nominal yields. Where the ratio is `None`, the template keeps the value
-    /// of the model, `own`.
+    /// The template of a bin is its ratio in `ratios` times the nominal yield of the bin. If the ratio is `None`, the
+    /// template keeps its value in the model, given in `own`.
     Template { to: usize, from: usize, ratios: Vec<Option<f64>>, own: Vec<f64> },
-    /// The width of a constraint: `product` divided by the sum of `held` and the nominal yields at the
-    /// positions `from`.
+    /// The width of a constraint is `product` divided by a sum of yields. The sum consists of the constant `held` and
+    /// the nominal yields at the positions `from`.
     Width { to: usize, product: f64, held: f64, from: Vec<usize> },
 }
 
 /// An auxiliary datum that is equal to the rate of its constraint.
 struct Datum {
-    /// Position of the constraint's relative uncertainty in the array of the numbers of all inputs.
+    /// Position of the constraint's relative uncertainty in the array of all inputs.
     place: usize,
     /// Index of the auxiliary datum.
     aux: usize,
 }
 
-/// The caller's inputs, and the numbers that follow them.
+/// The inputs of the caller, and the numbers that change with these inputs.
 pub(super) struct Followers {
-    /// The inputs that the caller opened.
+    /// The inputs that the caller has chosen.
     pub(super) table: InputTable,
     rules: Vec<Rule>,
     data: Vec<Datum>,
@@ -49,11 +49,11 @@ pub(super) struct Followers {
 }
 
 impl Followers {
-    /// Returns a copy of `model` in which the following numbers are inputs too, after the caller's inputs,
-    /// and the rules for the following numbers.
+    /// Returns a copy of `model` with additional inputs, and the rules by which these inputs are computed. The
+    /// additional inputs are the numbers that change with the caller's inputs. They come after the caller's inputs.
     ///
     /// # Errors
-    /// If the model does not have an input.
+    /// If an input does not exist in the model.
     pub(super) fn new(model: &Model, follow: Follow) -> Result<(Model, Self), InferenceError> {
         let table = model.input_table().map_err(ns_core::SessionError::from)?;
         let mut inputs = model.open.clone();
@@ -114,23 +114,23 @@ impl Followers {
         Ok((opened, Self { table, rules, data, n_all }))
     }
 
-    /// Returns whether auxiliary data follow the inputs.
+    /// Returns whether auxiliary data change with the inputs.
     pub(super) fn has_data(&self) -> bool {
         !self.data.is_empty()
     }
 
-    /// Returns whether templates or widths follow the inputs.
+    /// Returns whether templates or widths change with the inputs.
     #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
     pub(super) fn has_rules(&self) -> bool {
         !self.rules.is_empty()
     }
 
-    /// Returns whether some number is a nonlinear function of the inputs that it follows.
+    /// Returns whether a number that changes with the inputs is a nonlinear function of them.
     pub(super) fn is_curved(&self) -> bool {
         self.has_data() || self.rules.iter().any(|rule| matches!(rule, Rule::Width { .. }))
     }
 
-    /// Returns the numbers of all inputs, computed from the values `yields` of the caller's inputs.
+    /// Returns the values of all inputs. `yields` are the values of the caller's inputs.
     pub(super) fn expand(&self, yields: &[f64]) -> Vec<f64> {
         let mut all = yields.to_vec();
         all.resize(self.n_all.max(yields.len()), 0.0);
@@ -154,8 +154,8 @@ impl Followers {
         from.iter().map(|&place| yields.get(place).copied().unwrap_or(0.0)).fold(held, |sum, x| sum + x)
     }
 
-    /// Returns a direction in all inputs, computed from the direction `along` in the caller's inputs. Only
-    /// templates follow, because they are linear in the nominal yields.
+    /// Returns the direction in the space of all inputs that corresponds to the direction `along` in the space of the
+    /// caller's inputs. Only templates are included, because only templates are linear in the nominal yields.
     pub(super) fn expand_direction(&self, along: &[f64]) -> Vec<f64> {
         let mut all = along.to_vec();
         all.resize(self.n_all.max(along.len()), 0.0);
@@ -170,8 +170,8 @@ impl Followers {
         all
     }
 
-    /// Returns the derivatives with respect to the caller's inputs, whose values are `yields`. They are
-    /// computed from `all`, the derivatives with respect to all inputs, by the chain rule.
+    /// Returns the derivatives with respect to the caller's inputs, computed by the chain rule. `yields` are the
+    /// values of the caller's inputs, and `all` are the derivatives with respect to all inputs.
     pub(super) fn contract(&self, yields: &[f64], mut all: Vec<f64>) -> Vec<f64> {
         let slopes = all.split_off(yields.len().min(all.len()));
         let slope = |place: usize| {
@@ -199,7 +199,7 @@ impl Followers {
         all
     }
 
-    /// Sets the auxiliary data that follow the inputs. `all` are the numbers of all inputs.
+    /// Sets the auxiliary data that change with the inputs. `all` are the values of all inputs.
     pub(super) fn set_data(&self, all: &[f64], aux: &mut [f64]) {
         for datum in &self.data {
             let width = all.get(datum.place).copied().unwrap_or(f64::NAN);
@@ -210,13 +210,14 @@ impl Followers {
         }
     }
 
-    /// Returns the compiled number at a position in the caller's inputs.
+    /// Returns the value of one of the caller's inputs in the model; `None` if `place` is not the position of such an
+    /// input.
     fn own(&self, place: usize) -> Option<f64> {
         self.table.values.get(place).copied()
     }
 
-    /// Adds to `to`, the derivatives with respect to all inputs, the contributions of the auxiliary data that
-    /// follow the inputs.
+    /// Adds the contributions of auxiliary data to `to`, the derivatives with respect to all inputs. `all` are the
+    /// values of all inputs, and `by_aux` are the derivatives with respect to auxiliary data.
     pub(super) fn through_data(&self, all: &[f64], by_aux: &[f64], to: &mut [f64]) {
         for datum in &self.data {
             let (width, slope) = (all.get(datum.place).copied(), by_aux.get(datum.aux).copied());
@@ -234,9 +235,9 @@ fn set(array: &mut [f64], place: usize, value: f64) {
     }
 }
 
-/// Returns the rule for the width of one bin of a staterror or shapesys in a channel. `first` is the parameter of
-/// the channel's first bin, `b` the bin, `place` the position of the width in the array of all inputs, and `own`
-/// the model's width. Returns `None` if the width is constant.
+/// Returns the rule for the width of one bin of a staterror or shapesys. `first` is the index of the parameter of the
+/// channel's first bin, `b` is the bin, and `place` is the position of the width in the array of all inputs. `own` is
+/// the width in the model. Returns `None` if the width is constant.
 fn width_rule(
     model: &Model,
     all: &InputTable,
@@ -264,7 +265,8 @@ fn width_rule(
     (total > 0.0).then_some(Rule::Width { to: place, product: own * total, held, from })
 }
 
-/// Returns the auxiliary data that are equal to the rates of shapesys constraints whose widths are inputs.
+/// Returns the auxiliary data that change with the widths of shapesys constraints. An auxiliary datum is in the list
+/// if it equals the rate of its constraint and the width of this constraint is an input.
 fn followed_data(model: &Model, all: &InputTable) -> Vec<Datum> {
     let mut data = Vec::new();
     for (input, range) in all.inputs.iter().zip(&all.ranges) {

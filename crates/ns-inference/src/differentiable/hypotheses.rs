@@ -1,5 +1,5 @@
-//! CLs, significances and upper limits as differentiable functions of the inputs. The values are equal to the
-//! results of [`crate::hypotest()`], [`crate::significance()`] and [`crate::upper_limit()`].
+//! CLs, significances and upper limits as differentiable functions of the inputs. The values equal the results of
+//! [`crate::hypotest()`], [`crate::significance()`] and [`crate::upper_limit()`].
 
 use ns_core::{Data, FitOutcome, Pulled};
 
@@ -11,9 +11,9 @@ use crate::hypotest::tester::{Tested, Tester};
 use crate::hypotest::{EXPECTED_SIGMAS, TestStatistic, asymptotic, begin};
 use crate::limit::{LimitOptions, upper_limit_at};
 
-/// An observed result with the expected results. CLs and limits are expected under the background-only
-/// hypothesis, at -2, -1, 0, 1 and 2 standard deviations. A significance has one expected result, for a signal
-/// of strength 1.
+/// An observed result and the expected results. For CLs and limits there are five expected results: at -2, -1, 0, 1
+/// and 2 standard deviations under the background-only hypothesis. For a significance there is one expected result,
+/// for a signal of strength 1.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Band {
     /// Observed result.
@@ -26,14 +26,14 @@ pub struct Band {
     pub warnings: Vec<String>,
 }
 
-/// A statistic's derivatives with respect to the inputs and to the tested value.
+/// Derivatives of a test statistic with respect to the inputs and to the tested value.
 struct Slopes {
     yields: Vec<f64>,
     by_mu: f64,
     one_sided: bool,
 }
 
-/// Quantities that the statistics of all tested values use.
+/// Quantities that all tested values share.
 struct Tests<'a> {
     session: &'a ProfiledDifferentiableSession,
     poi: usize,
@@ -57,8 +57,9 @@ impl<'a> Tests<'a> {
         Ok(Self { session, poi, yields, data, tester, asimov })
     }
 
-    /// Returns the derivatives of `2 (nll of the conditional fit - nll of the free fit)`: first with respect to
-    /// inputs and data, second with respect to the tested value.
+    /// Returns the derivatives of the statistic `2 (nll of the conditional fit - nll of the free fit)`. The first
+    /// part of the result are the derivatives with respect to inputs and data. The second part is the derivative with
+    /// respect to the tested value.
     fn rise(
         &self,
         data: &Data,
@@ -76,7 +77,7 @@ impl<'a> Tests<'a> {
         Ok((pulled, 2.0 * by_mu))
     }
 
-    /// Returns the derivatives of the statistic of the observed data.
+    /// Returns the derivatives of the test statistic for the observed data.
     fn observed(&self, tested: &Tested) -> Result<Slopes, InferenceError> {
         let value = tested.value;
         let one_sided = (self.tester.best_value() - value).abs() <= ON_EDGE * (1.0 + value.abs());
@@ -93,8 +94,8 @@ impl<'a> Tests<'a> {
         })
     }
 
-    /// Returns the derivatives of the statistic of the Asimov data. The Asimov data depend on the inputs directly
-    /// and through the conditional fit from which they are generated.
+    /// Returns the derivatives of the test statistic for the Asimov data. The Asimov data depend on the inputs in two
+    /// ways: directly, and through the conditional fit from which they are generated.
     fn of_asimov(&self, tested: &Tested) -> Result<Option<Slopes>, InferenceError> {
         let inner = &self.session.inner;
         let (Some(at), Some(conditional)) = (&self.asimov, self.tester.asimov.at(tested.value)) else {
@@ -115,7 +116,7 @@ impl<'a> Tests<'a> {
     }
 }
 
-/// Returns a number with this value and the gradient `sum_i factor_i slopes_i`.
+/// Returns a number with the given value. Its gradient is the sum of `factor` times `slopes` over `parts`.
 fn combined(value: f64, parts: &[(f64, &Slopes)]) -> Differentiated {
     let n = parts.iter().map(|(_, slopes)| slopes.yields.len()).max().unwrap_or(0);
     let mut gradient = vec![0.0; n];
@@ -126,7 +127,7 @@ fn combined(value: f64, parts: &[(f64, &Slopes)]) -> Differentiated {
 }
 
 impl ProfiledDifferentiableSession {
-    /// Returns the observed and expected CLs of the value `mu`, with derivatives with respect to the inputs.
+    /// Returns the observed and expected CLs for the tested value `mu`, with derivatives with respect to the inputs.
     ///
     /// # Errors
     /// The errors of [`crate::hypotest()`]; [`InferenceError::WrongStatistic`] for q0, which has no CLs.

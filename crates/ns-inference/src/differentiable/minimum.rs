@@ -1,31 +1,32 @@
-//! The minimum of a fit as a function of the inputs and data.
+//! The minimum of a fit as a function of inputs and data.
 
 use ns_core::{Data, FitOutcome, Inactive, InverseHessian, Pulled};
 
 use super::DifferentiableSession;
 use crate::InferenceError;
 
-/// Largest absolute value of a gradient element times the uncertainty for which a small change of the inputs
-/// could move a parameter away from its bound.
+/// A parameter at its bound may leave the bound after a small change of the inputs, if the absolute value of its
+/// gradient element is below this number.
 const LOOSE: f64 = 1e-4;
 
-/// Largest EDM of a minimum that needs no further step. The distance to the minimum is then below 2e-8 uncertainties.
+/// No Newton step refines a minimum whose EDM is at most this number. The distance to the minimum is then below 2e-8
+/// uncertainties.
 const CLOSE: f64 = 1e-16;
 
-/// The minimum of a fit: the data, the parameters, and which parameters change with the inputs.
+/// The minimum of a fit: the data, the parameters, and which parameters change if the inputs change.
 pub(super) struct Minimum {
     pub(super) data: Data,
     pub(super) parameters: Vec<f64>,
-    /// Whether each parameter at the minimum changes when the inputs change.
+    /// For each parameter, whether its value at the minimum changes if the inputs change.
     pub(super) free: Vec<bool>,
-    /// Whether the derivatives are one-sided. This is the case if a parameter is at a bound where the slope of
-    /// `-ln L` vanishes, or at a kink.
+    /// Whether the derivatives are one-sided. This is the case if a parameter is at a kink, or at a bound where the
+    /// slope of `-ln L` is zero.
     pub(super) one_sided: bool,
 }
 
 impl DifferentiableSession {
-    /// Describes the minimum of a fit in which the parameters in `held` were fixed in addition to those that the
-    /// model fixes. A Newton step with the exact Hessian removes the remaining distance to the minimum, unless it is tiny.
+    /// Describes the minimum of a fit. In this fit, the parameters in `held` were fixed in addition to those that the
+    /// model fixes. If the distance to the minimum is not tiny, a Newton step with the exact Hessian removes it.
     pub(super) fn minimum(
         &self,
         data: &Data,
@@ -35,8 +36,8 @@ impl DifferentiableSession {
         self.minimum_near(data, fit, held, None)
     }
 
-    /// Does the same as [`Self::minimum`]. If `metric`, the inverse Hessian of a similar fit, has the same free
-    /// parameters, the Newton step uses `metric` instead of the exact Hessian.
+    /// Describes the minimum of a fit as [`Self::minimum`] does. `metric` is the inverse Hessian of a similar fit. If
+    /// it has the same free parameters, the Newton step uses `metric` instead of the exact Hessian.
     pub(super) fn minimum_near(
         &self,
         data: &Data,
@@ -83,7 +84,7 @@ impl DifferentiableSession {
         if let Some(step) = step {
             for ((x, step), of) in parameters.iter_mut().zip(&step).zip(&self.model.parameters) {
                 let to = *x - step;
-                // A larger step means that the fit did not converge. Such a step does not refine the minimum.
+                // A larger step means that the fit did not converge. It would not improve the minimum.
                 if step.abs() <= 1e-4 * (1.0 + x.abs()) && to >= of.bounds.0 && to <= of.bounds.1 {
                     *x = to;
                 }
@@ -92,8 +93,8 @@ impl DifferentiableSession {
         Ok(Minimum { data: data.clone(), parameters, free, one_sided })
     }
 
-    /// Solves `H x = b` with the Hessian over the parameters that are free and the right-hand side `b =
-    /// side`. Returns `None` if the Hessian is not positive definite.
+    /// Solves `H x = side`, where `H` is the Hessian over the free parameters. `free` has one entry per parameter.
+    /// Returns `None` if the Hessian is not positive definite.
     pub(super) fn solve(
         &self,
         data: &Data,
@@ -105,9 +106,9 @@ impl DifferentiableSession {
         Ok(found.and_then(|mut solutions| solutions.pop()))
     }
 
-    /// Returns the derivative of `-ln L` at the minimum with respect to the parameter `parameter`, and the
-    /// derivatives with respect to inputs and data at fixed parameters. By the envelope theorem the latter are
-    /// also the derivatives of the minimal `-ln L`.
+    /// Returns two derivatives of `-ln L` at the minimum: first with respect to the parameter `parameter`, second
+    /// with respect to inputs and data at fixed parameters. By the envelope theorem, the second one is also the
+    /// derivative of the minimal `-ln L`.
     pub(super) fn direct(
         &self,
         minimum: &Minimum,
@@ -117,9 +118,9 @@ impl DifferentiableSession {
         Ok((made.parameters.get(parameter).copied().unwrap_or(0.0), made.pulled))
     }
 
-    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to inputs and data `x`, where `theta`
-    /// are the parameters at the minimum. By the implicit function theorem they are `-(d2 nll / dx dtheta) H^-1
-    /// factors`.
+    /// Returns the derivatives of `sum_p factors[p] theta_p` with respect to inputs and data `x`. `theta_p` is the
+    /// value of parameter `p` at the minimum. By the implicit function theorem the derivatives are `-(d2 nll / dx
+    /// dtheta) H^-1 factors`.
     ///
     /// Returns `None` if the Hessian is not positive definite.
     pub(super) fn implicit(
@@ -137,9 +138,10 @@ impl DifferentiableSession {
     }
 }
 
-/// Returns the product of an inverse Hessian and a gradient. If one parameter of the inverse Hessian is in `held`,
-/// the inverse Hessian is made conditional on it. Returns `None` if the parameters of the inverse Hessian are not the
-/// `free` ones and at most one parameter of `held`.
+/// Returns the product of an inverse Hessian and a gradient. `free` tells which parameters are free, and `held` which
+/// are held fixed in addition. If a held parameter is part of the inverse Hessian, the inverse Hessian is made
+/// conditional on this parameter. Returns `None` if several parameters are held, or if the inverse Hessian has other
+/// parameters than the free and held ones.
 fn conditional_product(
     inverse: &InverseHessian,
     gradient: &[f64],

@@ -1,10 +1,11 @@
-//! The likelihood and its statistics as differentiable functions of the numbers of a model.
+//! The likelihood and test statistics as differentiable functions of numbers of the model, such as nominal yields.
+//! The numbers with respect to which derivatives are taken are called inputs.
 //!
 //! [`DifferentiableSession`] computes `-ln L` and its derivatives with respect to parameters and inputs.
 //! [`ProfiledDifferentiableSession`] computes results of fits and their derivatives with respect to inputs. The
-//! derivatives of test statistics follow from the envelope theorem. The derivatives of best fits, uncertainties,
-//! CLs and limits follow from the implicit function theorem, with the exact Hessian over the parameters that are
-//! not at a bound.
+//! derivatives of test statistics follow from the envelope theorem. The derivatives of best fits, uncertainties, CLs
+//! and limits follow from the implicit function theorem. It uses the exact Hessian over the parameters that are not
+//! at a bound.
 
 #[cfg(any(feature = "cuda", feature = "cuda-on-host"))]
 mod device;
@@ -30,27 +31,27 @@ pub struct Differentiated {
     pub value: f64,
     /// Derivatives with respect to the values of all inputs, in the order of [`ns_core::InputTable::values`].
     pub gradient: Vec<f64>,
-    /// Whether the derivatives are one-sided. This is the case if a parameter is at a bound or a kink and
-    /// would leave it after a small change of the inputs, or if the tested value is the best fit, where the
-    /// statistic becomes 0.
+    /// Whether the derivatives are one-sided. There are two such cases. A parameter is at a bound or a kink and would
+    /// leave it after a small change of the inputs. Or the tested value equals the best fit, where the statistic
+    /// becomes 0.
     pub one_sided: bool,
 }
 
 impl Differentiated {
-    /// Returns the value and `n` derivatives of a result that does not exist.
+    /// Returns the value of a result that does not exist: NaN, with `n` derivatives that are NaN.
     fn missing(n: usize) -> Self {
         Self { value: f64::NAN, gradient: vec![f64::NAN; n], one_sided: false }
     }
 }
 
-/// Adds `factor` times each element of `from` to `to`.
+/// Adds `factor` times `from` to `to`, element by element.
 fn add(to: &mut [f64], factor: f64, from: &[f64]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to += factor * from;
     }
 }
 
-/// Adds `factor` times the derivatives `from` to `to`, which may be empty.
+/// Adds `factor` times the derivatives `from` to `to`. If a list of `to` is empty, its elements count as 0.
 fn add_pulled(to: &mut ns_core::Pulled, factor: f64, from: &ns_core::Pulled) {
     for (to, from) in [(&mut to.yields, &from.yields), (&mut to.main, &from.main), (&mut to.aux, &from.aux)] {
         if to.is_empty() {

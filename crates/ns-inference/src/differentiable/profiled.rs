@@ -14,29 +14,29 @@ use crate::hypotest::TestStatistic;
 use crate::options::FitData;
 use crate::{FitOptions, InferenceError, diagnosis};
 
-/// Largest distance between the best fit and a tested value at which they count as equal, relative to 1 plus
-/// the absolute value of the tested value.
+/// Largest distance between the best fit and a tested value at which the two count as equal. The distance is relative
+/// to 1 plus the absolute value of the tested value.
 pub(super) const ON_EDGE: f64 = 1e-5;
 
-/// Largest number of kept starting points.
+/// Largest number of entries with starting points that are kept for later calls.
 const MOST_WARM: usize = 65_536;
 
 /// Options of a [`ProfiledDifferentiableSession`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProfiledOptions {
-    /// Which numbers of the model follow the nominal yields when these change.
+    /// Selects the numbers of the model that change with the nominal yields.
     pub follow: Follow,
-    /// Data of all fits. Asimov data follow the inputs.
+    /// Data of all fits. Asimov data change with the inputs.
     pub data: FitData,
     /// Effort of the search for the global minimum.
     pub search: Search,
 }
 
-/// Largest memory in bytes of the inverse Hessians that are kept for warm starts.
+/// Largest memory, in bytes, for inverse Hessians that are kept for later calls.
 const MOST_METRICS: usize = 256 << 20;
 
-/// Number of calls that use the same inverse Hessians. In a training the yields change from step to step, so inverse
-/// Hessians that are kept longer do not fit any more.
+/// Number of calls that use the same inverse Hessians. In the training of a neural network, the yields change from
+/// step to step. Older inverse Hessians therefore fit the new yields less well.
 const CALLS_PER_METRIC: usize = 16;
 
 /// Inverse Hessians at the minima of an earlier free fit and an earlier conditional fit.
@@ -46,29 +46,30 @@ struct Metrics {
     conditional: InverseHessian,
 }
 
-/// Starting points and inverse Hessians of the next fits for one tested value.
+/// Starting points and inverse Hessians for the next fits at one tested value.
 #[derive(Clone)]
 struct Warm {
-    /// Parameters at the minima of the last free fit and the last conditional fit.
+    /// Parameters at the minimum of the last free fit. `conditional` are those of the last conditional fit.
     free: Arc<[f64]>,
     conditional: Arc<[f64]>,
-    /// Inverse Hessians of these fits; `None` if the next fits have to compute them.
+    /// Inverse Hessians for the next free and conditional fits; `None` if these fits have to compute them.
     metrics: Option<Metrics>,
-    /// Number of calls that have begun with these inverse Hessians.
+    /// Number of calls whose fits have used `metrics`.
     calls: usize,
 }
 
-/// A free fit and a conditional fit, and the inverse Hessians with which they began.
+/// A free fit and a conditional fit, and the inverse Hessians that they used at the start.
 struct BothFits {
     free: FitOutcome,
     conditional: FitOutcome,
     metrics: Option<Metrics>,
 }
 
-/// Row of the batch, and the bits of the tested value as a double.
+/// Index of the row in the batch, and the bits of the tested value as an f64.
 type WarmKey = (usize, u64);
 
-/// A model whose fit results are differentiable functions of its open inputs. It computes on the CPU.
+/// A model whose fit results are differentiable functions of its open inputs ([`Model::open`]). It computes on the
+/// CPU.
 pub struct ProfiledDifferentiableSession {
     pub(super) inner: DifferentiableSession,
     options: ProfiledOptions,
@@ -76,10 +77,11 @@ pub struct ProfiledDifferentiableSession {
 }
 
 impl ProfiledDifferentiableSession {
-    /// Compiles a model with its open inputs.
+    /// Compiles a model in which the open inputs can be changed.
     ///
     /// # Errors
-    /// The errors of [`DifferentiableSession::open`]; if the model has no parameter of interest or fixes it.
+    /// The errors of [`DifferentiableSession::open`]. Also if the model has no parameter of interest, or if the
+    /// parameter of interest is fixed.
     pub fn open(
         model: &Model,
         options: &ProfiledOptions,
@@ -97,7 +99,7 @@ impl ProfiledDifferentiableSession {
         }
     }
 
-    /// Returns the session that computes `-ln L` without fits.
+    /// Returns the session that computes `-ln L` at given parameters, without fits.
     #[must_use]
     pub fn likelihood(&self) -> &DifferentiableSession {
         &self.inner
@@ -113,12 +115,13 @@ impl ProfiledDifferentiableSession {
         })
     }
 
-    /// Returns the fit options that the command line uses, so that the results are the same.
+    /// Returns the fit options that the command line uses by default. Results are then equal to those of the command
+    /// line.
     pub(super) fn fit_options(&self) -> FitOptions {
         FitOptions::default().search(self.options.search)
     }
 
-    /// Returns an analysis of these data.
+    /// Returns an analysis of the given data.
     pub(super) fn analysis(&self, data: &Data) -> Result<Analysis<'_>, InferenceError> {
         let model: &Model = &self.inner.model;
         let mut analysis =
@@ -127,7 +130,7 @@ impl ProfiledDifferentiableSession {
         Ok(analysis)
     }
 
-    /// Runs the fits of one task.
+    /// Runs the fits of one task and returns their outcomes, in the order of `fits`.
     pub(super) fn run(
         &self,
         data: &Data,
@@ -150,15 +153,16 @@ impl ProfiledDifferentiableSession {
         fits.into_iter().map(|fit| fit.map_err(named)).collect()
     }
 
-    /// Returns a one-sided test statistic with its derivatives with respect to the inputs. q0 tests the value 0 and
-    /// ignores `mu`; q and qtilde test the value `mu`.
+    /// Returns a one-sided test statistic and its derivatives with respect to the inputs. The statistics q and qtilde
+    /// test the value `mu` of the parameter of interest. The statistic q0 tests the value 0 and ignores `mu`.
+    /// `yields` are the values of the inputs.
     ///
-    /// `warm` is a row of a batch. If it is given, each fit starts at the minimum of the last fit for this row and
-    /// tested value, and makes a single descent. The result then depends on earlier calls, within the tolerance of a
-    /// fit.
+    /// `warm` is the index of a row in a batch. If it is given, the free and the conditional fit start at the minima
+    /// of the last fits for the same row and tested value. They make a single descent. The result then depends on
+    /// earlier calls, within the tolerance of a fit.
     ///
     /// # Errors
-    /// If a value is not allowed for an input, or a fit has no finite likelihood.
+    /// If a value is not allowed for an input, or `-ln L` is not finite at any starting point.
     pub fn statistic(
         &self,
         statistic: TestStatistic,
@@ -180,7 +184,8 @@ impl ProfiledDifferentiableSession {
             TestStatistic::Q | TestStatistic::Qtilde => best >= mu,
         };
         let value = 2.0 * (conditional.nll - free.nll);
-        // At the best fit the statistic is 0, and on one side it begins to rise.
+        // At the best fit the statistic is 0. On one side of the best fit it is also 0, and on the other side it
+        // rises.
         let one_sided = (best - mu).abs() <= ON_EDGE * (1.0 + mu.abs());
         if zero || value <= 0.0 {
             return Ok(Differentiated { value: 0.0, gradient: vec![0.0; yields.len()], one_sided });
@@ -196,7 +201,8 @@ impl ProfiledDifferentiableSession {
         Ok(Differentiated { value, gradient, one_sided })
     }
 
-    /// Makes the free fit and the conditional fit at `mu`.
+    /// Makes the free fit and the conditional fit. In the conditional fit, the parameter of interest `poi` is fixed
+    /// at `mu`.
     fn both_fits(
         &self,
         data: &Data,
@@ -242,7 +248,7 @@ impl ProfiledDifferentiableSession {
             Some(_) if calls >= CALLS_PER_METRIC => None,
             Some(metrics) => Some(metrics.clone()),
         };
-        // A conditional fit below the free fit shows that the free fit missed a minimum.
+        // If the conditional fit ends below the free fit, the free fit has not found the lowest minimum.
         let bounds = self.inner.model.parameters.get(poi).map(|p| p.bounds);
         if conditional.nll < free.nll && bounds.is_some_and(|(lower, upper)| lower <= mu && mu <= upper) {
             let start = Start::At(Arc::from(conditional.parameters.as_slice()));
@@ -258,7 +264,7 @@ impl ProfiledDifferentiableSession {
             let (free, conditional) =
                 (Arc::from(&free.parameters[..]), Arc::from(&conditional.parameters[..]));
             let mut kept = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
-            // Without this limit, a loop over many tested values would use more and more memory.
+            // Without this limit, a loop over many tested values would fill the memory.
             if kept.len() >= MOST_WARM {
                 kept.clear();
             }
@@ -268,8 +274,8 @@ impl ProfiledDifferentiableSession {
         Ok(BothFits { free, conditional, metrics })
     }
 
-    /// Returns whether inverse Hessians are kept for a row. The rule depends on the row alone, so that results do not
-    /// depend on the order in which threads compute rows.
+    /// Returns whether inverse Hessians are kept for a row of a batch. This depends only on the index of the row.
+    /// Results therefore do not depend on the order in which threads compute the rows.
     fn keeps_metrics(&self, row: usize) -> bool {
         let n = self.inner.model.parameters.len();
         row < MOST_METRICS / (16 * n * n).max(1)

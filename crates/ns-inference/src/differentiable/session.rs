@@ -1,4 +1,5 @@
-//! `-ln L` as a differentiable function of parameters and inputs.
+//! `-ln L` as a differentiable function of parameters and inputs. Inputs are numbers of the model, such as nominal
+//! yields.
 
 use std::sync::Arc;
 
@@ -11,23 +12,24 @@ use super::follow::{Follow, Followers};
 use crate::options::FitData;
 use crate::{FitOptions, InferenceError, diagnosis};
 
-/// `-ln L` with its first derivatives.
+/// `-ln L` with its first derivatives with respect to parameters and inputs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NllGradient {
-    /// `-ln L`, all constants included.
+    /// `-ln L`, including all constants.
     pub nll: f64,
-    /// Derivatives with respect to the parameters.
+    /// Derivatives with respect to the parameters, one per parameter.
     pub parameters: Vec<f64>,
-    /// Derivatives with respect to the values of all inputs.
+    /// Derivatives with respect to the values of all inputs, one per value.
     pub yields: Vec<f64>,
 }
 
-/// The product of the Hessian of `-ln L` over parameters and inputs with a direction.
+/// The product of the Hessian of `-ln L` and a direction. The Hessian and the direction have elements for parameters
+/// and inputs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SecondOrder {
-    /// Elements of the product that belong to the parameters.
+    /// Elements of the product for the parameters.
     pub parameters: Vec<f64>,
-    /// Elements of the product that belong to the inputs.
+    /// Elements of the product for the values of the inputs.
     pub yields: Vec<f64>,
 }
 
@@ -37,19 +39,20 @@ pub struct DifferentiableSession {
     pub(super) model: Arc<Model>,
     pub(super) accelerator: DifferentiableAccelerator,
     pub(super) data: FitData,
-    /// The parameters at which Asimov data are generated.
+    /// The parameters at which the Asimov data are generated.
     asimov_point: Vec<f64>,
     pub(super) followers: Followers,
     threads: usize,
 }
 
 impl DifferentiableSession {
-    /// Compiles a model with its open inputs. `follow` says which other numbers change with the inputs. Asimov
-    /// `data` depend on the inputs, and derivatives include this dependence. The same holds for observed auxiliary
-    /// data that are equal to the rates of a shapesys whose widths are inputs.
+    /// Compiles a model in which the open inputs can be changed. `follow` selects other numbers that change with the
+    /// inputs. If `data` are Asimov data, they depend on the inputs, and the derivatives include this dependence.
+    /// Observed auxiliary data depend on the inputs if they equal the rates of a shapesys whose widths are inputs.
+    /// The derivatives include this dependence too.
     ///
     /// # Errors
-    /// If the model has event channels, is inconsistent or too large, or the data do not fit the model.
+    /// If the model has event channels, is inconsistent or too large, or does not match the data.
     pub fn open(
         model: &Model,
         follow: Follow,
@@ -79,18 +82,18 @@ impl DifferentiableSession {
         &self.model
     }
 
-    /// Returns the inputs with their order and the numbers of the model.
+    /// Returns the inputs: their order, and their values in the model.
     #[must_use]
     pub fn inputs(&self) -> &InputTable {
         &self.followers.table
     }
 
-    /// Returns the session that makes fits.
+    /// Returns the CPU session that makes the fits.
     pub(super) fn session(&self) -> &CpuSession {
         self.accelerator.session()
     }
 
-    /// Returns the data of a fit with the values `yields` of the inputs.
+    /// Returns the data of a fit. `yields` are the values of the inputs.
     ///
     /// # Errors
     /// If a value is not allowed for an input, or Asimov data cannot be generated with these values.
@@ -120,9 +123,9 @@ impl DifferentiableSession {
         }
     }
 
-    /// Returns the derivatives with respect to the caller's inputs, whose values are `yields`. They are computed
-    /// from `pulled`, the derivatives with respect to all inputs, counts and auxiliary data. The contributions of
-    /// numbers that follow the inputs are included.
+    /// Returns the derivatives with respect to the caller's inputs. `yields` are the values of these inputs. `pulled`
+    /// are the derivatives with respect to all inputs, main data and auxiliary data. The result includes the
+    /// contributions of numbers that change with the caller's inputs.
     pub(super) fn by_inputs(
         &self,
         yields: &[f64],
@@ -146,22 +149,24 @@ impl DifferentiableSession {
         Ok(self.followers.contract(yields, all))
     }
 
-    /// Returns `-ln L` with its derivatives with respect to parameters and inputs.
+    /// Returns `-ln L` and its derivatives with respect to parameters and inputs. `yields` are the values of the
+    /// inputs.
     ///
     /// # Errors
-    /// If a length does not fit the model, or a number is not allowed.
+    /// If the length of a list does not match the model, or a number is not allowed.
     pub fn nll(&self, yields: &[f64], parameters: &[f64]) -> Result<NllGradient, InferenceError> {
         let data = self.data(yields)?;
         let (nll, Derivatives { parameters, pulled }) = self.accelerator.value(&data, parameters)?;
         Ok(NllGradient { nll, parameters, yields: self.by_inputs(yields, &data, pulled)? })
     }
 
-    /// Returns the product of the Hessian of `-ln L`, over parameters and inputs, with a direction. The
-    /// product is the directional derivative of the gradient that [`Self::nll`] returns.
+    /// Returns the product of the Hessian of `-ln L` and a direction. The Hessian is that over parameters and inputs.
+    /// The product is the directional derivative of the gradient that [`Self::nll`] returns. `direction` has one list
+    /// for the inputs and one for the parameters.
     ///
     /// # Errors
-    /// The errors of [`Self::nll`]; also if data or widths follow the inputs. Second derivatives of these are
-    /// not supported.
+    /// The errors of [`Self::nll`]. Also if data or widths change with the inputs, because their second derivatives
+    /// are not supported.
     pub fn nll_along(
         &self,
         yields: &[f64],
@@ -181,10 +186,11 @@ impl DifferentiableSession {
         Ok(SecondOrder { parameters: made.parameters, yields })
     }
 
-    /// Calls `work` with the numbers 0 to `n - 1` on the threads of the session, and returns the results in order.
+    /// Calls `work` for each number from 0 to `n - 1` on the threads of the session. Returns the results in the order
+    /// of the numbers.
     ///
     /// # Errors
-    /// The first error that `work` returned.
+    /// The first error that `work` returns.
     pub fn each<T: Send>(
         &self,
         n: usize,

@@ -14,21 +14,22 @@ use crate::{InferenceError, diagnosis, weighted};
 pub struct BatchFit {
     /// Names of all parameters, in pyhf's order.
     pub parameter_names: Vec<String>,
-    /// One entry per data set: its fit, which may not have converged, or the reason why it failed.
+    /// One entry per data set: the outcome of its fit, or the reason why the fit failed. A fit in the list need not
+    /// have converged.
     pub fits: Vec<Result<FitOutcome, FitFailure>>,
-    /// True if the caller stopped the batch. Fits that were not finished by then are [`FitFailure::Cancelled`].
+    /// Whether the caller stopped the batch. Fits that were not finished at that time are [`FitFailure::Cancelled`].
     pub interrupted: bool,
 }
 
 impl BatchFit {
-    /// Returns the reason why the fit of data set `index` failed; `None` if it did not fail or there is no
-    /// such data set.
+    /// Returns the reason why the fit of data set `index` failed. Returns `None` if the fit did not fail or the data
+    /// set does not exist.
     #[must_use]
     pub fn failure(&self, model: &Model, index: usize) -> Option<String> {
         self.fits.get(index)?.as_ref().err().map(|failure| diagnosis::failure(model, failure))
     }
 
-    /// Returns a warning that counts the fits that did not converge; `None` if all converged.
+    /// Returns a warning with the number of fits that did not converge; `None` if all converged.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let (n, n_converged) = (self.fits.len(), self.n_converged());
@@ -48,14 +49,14 @@ impl BatchFit {
     }
 }
 
-/// Fits every data set with the same options. Uncertainties and covariance are computed if asked for; the
-/// options `data`, `minos` and `crossings` are ignored.
+/// Fits every data set with the same options. Uncertainties and covariance are computed if the options ask for them.
+/// The options `data`, `minos` and `crossings` have no effect.
 ///
-/// If a data set cannot be fitted, its entry gives the reason, and the other data sets are fitted all the
-/// same.
+/// If a data set cannot be fitted, its entry in the result gives the reason. The other data sets are fitted
+/// nevertheless.
 ///
 /// # Errors
-/// For options or data that do not fit the model (lengths, names, bounds), or if the device fails.
+/// For options or data that do not match the model (lengths, names, bounds), or if the device fails.
 pub fn fit_batch(
     model: &Model,
     session: &dyn Session,
@@ -66,14 +67,14 @@ pub fn fit_batch(
     fit_batch_within(model, session, datasets, &[], options, control)
 }
 
-/// Fits every data set within the given bounds, which replace the bounds of the model. `bounds` has one list for all
-/// data sets or one list per data set; each list has a (lower, upper) pair for every parameter, in the model's order.
-/// If `bounds` is empty, the bounds of the model are used. Unless the options give a starting point, each fit starts
-/// at the initial parameters, moved inside its bounds.
+/// Fits every data set within given bounds, which replace the bounds of the model. `bounds` has one list for all data
+/// sets, or one list per data set. Each list has a (lower, upper) pair for every parameter, in the model's order. If
+/// `bounds` is empty, the bounds of the model are used. If the options give no starting point, each fit starts at the
+/// initial parameters, moved inside the bounds of this fit.
 ///
 /// # Errors
-/// The errors of [`fit_batch`]; also for a wrong number of lists or pairs, a lower bound above the upper one,
-/// or a starting point outside the bounds.
+/// The errors of [`fit_batch`]. Also for a wrong number of lists or pairs, for a lower bound above the upper bound,
+/// or for a starting point outside the bounds.
 pub fn fit_batch_within(
     model: &Model,
     session: &dyn Session,
@@ -99,7 +100,7 @@ pub fn fit_batch_within(
         .zip(requests.iter().cycle())
         .map(|(data, request)| FitTask { data: data.into(), fits: vec![request.clone()], cancel: None })
         .collect();
-    // The uncertainties of weighted events are computed from the whole matrix.
+    // The uncertainties of weighted events need the whole covariance matrix.
     let asked = options.uncertainties || options.covariance;
     let weighted: Vec<bool> = tasks
         .iter()

@@ -1,4 +1,4 @@
-//! Maximum-likelihood fit of one or many data sets.
+//! Maximum-likelihood fits of one or many data sets.
 
 mod batch;
 mod result;
@@ -18,16 +18,16 @@ use crate::{InferenceError, context_gradient, diagnosis, parameter_index, weight
 
 /// Finds the best fit of `model` with its uncertainties.
 ///
-/// After the free fit, MINOS intervals are searched for, i.e. the values of a parameter at which `twice_nll` has
-/// risen by 1. This is done for the parameters in `options.minos` and, if `options.crossings` is set, for parameters
-/// at a bound or on a kink. If a conditional fit of this search ends below the minimum, the free fit restarts there.
-/// So the result is the lowest minimum found.
+/// After the free fit, MINOS intervals are computed for the parameters in `options.minos`. If `options.crossings` is
+/// set, they are also computed for parameters at a bound or on a kink. The ends of an interval are the values at
+/// which `twice_nll` has risen by 1. If a conditional fit of this search ends below the minimum, the free fit is
+/// repeated from its end. The result is therefore the lowest minimum found.
 ///
-/// A fit that does not converge is a result with `converged = false`, and `warnings` gives possible reasons.
+/// If the fit does not converge, the result has `converged = false`, and `warnings` gives possible reasons.
 ///
 /// # Errors
-/// For options that do not match the model, a likelihood that is not finite at any starting point, a device
-/// failure, or an interruption before there was a minimum.
+/// For options that do not match the model, a likelihood that is not finite at any starting point, a device failure,
+/// or an interruption before the minimum was found.
 pub fn fit(
     model: &Model,
     session: &dyn Session,
@@ -78,7 +78,10 @@ pub fn fit(
     Ok(name_result(&analysis, options, method, (fit, &minos, intervals), notes))
 }
 
-/// Returns the indices of the parameters whose MINOS intervals were asked for.
+/// Returns the indices of the parameters in `options.minos`. Their MINOS intervals are computed.
+///
+/// # Errors
+/// For an unknown parameter name, or a parameter that is fixed in the fit.
 fn minos_parameters(analysis: &Analysis<'_>, options: &FitOptions) -> Result<Vec<usize>, InferenceError> {
     let mut indices: Vec<usize> = Vec::with_capacity(options.minos.len());
     for name in &options.minos {
@@ -93,8 +96,8 @@ fn minos_parameters(analysis: &Analysis<'_>, options: &FitOptions) -> Result<Vec
     Ok(indices)
 }
 
-/// Returns the indices of the parameters that need an interval: the parameters in `minos` and, if `options.crossings`
-/// is set, the parameters at a bound or on a kink.
+/// Returns the indices of the parameters for which an interval is computed: the parameters in `minos` and, if
+/// `options.crossings` is set, the parameters at a bound or on a kink.
 fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptions) -> Vec<usize> {
     let mut parameters = minos.to_vec();
     if options.uncertainties && options.crossings && outcome.converged() {
@@ -105,7 +108,7 @@ fn interval_parameters(outcome: &FitOutcome, minos: &[usize], options: &FitOptio
     parameters
 }
 
-/// Builds the result of a fit: adds the names of the parameters, and warnings with the reasons for missing
+/// Builds the result of a fit. It contains the names of the parameters, and warnings with the reasons for missing
 /// numbers.
 fn name_result(
     analysis: &Analysis<'_>,
@@ -160,7 +163,7 @@ fn name_result(
             asked.push(interval);
         }
     }
-    // MINOS intervals are listed in the order of the request, not of the parameters.
+    // MINOS intervals are listed in the order of the request, not in the order of the parameters.
     asked.sort_by_key(|interval| options.minos.iter().position(|name| *name == interval.parameter));
     if interrupted {
         warnings.push("interrupted after the minimum was found: what is missing was not computed".to_owned());
@@ -195,7 +198,7 @@ fn name_result(
     }
 }
 
-/// Returns warnings about uncertainties and weights of events.
+/// Returns warnings about the uncertainties of fits of weighted events.
 fn about_weights(
     options: &FitOptions,
     weighted: Option<WeightedUncertainties>,
@@ -228,8 +231,8 @@ fn pad(uncertainties: &[Option<f64>], n: usize) -> Vec<Option<f64>> {
     padded
 }
 
-/// Sets the rows and columns of flat parameters to NaN, because flat parameters have no variance. JSON shows NaN as
-/// null.
+/// Sets the rows and columns of flat parameters to NaN, because flat parameters have no variance. In JSON, NaN
+/// becomes null.
 fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::Covariance {
     let n = matrix.n;
     let flat = |i: usize| outcome.inactive.iter().any(|(j, why)| *j == i && *why == Inactive::Flat);
@@ -241,8 +244,8 @@ fn mark_flat(mut matrix: ns_core::Covariance, outcome: &FitOutcome) -> ns_core::
     matrix
 }
 
-/// Computes the pull of every parameter, `(value - auxiliary datum) / pre-fit width`; the datum of a Poisson
-/// constraint is divided by its `tau`. The pull of fixed and unconstrained parameters is `None`.
+/// Computes the pull of every parameter: `(value - auxiliary datum) / pre-fit width`. The datum of a Poisson
+/// constraint is divided by the `tau` of the constraint. The pull of fixed and unconstrained parameters is `None`.
 pub(crate) fn pulls(
     model: &Model,
     data: &Data,

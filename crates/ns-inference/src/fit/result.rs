@@ -13,29 +13,31 @@ use crate::options::{WeightedUncertainties, pairs};
 /// Largest number of parameters for which the JSON of a fit contains the covariance matrix.
 pub const MOST_WITH_COVARIANCE: usize = 500;
 
-/// The best fit with its certificate. Serialises to the JSON of `nextstat fit`. A number that does not exist
-/// is `null` there, and a warning gives the reason.
+/// The best fit with its certificate. Serialises to the JSON of `nextstat fit`. A number that does not exist is
+/// `null` in this JSON, and a warning gives the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FitResult {
-    /// Names of all parameters, in pyhf's order. The lists of numbers per parameter have the same order.
+    /// Names of all parameters, in pyhf's order. Lists with one number per parameter have the same order.
     pub parameter_names: Vec<String>,
     /// Values of the parameters at the minimum.
     pub bestfit: Vec<f64>,
-    /// Uncertainties from the exact Hessian; for weighted events, by the method in `weighted_uncertainties`. `None`
-    /// for fixed parameters, and for parameters at a bound, on a kink or along a flat direction.
+    /// Uncertainties from the exact Hessian. For weighted events, they are computed by the method in
+    /// `weighted_uncertainties`. `None` for fixed parameters, and for parameters at a bound, on a kink or along a
+    /// flat direction.
     pub uncertainties: Vec<Option<f64>>,
     /// Covariance matrix; `None` if not asked for. The rows and columns of fixed parameters, and of parameters at a
-    /// bound or on a kink, are zero; the other elements are valid while these parameters are held at their values.
-    /// The rows and columns of flat parameters are NaN, which is `null` in JSON. For a parameter on a kink at which
-    /// both slopes vanish, the mean of the curvatures on both sides is used.
+    /// bound or on a kink, are zero. The other elements are valid while these parameters stay at their values. The
+    /// rows and columns of flat parameters are NaN, which is `null` in JSON. For a parameter on a kink at which both
+    /// slopes vanish, the mean of the curvatures on both sides is used.
     #[serde(serialize_with = "rows", skip_deserializing)]
     pub covariance: Option<Covariance>,
-    /// How uncertainties and covariance were computed, if events have weights; left out otherwise.
+    /// Method by which uncertainties and covariance were computed if events have weights; `None` if events have no
+    /// weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_uncertainties: Option<WeightedUncertainties>,
-    /// How derivatives with respect to the context of flows were computed, if flows have contexts; left out
-    /// otherwise.
+    /// Methods by which derivatives with respect to the contexts of flows were computed; empty if no flow has a
+    /// context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context_gradients: Vec<ContextGradient>,
     /// `-ln L` at the minimum, including all constants.
@@ -44,23 +46,23 @@ pub struct FitResult {
     pub twice_nll: f64,
     /// Index of the parameter of interest; `None` if the model has none.
     pub poi_index: Option<usize>,
-    /// Whether the returned point is certified to be a minimum.
+    /// Whether the best fit is certified to be a minimum.
     pub converged: bool,
-    /// Estimate of `-ln L` at the returned point minus its value at the minimum; `None` if the curvature
-    /// allows no estimate.
+    /// Estimated distance to the minimum (EDM): `-ln L` at the best fit minus the estimated minimum of `-ln L`.
+    /// `None` if the curvature allows no estimate.
     pub edm: Option<f64>,
-    /// Number of iterations, summed over all start points.
+    /// Number of iterations, summed over all starting points.
     pub n_iter: usize,
     /// Names of the parameters whose best fit is at one of their bounds.
     pub at_bound: Vec<String>,
     /// Names of the parameters that lie on the kink of a piecewise interpolation.
     pub at_kink: Vec<String>,
-    /// Names of the parameters that have no effect, or that the data determine only in combination with
-    /// others. They have no uncertainty.
+    /// Names of the flat parameters, which have no uncertainty. They have no effect, or the data determine them only
+    /// in combination with other parameters.
     pub flat: Vec<String>,
     /// Names of the parameters fixed by the model or by the caller.
     pub fixed: Vec<String>,
-    /// Sentence that says why the fit stopped.
+    /// Sentence with the reason why the fit stopped.
     pub termination_reason: String,
     /// MINOS intervals of the requested parameters.
     #[serde(serialize_with = "by_name", deserialize_with = "named")]
@@ -70,22 +72,21 @@ pub struct FitResult {
     pub crossings: Vec<Interval>,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// Number of evaluations of the likelihood, summed over all start points.
+    /// Number of evaluations of the likelihood, summed over all starting points.
     #[serde(skip)]
     pub n_evaluations: usize,
-    /// `(bestfit - auxiliary datum) / pre-fit width`, for tables; `None` for fixed and unconstrained
+    /// Pull of each parameter: `(bestfit - auxiliary datum) / pre-fit width`. `None` for fixed and unconstrained
     /// parameters.
     #[serde(skip)]
     pub pulls: Vec<Option<f64>>,
-    /// True if the caller stopped the work after the minimum was found.
+    /// Whether the caller stopped the work after the minimum was found.
     #[serde(skip)]
     pub interrupted: bool,
 }
 
 impl FitResult {
-    /// Removes the covariance matrix from the result and returns it if there are more than
-    /// [`MOST_WITH_COVARIANCE`] parameters. Adds a warning about this. `file` is the file in which the user
-    /// finds the matrix.
+    /// Removes the covariance matrix from the result and returns it, if there are more than [`MOST_WITH_COVARIANCE`]
+    /// parameters. Adds a warning. `file` is the file to which the caller writes the matrix.
     pub fn take_large_covariance(&mut self, file: Option<&Path>) -> Option<Covariance> {
         if self.parameter_names.len() <= MOST_WITH_COVARIANCE {
             return None;
@@ -99,19 +100,19 @@ impl FitResult {
         self.covariance.take()
     }
 
-    /// Returns the index of the parameter with this name.
+    /// Returns the index of the parameter `name`; `None` if there is no such parameter.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<usize> {
         self.parameter_names.iter().position(|n| n == name)
     }
 
-    /// Returns the best-fit value of the parameter with this name.
+    /// Returns the best-fit value of the parameter `name`; `None` if there is no such parameter.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
         self.bestfit.get(self.index(name)?).copied()
     }
 
-    /// Returns the uncertainty of the parameter with this name.
+    /// Returns the uncertainty of the parameter `name`; `None` if it does not exist.
     #[must_use]
     pub fn uncertainty(&self, name: &str) -> Option<f64> {
         self.uncertainties.get(self.index(name)?).copied().flatten()
@@ -128,12 +129,12 @@ fn rows<S: Serializer>(matrix: &Option<Covariance>, serializer: S) -> Result<S::
     list.end()
 }
 
-/// Serialises intervals as an object whose keys are the parameter names, in the order of the list.
+/// Serialises intervals as an object. Its keys are the parameter names, in the order of the list.
 fn by_name<S: Serializer>(intervals: &[Interval], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(intervals.iter().map(|interval| (&interval.parameter, interval)))
 }
 
-/// Reads the intervals that [`by_name`] wrote.
+/// Deserialises the intervals that [`by_name`] serialised.
 fn named<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Interval>, D::Error> {
     let named = pairs::<D, Interval>(from)?;
     Ok(named.into_iter().map(|(parameter, interval)| Interval { parameter, ..interval }).collect())

@@ -8,12 +8,12 @@ use ns_core::{Density, EventTable, Model, SessionError};
 use super::events::{ChannelGoodness, EventStatistic};
 use crate::InferenceError;
 
-/// Number of equal parts of each fit range. The density is integrated part by part.
+/// Number of equal parts into which each fit range is divided. The density is integrated over each part.
 const PARTS: usize = 200;
 /// Number of intervals for which the density is evaluated in one call.
 const BATCH: usize = 1 << 16;
 
-/// The densities of all channels of events. Each channel has one observable.
+/// The densities of all event channels. Each channel has one observable.
 pub(super) struct Distances {
     shapes: EventShapes,
     channels: Vec<Line>,
@@ -67,7 +67,8 @@ impl Distances {
         Ok(Self { shapes, channels })
     }
 
-    /// Returns for each channel the largest distance between the distribution functions of events and density.
+    /// Returns the Kolmogorov-Smirnov distance of each channel: the largest distance between the distribution
+    /// function of the events and that of the fitted density.
     pub(super) fn channels(
         &self,
         parameters: &[f64],
@@ -90,9 +91,9 @@ impl Distances {
         Ok(all.collect())
     }
 
-    /// Returns for each event the probability of a smaller value under the fitted density. `events` must be in
-    /// ascending order. The density is integrated between neighbouring events and breaks with the Gauss-Legendre rule
-    /// of five nodes.
+    /// Returns, for each event, the probability under the fitted density of a smaller value of the observable.
+    /// `events` must be in ascending order. The density is integrated between neighbouring events and breaks with the
+    /// Gauss-Legendre rule of five nodes.
     fn below(&self, parameters: &[f64], (index, line): (usize, &Line), events: &[f64]) -> Vec<f64> {
         let mut points: Vec<f64> = line.breaks.iter().chain(events).copied().collect();
         points.sort_by(f64::total_cmp);
@@ -129,7 +130,7 @@ impl Distances {
     }
 }
 
-/// Adds the points where a density or its derivative may jump.
+/// Adds to `to` the points where a density or its derivative may jump.
 fn jumps(density: &Density, to: &mut Vec<f64>) {
     match density {
         Density::Histogram { edges, .. } | Density::Template { edges, .. } => {
@@ -141,7 +142,7 @@ fn jumps(density: &Density, to: &mut Vec<f64>) {
     density.parts().iter().for_each(|part| jumps(part, to));
 }
 
-/// Nodes and weights of Gauss's rule with five nodes on -1..1.
+/// Nodes and weights of the Gauss-Legendre rule with five nodes on the interval from -1 to 1.
 fn gauss() -> [(f64, f64); 5] {
     let (root, seventy) = ((10.0_f64 / 7.0).sqrt(), 70.0_f64.sqrt());
     let (inner, outer) = ((5.0 - 2.0 * root).sqrt() / 3.0, (5.0 + 2.0 * root).sqrt() / 3.0);

@@ -1,9 +1,9 @@
 //! Goodness of fit of single events: chi2 in bins, and the Kolmogorov-Smirnov distance.
 //!
-//! Both statistics compare the events with the density at the best fit. Their distributions depend on the parameters
-//! that were fitted to the same events. The distribution of chi2 lies between two chi2 distributions (H. Chernoff and
-//! E. L. Lehmann, Ann. Math. Statist. 25 (1954) 579). The distribution of the distance depends on the model. Toys
-//! give correct p-values.
+//! Both statistics compare the events with the density at the best fit. The density was fitted to the same events,
+//! which changes the distributions of the statistics. The distribution of chi2 lies between two chi2 distributions
+//! (H. Chernoff and E. L. Lehmann, Ann. Math. Statist. 25 (1954) 579). The distribution of the Kolmogorov-Smirnov
+//! distance depends on the model. Toys give correct p-values for both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,13 +22,14 @@ use crate::toys::goodness::{GoodnessToys, Measure, binomial_error, check_number,
 use crate::weighted::has_weights;
 use crate::{FitOptions, InferenceError};
 
-/// A statistic that compares events with their density.
+/// A statistic that compares events with the fitted density.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EventStatistic {
     /// Pearson's chi2 in bins of equal width.
     Chi2,
-    /// The largest distance between the distribution functions of events and density.
+    /// The Kolmogorov-Smirnov distance: the largest distance between the distribution function of the events and that
+    /// of the density.
     Ks,
 }
 
@@ -60,19 +61,19 @@ impl FromStr for EventStatistic {
     }
 }
 
-/// The statistic of one channel of events.
+/// The goodness-of-fit statistic of one event channel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ChannelGoodness {
     /// Name of the channel.
     pub name: String,
-    /// chi2 of the channel, or the largest distance `D` between the distribution functions of events and density.
+    /// For chi2, the chi2 of the channel. For a distance, the Kolmogorov-Smirnov distance `D` of the channel.
     pub value: f64,
-    /// Number of events in the fit ranges.
+    /// Number of events in the fit ranges; for chi2, their sum of weights.
     pub n_events: f64,
-    /// Number of bins of chi2; `None` for a distance.
+    /// Number of bins of chi2; `None` if the statistic is a distance.
     pub n_bins: Option<usize>,
-    /// Smallest expected number of events in a bin; `None` for a distance.
+    /// Smallest expected number of events in a bin of chi2; `None` if the statistic is a distance.
     pub least_expected: Option<f64>,
 }
 
@@ -82,22 +83,23 @@ pub struct ChannelGoodness {
 pub struct EventGoodness {
     /// The statistic.
     pub statistic: EventStatistic,
-    /// The sum of chi2 over all channels of events, or the largest `sqrt(n) D` of a channel; `None` for weighted
-    /// events.
+    /// For chi2, the sum of chi2 over all event channels. For a distance, the largest `sqrt(n) D` of any channel,
+    /// where `n` is its number of events. `None` for weighted events.
     pub value: Option<f64>,
-    /// Number of degrees of freedom: the number of bins, minus the number of free parameters without a constraint,
-    /// minus 1 for each channel that is not extended. `None` for a distance.
+    /// Number of degrees of freedom of chi2: the number of bins, minus the number of free parameters without a
+    /// constraint, minus 1 for each channel that is not extended. `None` if the statistic is a distance.
     pub ndof: Option<i64>,
-    /// Asymptotic p-value, i.e. the probability of `value` or more. For chi2 the p-value is approximate. For a
-    /// distance with fitted parameters it is `None`.
+    /// Asymptotic p-value: the probability of a statistic of at least `value`. For chi2 the p-value is approximate.
+    /// For a distance the p-value is `None` if parameters were fitted.
     pub p_value: Option<f64>,
-    /// p-value from toys: the fraction of the converged toys with `value` or more; `None` without toys.
+    /// p-value from toys: the fraction of the converged toys whose statistic is at least `value`. `None` without
+    /// toys.
     pub p_value_toys: Option<f64>,
     /// Binomial error of `p_value_toys`.
     pub p_value_toys_error: Option<f64>,
-    /// Number of toys that were run, and how many of them were left out; `None` without toys.
+    /// Number of toys that were run, and number of toys that were left out; `None` without toys.
     pub toys: Option<GoodnessToys>,
-    /// The channels of events.
+    /// The statistics of the event channels.
     pub channels: Vec<ChannelGoodness>,
     /// Number of free parameters without a constraint.
     pub n_unconstrained: usize,
@@ -109,14 +111,15 @@ pub struct EventGoodness {
     pub warnings: Vec<String>,
 }
 
-/// The method with which the statistic is computed.
+/// The chosen statistic, with the densities that it needs.
 enum Judge {
     Chi2(Histograms),
     Ks(Distances),
 }
 
 impl Judge {
-    /// Returns the statistic of each channel at the point `parameters`.
+    /// Returns the statistic of each event channel. `parameters` are the values of all parameters, and `tables` the
+    /// events of each channel.
     fn channels(
         &self,
         parameters: &[f64],
@@ -128,7 +131,7 @@ impl Judge {
         }
     }
 
-    /// Returns the statistic of all channels together.
+    /// Returns the statistic of all channels together: the sum of chi2, or the largest `sqrt(n) D`.
     fn total(&self, channels: &[ChannelGoodness]) -> f64 {
         match self {
             Self::Chi2(_) => channels.iter().map(|channel| channel.value).sum(),
@@ -145,13 +148,14 @@ impl Measure for Judge {
     }
 }
 
-/// Compares the events of a model with the density at the best fit. `bins` is the number of bins of each observable
-/// for chi2. `toys` is a number of toys and a seed, for a p-value from toys. The toys are drawn at the best fit, and
-/// fitted in the same way as the data. Binned channels of the model are part of the fit, but not of the comparison.
+/// Compares the events of a model with the density at the best fit. `bins` is the number of bins along each
+/// observable for chi2. `toys` is the number of toys and their seed, if a p-value from toys is wanted. The toys are
+/// drawn at the best fit and fitted in the same way as the data. Binned channels of the model are part of the fit,
+/// but not of the comparison.
 ///
 /// # Errors
-/// If the model has no channels of events, if a channel has several observables and the statistic is a distance, or if
-/// there are too many bins; also the errors of [`super::goodness_of_fit_toys`].
+/// If the model has no event channels, if the statistic is a distance and a channel has several observables, or if
+/// there are too many bins. Also the errors of [`super::goodness_of_fit_toys`].
 pub fn event_goodness_of_fit(
     model: &Model,
     session: &dyn Session,

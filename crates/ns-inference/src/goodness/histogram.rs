@@ -1,4 +1,4 @@
-//! chi2 of events in bins.
+//! chi2 between binned events and the density at the best fit.
 
 use std::sync::Arc;
 
@@ -8,14 +8,15 @@ use ns_core::{EventTable, Model, SessionError};
 use super::events::{ChannelGoodness, EventStatistic};
 use crate::InferenceError;
 
-/// Largest number of nodes at which the density of a channel is evaluated.
+/// Largest number of points at which the density of one channel is evaluated.
 const MOST_NODES: usize = 20_000_000;
 /// Number of nodes in a panel of [`EventShapes::grids`], along one observable.
 const NODES: usize = 21;
 
-/// The bins of all channels of events.
+/// The bins of all event channels.
 pub(super) struct Histograms {
-    /// Densities of a model whose fit ranges are the bins. Each bin therefore has its own integration panels.
+    /// Densities of a copy of the model whose fit ranges are the bins. Each bin therefore has its own integration
+    /// panels.
     shapes: EventShapes,
     channels: Vec<Bins>,
 }
@@ -32,7 +33,7 @@ struct Bins {
 }
 
 impl Histograms {
-    /// Divides the axes of all channels into `n` bins of equal width. Bins at the ends of fit ranges are
+    /// Divides the axes of all event channels into `n` bins of equal width. Bins at the ends of fit ranges are
     /// narrower.
     pub(super) fn new(model: &Model, n: usize) -> Result<Self, InferenceError> {
         let refused = |reason: String| {
@@ -109,7 +110,7 @@ impl Histograms {
                 let sum: f64 = expected.iter().sum();
                 expected.iter_mut().for_each(|x| *x *= n_events / sum);
             }
-            // A bin with an expected yield of zero counts only if it has events; chi2 is then infinite.
+            // A bin with an expected yield of zero contributes only if it has events. chi2 is then infinite.
             let term = |(n, lambda): (&f64, &f64)| match (*n, *lambda) {
                 (0.0, 0.0) => 0.0,
                 (n, lambda) => (n - lambda).powi(2) / lambda,
@@ -127,7 +128,7 @@ impl Histograms {
 }
 
 impl Bins {
-    /// Sums the weights of a table in each bin. The last cell includes its upper edge.
+    /// Returns the sum of the weights of the events in each bin. The last cell includes its upper edge.
     fn counted(&self, table: &EventTable) -> Vec<f64> {
         let mut counts = vec![0.0; self.n_bins];
         for event in 0..table.len() {

@@ -1,4 +1,5 @@
-//! Generates the Asimov set of a test: the expected data at the conditional fit to the observed data.
+//! Generates the Asimov set of a hypothesis test. The set consists of the data expected at the conditional fit to the
+//! observed data.
 
 use std::sync::Arc;
 
@@ -15,19 +16,20 @@ use crate::diagnosis;
 use crate::present::significant;
 use crate::{InferenceError, lowest};
 
-/// Largest number of further fits for which no covariance is computed for the Asimov set, because computing
-/// it would take longer than it saves.
+/// If at most this number of fits is still to come, the covariance of the Asimov set is not computed. Its computation
+/// would take more time than the fits would save.
 const FEW: usize = 2;
 
-/// Uncertainties of all parameters, and their covariance matrix or the factors of the Hessian.
+/// Uncertainties of all parameters, then their covariance matrix, then the factors of the Hessian. Either of the last
+/// two may be missing.
 type Curvature = (Vec<Option<f64>>, Option<Arc<Covariance>>, Option<InverseHessian>);
 
-/// Relative difference of expected data up to which the difference can be due to rounding.
+/// Largest relative difference of expected data that can be due to rounding.
 const DIFFERENT: f64 = 1e-6;
 
 impl Tester<'_> {
-    /// Generates the Asimov set from the conditional fit to the observed data. Makes this fit if necessary.
-    /// Removes the fits to an earlier Asimov set.
+    /// Generates the Asimov set from the conditional fit to the observed data. Makes the conditional fit if it has
+    /// not been made. Removes all fits to an earlier Asimov set.
     pub(super) fn make_asimov(&mut self) -> Result<(), InferenceError> {
         let value = self.statistic.asimov_value();
         match self.try_asimov(value) {
@@ -41,7 +43,7 @@ impl Tester<'_> {
                 if self.statistic != TestStatistic::Q0 {
                     return Err(InferenceError::FitFailed { reason });
                 }
-                // The observed result of q0 does not need the Asimov set.
+                // For q0 only the expected results need the Asimov set.
                 self.without_asimov = Some(reason);
                 self.asimov = Profile::new(self.observed.data.clone(), self.poi, self.observed.best.clone());
                 Ok(())
@@ -73,8 +75,8 @@ impl Tester<'_> {
         self.made_at = conditional.nll;
         let made = make(&mut self.analysis, &self.observed, &conditional, value, self.further);
         let Err(InferenceError::FitFailed { reason }) = made else { return made };
-        // At the lowest minimum, a bin without observed events may have a negative expected yield. Another
-        // minimum may have positive yields in all bins.
+        // At the lowest minimum, a bin without observed events may have a negative expected yield. All expected
+        // yields may be positive at another minimum.
         for other in other_minima(&mut self.analysis, &self.observed, value)? {
             let Ok(asimov) = make(&mut self.analysis, &self.observed, &other, value, self.further) else {
                 continue;
@@ -93,8 +95,8 @@ impl Tester<'_> {
         Err(InferenceError::FitFailed { reason })
     }
 
-    /// Generates the Asimov set again if a lower minimum of the conditional fit behind it has been found
-    /// since.
+    /// Generates the Asimov set again if the conditional fit from which it was generated has since found a lower
+    /// minimum.
     pub(super) fn renew_asimov(&mut self) -> Result<(), InferenceError> {
         let Some(known) = self.observed.at(self.statistic.asimov_value()) else { return Ok(()) };
         if 2.0 * (self.made_at - known.fit.nll) > lowest::tolerance(known.fit.nll) {
@@ -105,12 +107,13 @@ impl Tester<'_> {
     }
 }
 
-/// Generates the Asimov set at `value` from the conditional fit to the observed data, and makes the free fit
-/// to the Asimov set within the bounds of the model. `further` is the estimated number of fits to come.
+/// Generates the Asimov set from `conditional`, the conditional fit to the observed data with the POI at `value`.
+/// Makes the free fit to the Asimov set within the bounds of the model. `further` is the estimated number of fits
+/// that are still to come.
 ///
 /// # Errors
-/// [`InferenceError::FitFailed`] if the set cannot be generated or the free fit has no finite likelihood;
-/// the errors of [`Analysis::fit`].
+/// [`InferenceError::FitFailed`] if the set cannot be generated or `-ln L` is not finite in the free fit. Also the
+/// errors of [`Analysis::fit`].
 fn make(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -132,14 +135,14 @@ fn make(
         other => other.into(),
     })?;
 
-    // The free fit to the Asimov set ends at the point that generated the set if the POI lies within its
-    // bounds there and no bin is empty. An empty bin has a lower `-ln L` at negative expected yields.
+    // The point that generated the Asimov set is its best fit, except in two cases. The POI may be outside its bounds
+    // at this point. Or a bin may be empty: `-ln L` is then lower at negative expected yields.
     let inside = bounds.0 <= value && value <= bounds.1;
     let best = if inside && conditional.empty_bins.is_empty() {
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
         let nll = analysis.session.evaluate(&data, &point, request)?.nll.first().copied().unwrap_or(f64::NAN);
         let (uncertainties, covariance, factors) = if further <= FEW {
-            // The covariance of the observed data is accurate enough for start points.
+            // The covariance of the observed data is accurate enough to predict starting points.
             without_uncertainties(&observed.best)
         } else {
             curvature(analysis, observed, &data, &point, value, nll, bounds)?
@@ -156,8 +159,8 @@ fn make(
     } else {
         let mut request = FitRequest { start: Start::At(point), ..analysis.base.clone() };
         if inside {
-            // A search could end far away, where an empty bin has a negative expected yield. Such a minimum
-            // says nothing about the signal.
+            // A search could end far away, at a point where an empty bin has a negative expected yield. Such a
+            // minimum contains no information about the signal.
             request.search = Search::Local;
         }
         analysis.fit(&data, request, WITH_INVERSE)?
@@ -165,9 +168,9 @@ fn make(
     Ok(Profile::new(data, poi, best))
 }
 
-/// Computes the uncertainties and the covariance of the Asimov set at the point that generated it. A POI at a
-/// bound would have no uncertainty, so this fit has wider bounds for the POI. If the fit ends at another
-/// point, returns no uncertainties and the covariance of the free fit to the observed data.
+/// Computes the uncertainties and the covariance of the Asimov set at `point`, the point that generated it, by a fit
+/// from this point. The POI has wider bounds in this fit, because a POI at a bound has no uncertainty. If the fit
+/// finds a lower minimum, the result has no uncertainties and the covariance of the free fit to the observed data.
 fn curvature(
     analysis: &mut Analysis<'_>,
     observed: &Profile,
@@ -192,13 +195,15 @@ fn curvature(
     Ok((fit.uncertainties, fit.covariance, fit.factors))
 }
 
-/// Returns the curvature of a fit without its uncertainties, for fits to other data.
+/// Returns the covariance and the factors of the Hessian of a fit, without its uncertainties. They are used in fits
+/// to other data.
 fn without_uncertainties(fit: &FitOutcome) -> Curvature {
     (Vec::new(), fit.covariance.clone(), fit.factors.clone())
 }
 
-/// Returns minima of the observed data at `value` in ascending order of `-ln L`, from single descents that
-/// start at the start point of the analysis, at the free fit and at the model's start values.
+/// Returns other minima of the conditional fit to the observed data with the POI at `value`, in ascending order of
+/// `-ln L`. They are found by single descents from three points: the starting point of the analysis, the free fit,
+/// and the initial parameters of the model.
 ///
 /// # Errors
 /// The errors of [`Analysis::run`].
@@ -221,9 +226,9 @@ fn other_minima(
     Ok(minima)
 }
 
-/// Returns the names of the flat parameters for which the Asimov set is not unique: the observed data have
-/// the same likelihood at any value of such a parameter, but the expected data depend on it. Returns `None`
-/// if the conditional fit determines the Asimov set.
+/// Returns the names of the flat parameters that make the Asimov set ambiguous. The likelihood of the observed data
+/// is the same at several values of such a parameter, but the expected data are not. Returns `None` if there are no
+/// such parameters.
 ///
 /// # Errors
 /// The errors of [`Analysis::run`].

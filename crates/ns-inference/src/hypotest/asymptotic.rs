@@ -1,16 +1,16 @@
-//! Asymptotic distributions of the test statistics (Cowan, Cranmer, Gross and Vitells,
-//! arXiv:1007.1727), in the form that `pyhf.infer.calculators.AsymptoticCalculator` gives them.
+//! Asymptotic distributions of the test statistics (Cowan, Cranmer, Gross and Vitells, arXiv:1007.1727). The formulas
+//! are those of `pyhf.infer.calculators.AsymptoticCalculator`.
 
 use crate::normal::{ln_upper_tail, quantile, upper_tail};
 
 use super::TestStatistic;
 
-/// Numbers of standard deviations of the expected values, in ascending order of CLs. They refer to the
-/// background-only distribution of the square root of the test statistic. This root is larger for outcomes
-/// with less signal.
+/// Numbers of standard deviations at which expected values are computed, in ascending order of CLs. The unit is the
+/// standard deviation of the square root of the test statistic under the background-only hypothesis. This root is
+/// larger for data with less signal, so the sign is opposite to that of [`super::NsigmaOrder`].
 pub const EXPECTED_SIGMAS: [f64; 5] = [2.0, 1.0, 0.0, -1.0, -2.0];
 
-/// p-values of one outcome. A number that does not exist is `None`.
+/// The p-values CLs+b and CLb and their ratio CLs. A number that does not exist is `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PValues {
     pub(crate) clsb: Option<f64>,
@@ -18,7 +18,8 @@ pub(crate) struct PValues {
     pub(crate) cls: Option<f64>,
 }
 
-/// Computes the p-values of an observed statistic `q`, given the statistic `q_asimov` of the Asimov set.
+/// Computes the p-values of the observed data. `q` is the observed statistic and `q_asimov` the statistic of the
+/// Asimov set.
 pub(crate) fn observed(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValues {
     let (root, spread) = (q.sqrt(), q_asimov.sqrt());
     let value = match statistic {
@@ -27,14 +28,14 @@ pub(crate) fn observed(statistic: TestStatistic, q: f64, q_asimov: f64) -> PValu
     };
     let p = at(value, spread);
     match statistic {
-        // The p-value of q0 does not depend on the Asimov set, which may not exist.
+        // The p-value of q0 does not depend on the Asimov set. It therefore exists even if there is no Asimov set.
         TestStatistic::Q0 => PValues { clsb: Some(upper_tail(root)).filter(|p| p.is_finite()), ..p },
         _ => p,
     }
 }
 
-/// Computes the logarithm of the observed CLs. For an Asimov statistic of 0 it returns the limit that CLs
-/// approaches as the Asimov statistic falls to 0. This limit exists for every `q`.
+/// Computes the natural logarithm of the observed CLs. If `q_asimov` is 0, the result is the limit of CLs for
+/// `q_asimov` towards 0. This limit exists for every `q`.
 pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
     let (root, spread) = (q.sqrt(), q_asimov.sqrt());
     match statistic {
@@ -44,26 +45,28 @@ pub(crate) fn ln_cls(statistic: TestStatistic, q: f64, q_asimov: f64) -> f64 {
     }
 }
 
-/// Computes the logarithm of CLs, which is the ratio of the p-values CLs+b and CLb.
+/// Computes the natural logarithm of CLs, which is the ratio of the p-values CLs+b and CLb. `value` and `spread` are
+/// those of [`at`].
 fn ln_ratio(value: f64, spread: f64) -> f64 {
     ln_upper_tail(value + spread) - ln_upper_tail(value)
 }
 
-/// Computes the p-values of the outcome at `n_sigma` standard deviations of the background-only distribution.
+/// Computes the expected p-values at `n_sigma` standard deviations of the background-only distribution.
 pub(crate) fn expected(n_sigma: f64, q_asimov: f64) -> PValues {
     at(n_sigma, q_asimov.sqrt())
 }
 
-/// Computes the p-values of an outcome at `value`. Under both hypotheses the outcomes have a normal distribution of
-/// width 1. Its mean is 0 for background only, and `-spread` for signal and background.
+/// Computes the p-values if the outcome is `value`. Outcomes are normally distributed with width 1. The mean is 0 for
+/// background only, and `-spread` for signal and background.
 fn at(value: f64, spread: f64) -> PValues {
     let exists = |p: f64| p.is_finite().then_some(p);
-    // The ratio is computed from logarithms, so it exists even if both tails underflow.
+    // The ratio is computed from logarithms. It therefore exists even if both tail probabilities underflow to 0.
     let cls = ln_ratio(value, spread).exp();
     PValues { clsb: exists(upper_tail(value + spread)), clb: exists(upper_tail(value)), cls: exists(cls) }
 }
 
-/// Computes the square root of the Asimov statistic at which the CLs expected at `n_sigma` equals `alpha`.
+/// Computes the square root of the Asimov statistic at which the expected CLs at `n_sigma` standard deviations equals
+/// `alpha`.
 pub(crate) fn expected_root(n_sigma: f64, alpha: f64) -> f64 {
     quantile(alpha * upper_tail(n_sigma)) - n_sigma
 }
@@ -82,8 +85,8 @@ fn slopes_at(value: f64, spread: f64) -> (f64, f64) {
     (by_spread + cls * ratio(value), by_spread)
 }
 
-/// Computes the derivatives of the observed CLs with respect to `q` and to `q_asimov`. At `q = 0` the first
-/// derivative is set to 0, because `q` stays 0 for small changes.
+/// Computes the derivatives of the observed CLs with respect to `q` and to `q_asimov`. At `q = 0` the derivative with
+/// respect to `q` is set to 0, because `q` stays 0 if the data change a little.
 pub(crate) fn observed_slopes(statistic: TestStatistic, q: f64, q_asimov: f64) -> (f64, f64) {
     let (root, spread) = (q.sqrt(), q_asimov.sqrt());
     let is_beyond = statistic == TestStatistic::Qtilde && root > spread;
@@ -97,7 +100,7 @@ pub(crate) fn observed_slopes(statistic: TestStatistic, q: f64, q_asimov: f64) -
     (by_value * value_by_q, (by_value * value_by_spread + by_spread) * 0.5 / spread)
 }
 
-/// Computes the derivative of the CLs expected at `n_sigma` with respect to `q_asimov`.
+/// Computes the derivative with respect to `q_asimov` of the expected CLs at `n_sigma` standard deviations.
 pub(crate) fn expected_slope(n_sigma: f64, q_asimov: f64) -> f64 {
     let spread = q_asimov.sqrt();
     slopes_at(n_sigma, spread).1 * 0.5 / spread
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn values_of_pyhf() {
-        // pyhf 0.7.6, two-bin model at mu = 1: sqrt(q) and sqrt(q_A) as it prints them.
+        // pyhf 0.7.6, two-bin model at mu = 1: sqrt(q) and sqrt(q_A) as printed by pyhf.
         let root = 0.9153953418854808_f64;
         let p = observed(TestStatistic::Qtilde, root * root, root * root);
         assert!((p.cls.unwrap_or(0.0) - 0.3599841228971994).abs() < 1e-12);

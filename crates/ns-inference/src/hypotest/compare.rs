@@ -1,8 +1,8 @@
-//! Compares fits at neighbouring values of the POI, to find fits that ended in a higher local minimum.
+//! Compares fits at neighbouring values of the POI. Fits that ended in a higher local minimum are found in this way.
 //!
-//! A descent at one value from the minimum at a neighbouring value gives an upper bound on the profile of
-//! `-ln L`. The bound is close, because the profile is continuous. A fit that ended above the bound is in a
-//! higher local minimum.
+//! A descent at one value of the POI, started from the minimum at a neighbouring value, gives an upper bound on the
+//! profile of `-ln L`. The profile is continuous, so the bound is close to the profile. A fit that ended above the
+//! bound is in a higher local minimum.
 
 use ns_core::OutcomeParts;
 
@@ -10,15 +10,17 @@ use super::profile::{Effort, Profile};
 use super::tester::Tester;
 use crate::{InferenceError, lowest};
 
-/// Smallest distance between two values from which the slope is computed, relative to the distance from the best fit.
+/// Smallest distance between two values of the POI at which the slope between them is computed. It is relative to the
+/// distance of the larger value from the best fit.
 const CLOSE: f64 = 1e-3;
 
-/// Ratio of neighbouring slopes above which a profile is not smooth.
+/// Largest ratio of neighbouring slopes of a smooth profile.
 const SHARPLY: f64 = 3.0;
 
 impl Tester<'_> {
-    /// For the observed data and the Asimov set, starts a descent from the minimum at every tested value to
-    /// the next tested value above and below. Returns true if a descent ended lower than the fit made before.
+    /// For the observed data and the Asimov set, starts a descent from the minimum at each tested value to each of
+    /// its two neighbouring tested values. Returns whether any descent ended lower than the earlier fit at the same
+    /// value.
     ///
     /// # Errors
     /// If the device fails or the caller stopped the work.
@@ -41,9 +43,9 @@ impl Tester<'_> {
         Ok(self.n_lowered > before)
     }
 
-    /// Returns whether the fits made so far seem to lie in different local minima. This is the case if the profile
-    /// falls away from the best fit, or if its square root, otherwise almost a straight line, bends sharply. Makes no
-    /// fits.
+    /// Returns whether the fits made so far seem to lie in different local minima. There are two signs of this. The
+    /// profile decreases with the distance above the best fit. Or the slope of its square root, which is almost
+    /// constant in general, changes sharply. No fits are made.
     pub(crate) fn is_broken(&self) -> bool {
         let broken = |profile: &Profile| {
             let best = profile.best_value();
@@ -62,7 +64,8 @@ impl Tester<'_> {
         broken(&self.observed) || (self.without_asimov.is_none() && broken(&self.asimov))
     }
 
-    /// Makes one pass along the tested values. Each fit starts from the minimum at the previous value.
+    /// Makes one pass along the tested values, in ascending or descending order. Each fit starts from the minimum at
+    /// the previous value.
     fn sweep(&mut self, is_asimov: bool, ascending: bool) -> Result<(), InferenceError> {
         let profile = if is_asimov { &self.asimov } else { &self.observed };
         let best = profile.best_value();

@@ -1,7 +1,8 @@
-//! Makes further fits that start at the opposite bound of parameters that ended at a bound.
+//! Makes additional fits in which a parameter that ended at a bound starts at its opposite bound.
 //!
-//! A parameter without a constraint has no length scale for further start points. If it ends at a bound,
-//! another local minimum may lie near the opposite bound, and no descent from the first minimum leads there.
+//! A parameter without a constraint has no natural scale for the distance of additional starting points. If such a
+//! parameter ends at a bound, another local minimum may lie near its opposite bound. No descent from the first
+//! minimum leads to that minimum.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use super::profile::{Effort, Profile};
 use crate::InferenceError;
 use crate::analysis::Analysis;
 
-/// For each unconstrained parameter that `fit` left at a bound, builds a request for the same fit that starts
-/// with this parameter at its opposite bound. The POI is left out.
+/// Builds one request for each unconstrained parameter that ended at a bound in `fit`. The request is a copy of
+/// `request` in which this parameter starts at its opposite bound. There is no request for the POI.
 pub(super) fn from_other_ends(
     analysis: &Analysis<'_>,
     poi: usize,
@@ -44,8 +45,8 @@ pub(super) fn from_other_ends(
 }
 
 impl Profile {
-    /// In a small model, searches for a lower minimum at `value` from the opposite bounds of parameters at a
-    /// bound. Adds the fits to the profile.
+    /// In a small model, searches for a lower minimum at the value `value` of the parameter. Other parameters that
+    /// ended at a bound start at the opposite bound. The fits are added to the profile.
     ///
     /// # Errors
     /// The errors of [`Analysis::run`].

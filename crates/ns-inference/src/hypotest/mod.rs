@@ -1,8 +1,7 @@
-//! Asymptotic tests of a value of the parameter of interest.
+//! Asymptotic hypothesis tests of a value of the parameter of interest.
 //!
-//! The definitions are those of pyhf (`pyhf.infer.hypotest`, `calctype="asymptotics"`): the profile
-//! likelihood ratio with one-sided statistics, and an Asimov set from the conditional fit to the observed
-//! data.
+//! The definitions are those of pyhf (`pyhf.infer.hypotest`, `calctype="asymptotics"`). The test statistics are
+//! one-sided profile likelihood ratios. The Asimov set is generated from a conditional fit to the observed data.
 
 mod asimov;
 pub(crate) mod asymptotic;
@@ -28,9 +27,9 @@ pub enum TestStatistic {
     /// The statistic for upper limits if the signal cannot be negative (equation 16 of arXiv:1007.1727).
     #[default]
     Qtilde,
-    /// The statistic for upper limits (equation 14).
+    /// The statistic for upper limits if the signal may be negative (equation 14 of arXiv:1007.1727).
     Q,
-    /// The statistic for discovery, which tests the absence of a signal (equation 12).
+    /// The statistic for discoveries, which tests the background-only hypothesis (equation 12 of arXiv:1007.1727).
     Q0,
 }
 
@@ -64,12 +63,12 @@ impl std::str::FromStr for TestStatistic {
     }
 }
 
-/// Options of [`hypotest`], built step by step.
+/// Options of [`hypotest`], set by chained methods.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HypotestOptions {
-    /// Data, fixed parameters, start point and search effort of all fits.
+    /// Data, fixed parameters, starting point and search effort of all fits.
     pub fit: FitOptions,
     /// The test statistic.
     #[serde(rename = "test_stat", deserialize_with = "options::text")]
@@ -80,8 +79,8 @@ options::setters! { HypotestOptions {
     fit: FitOptions, statistic: TestStatistic
 } }
 
-/// The numbers of standard deviations to which the five values of an expected band belong. Positive numbers mean more
-/// signal. Serialises to `[-2, -1, 0, 1, 2]`, which results give beside every band.
+/// Numbers of standard deviations of the five values in a list of expected results. Positive numbers mean more
+/// signal. Serialises to `[-2, -1, 0, 1, 2]`. Results give this list next to every list of expected values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NsigmaOrder([i8; 5]);
 
@@ -99,18 +98,18 @@ impl NsigmaOrder {
     }
 }
 
-/// p-values expected for background alone, for outcomes -2, -1, 0, +1 and +2 standard deviations towards more
-/// signal (in ascending order of CLs).
+/// Expected p-values under the background-only hypothesis. Each list has five values, for outcomes at -2, -1, 0, +1
+/// and +2 standard deviations. Positive numbers mean more signal, so CLs is in ascending order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ExpectedSet {
     /// Expected CLs.
     pub cls: Vec<Option<f64>>,
-    /// Expected p-values of signal and background.
+    /// Expected p-values of the hypothesis of signal and background.
     pub clsb: Vec<Option<f64>>,
     /// Expected p-values of the background-only hypothesis.
     pub clb: Vec<Option<f64>>,
-    /// Numbers of standard deviations that the values of each list belong to.
+    /// Numbers of standard deviations of the five values in each list.
     pub nsigma_order: NsigmaOrder,
 }
 
@@ -124,25 +123,25 @@ pub struct HypotestResult {
     pub mu_test: f64,
     /// Name of the test statistic.
     pub test_stat: &'static str,
-    /// Observed CLs; `None` if CLs does not exist, and for q0, whose result is `clsb`.
+    /// Observed CLs. `None` if CLs does not exist, and for the statistic q0, which has no CLs.
     pub cls: Option<f64>,
-    /// p-value of signal and background; for q0, the p-value of background alone (p0).
+    /// p-value CLs+b of signal and background. For q0, the p-value p0 of the background-only hypothesis.
     pub clsb: Option<f64>,
-    /// p-value of the background-only hypothesis.
+    /// p-value CLb of the background-only hypothesis.
     pub clb: Option<f64>,
-    /// The test statistic of the observed data.
+    /// Test statistic of the observed data.
     pub q_obs: f64,
-    /// The test statistic of the Asimov set.
+    /// Test statistic of the Asimov set.
     pub q_asimov: f64,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
     /// `twice_nll` of the free fit.
     pub twice_nll_free: f64,
-    /// `twice_nll` of the conditional fit at `mu_test`.
+    /// `twice_nll` of the conditional fit at `mu_test`; `None` if this fit was not made.
     pub twice_nll_conditional: Option<f64>,
-    /// p-values expected for background alone.
+    /// Expected p-values under the background-only hypothesis.
     pub expected_set: ExpectedSet,
-    /// Whether every fit behind these numbers converged.
+    /// Whether every fit of the test converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
@@ -150,13 +149,13 @@ pub struct HypotestResult {
 
 /// Tests the hypothesis that the parameter of interest is `mu`.
 ///
-/// Makes four fits, or more in small models: the free fit to the observed data, conditional fits to the observed data
-/// at `mu` and at the Asimov value, and the conditional fit to the Asimov set at `mu`. For q0 the tested value is
-/// always 0.
+/// Four fits are made, or more in small models: the free fit to the observed data, conditional fits to the observed
+/// data at `mu` and at the Asimov value, and the conditional fit to the Asimov set at `mu`. For q0 the tested value
+/// is always 0.
 ///
 /// # Errors
-/// If the model has no POI or fixes it, if `mu` is not finite, if a fit has no finite likelihood, if the
-/// device fails, or if the caller stopped the work.
+/// If the model has no POI or fixes it, if `mu` is not finite, if `-ln L` is not finite at any starting point of a
+/// fit, if the device fails, or if the caller stopped the work.
 pub fn hypotest(
     model: &Model,
     session: &dyn Session,
@@ -205,7 +204,8 @@ pub fn hypotest(
     })
 }
 
-/// Makes the fits of a test of `mu` (of 0 for q0). `what` names the analysis in error messages.
+/// Makes the fits of a hypothesis test of `mu`; for q0 the tested value is 0. `what` is the name of the analysis for
+/// error messages.
 ///
 /// # Errors
 /// The errors of [`hypotest`].

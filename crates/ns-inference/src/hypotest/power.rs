@@ -1,4 +1,4 @@
-//! Detects tests that cannot distinguish their two hypotheses, and explains why.
+//! Detects hypothesis tests that cannot distinguish their two hypotheses, and explains why.
 
 use ns_core::EvaluationRequest;
 
@@ -6,27 +6,29 @@ use super::TestStatistic;
 use super::tester::{Tested, Tester};
 use crate::present::significant;
 
-/// Description of a test that cannot distinguish its two hypotheses.
+/// Description of a hypothesis test that cannot distinguish its two hypotheses.
 pub(crate) struct Powerless {
-    /// The warning; `None` if the lack of power is expected because the tested value is the Asimov value.
+    /// Warning about the missing power. `None` if the tested value is the Asimov value, where no power is expected.
     pub(crate) note: Option<String>,
-    /// True if CLs does not exist. Otherwise CLs is 1.
+    /// Whether CLs does not exist. If false, CLs is 1.
     pub(crate) undefined: bool,
 }
 
-/// Returns the largest difference of `2 nll` that can be due to rounding.
+/// Returns the largest difference of `2 nll` that can be due to rounding. `nll` is `-ln L` at the minimum.
 pub(super) fn rounding(nll: f64) -> f64 {
     1e-13 + 16.0 * f64::EPSILON * nll.abs()
 }
 
-/// Returns the largest difference of `2 nll` between two fits to the same minimum.
+/// Returns the largest difference of `2 nll` between two fits that ended at the same minimum. `nll` is `-ln L` at the
+/// minimum.
 pub(super) fn indistinct(nll: f64) -> f64 {
     1e-9 + 64.0 * f64::EPSILON * nll.abs()
 }
 
 impl Tester<'_> {
-    /// Returns whether any expected yield changes if the POI moves to `value` from the best fit to the Asimov
-    /// set, with all other parameters unchanged. Also returns true if the yields cannot be computed.
+    /// Returns whether the expected yields depend on the POI. The yields at the best fit to the Asimov set are
+    /// compared with those at the same point with the POI at `value`. Also returns true if the yields cannot be
+    /// computed.
     pub(crate) fn has_effect(&self, value: f64) -> bool {
         let best = &self.asimov.best.parameters;
         let mut points = best.clone();
@@ -44,15 +46,15 @@ impl Tester<'_> {
         }
     }
 
-    /// Describes a test whose Asimov statistic is 0; returns `None` for any other test.
+    /// Describes a test whose Asimov statistic is 0. Returns `None` if the Asimov statistic is not 0, and for q0.
     pub(crate) fn powerless(&self, tested: &Tested) -> Option<Powerless> {
         let (name, value, asimov) = (self.name(), tested.value, self.statistic.asimov_value());
         let (lower, upper) = self.bounds();
         if self.statistic == TestStatistic::Q0 || tested.q_asimov > 0.0 {
             return None;
         }
-        // At an Asimov statistic of 0 both p-values of q are equal, so CLs is 1. The formula of qtilde divides by the
-        // Asimov statistic.
+        // If the Asimov statistic is 0, CLs+b and CLb of the statistic q are equal, so CLs is 1. The formula of
+        // qtilde divides by the Asimov statistic, so CLs does not exist.
         let undefined = tested.q > 0.0 && self.statistic == TestStatistic::Qtilde;
         if value == asimov {
             let note = undefined.then(|| {

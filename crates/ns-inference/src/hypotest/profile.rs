@@ -1,5 +1,5 @@
-//! Conditional fits to one data set at many values of one parameter. Every fit starts at the minimum that
-//! earlier fits predict.
+//! Conditional fits to one data set at many values of one parameter. Each fit starts at a point that is predicted
+//! from earlier fits.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use ns_core::{Data, FitOutcome, FitRequest, FitTask, Inactive, Search, Start};
 
 use crate::analysis::{Analysis, Fitted};
 
-/// The effort with which a conditional fit searches for the lowest minimum.
+/// Effort with which a conditional fit searches for the lowest minimum. The efforts are in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effort {
-    /// One descent from the point that neighbouring fits predict, for intermediate fits.
+    /// A single descent from the predicted starting point. This effort is for intermediate fits.
     Follow,
-    /// The search that a single fit makes, but the search starts at the predicted point.
+    /// The search effort of the base fit, from the predicted starting point.
     Search,
-    /// Searches for fits that are reported. In models of at most medium size, a second search starts at the
-    /// start point of the analysis and uses no neighbouring fit. In small models the second search is
-    /// thorough.
+    /// The effort for fits whose numbers are reported. The first search is that of [`Self::Search`]. In models of up
+    /// to medium size, a second search begins at the starting point of the analysis and uses no earlier fits. In
+    /// small models the second search is thorough.
     Report,
 }
 
-/// The minimum at a fixed value of the parameter.
+/// The conditional minimum at one value of the parameter.
 #[derive(Debug, Clone)]
 pub(crate) struct ConditionalMinimum {
     pub(crate) value: f64,
@@ -28,11 +28,11 @@ pub(crate) struct ConditionalMinimum {
     effort: Effort,
 }
 
-/// The conditional fits made so far to one data set. They are points on its profile likelihood.
+/// The conditional fits to one data set that have been made so far. Each is a point of the profile likelihood.
 pub(crate) struct Profile {
     pub(crate) data: Data,
     pub(crate) parameter: usize,
-    /// The free fit, with its covariance.
+    /// The free fit, with its covariance or the factors of its Hessian.
     pub(crate) best: FitOutcome,
     /// Conditional fits made so far, in the order in which they were made.
     known: Vec<ConditionalMinimum>,
@@ -48,25 +48,26 @@ impl Profile {
         self.best.parameters.get(self.parameter).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the conditional fit at exactly this value, if it has been made.
+    /// Returns the conditional fit at exactly the given value; `None` if it has not been made.
     pub(crate) fn at(&self, value: f64) -> Option<&ConditionalMinimum> {
         self.known.iter().find(|k| k.value == value)
     }
 
-    /// Returns every value with a conditional fit, in ascending order.
+    /// Returns all values for which a conditional fit has been made, in ascending order.
     pub(crate) fn values(&self) -> Vec<f64> {
         let mut values: Vec<f64> = self.known.iter().map(|k| k.value).collect();
         values.sort_by(f64::total_cmp);
         values
     }
 
-    /// Returns whether the conditional fit at `value` has been made with at least this effort.
+    /// Returns whether the conditional fit at `value` has been made with at least the given effort.
     pub(crate) fn has(&self, value: f64, effort: Effort) -> bool {
         self.at(value).is_some_and(|known| known.effort >= effort)
     }
 
-    /// Builds the tasks of the conditional fit at `value`; the lowest of their results counts. The first task
-    /// starts at the minimum already found at `value`, or else at the point that neighbouring fits predict.
+    /// Builds the tasks of the conditional fit at `value`. The result of the conditional fit is the lowest result of
+    /// these tasks. The first task starts at the minimum already found at `value`, or at the predicted point if there
+    /// is none.
     pub(crate) fn tasks(&self, analysis: &Analysis<'_>, value: f64, effort: Effort) -> Vec<FitTask> {
         let start = match self.at(value) {
             Some(known) => known.fit.parameters.clone(),
@@ -76,13 +77,14 @@ impl Profile {
         let searched = effort == Effort::Report && analysis.is_middling();
         let mut request = self.request(analysis, value, start, search);
         if searched {
-            // This search is not limited to the neighbourhood of the free fit.
+            // Without the inverse Hessian of the free fit, this search is not limited to the neighbourhood of the
+            // free fit.
             request.metric = None;
         }
         let mut tasks = vec![FitTask { data: self.data.clone(), fits: vec![request], cancel: None }];
         if searched {
-            // The search of a single fit. A thorough search begins with the default search, so a thorough search
-            // never ends higher.
+            // This is the search that a fit without neighbours would make. A thorough search begins with the default
+            // search. Its result is therefore never higher than that of the default search.
             let search = if analysis.is_small() { Search::Thorough } else { analysis.base.search };
             let mut alone = FitRequest { search, ..analysis.base.clone() };
             alone.fixed.retain(|(i, _)| *i != self.parameter);
@@ -92,8 +94,8 @@ impl Profile {
         tasks
     }
 
-    /// Builds the task of a conditional fit at `value` that descends from the minimum of `neighbour`, a fit
-    /// at another value.
+    /// Builds the task of a conditional fit at `value` that is a single descent from the minimum of `neighbour`.
+    /// `neighbour` is a fit at another value.
     pub(crate) fn task_from(&self, analysis: &Analysis<'_>, value: f64, neighbour: &FitOutcome) -> FitTask {
         let held = [(self.parameter, value)];
         let start = analysis.admit(&self.best, &held, neighbour.parameters.clone());
@@ -112,8 +114,8 @@ impl Profile {
         }
     }
 
-    /// Builds the request of a free fit that starts at the conditional minimum at `value`; `None` if there is no fit
-    /// at `value`.
+    /// Builds the request of a free fit that starts at the conditional minimum at `value`. Returns `None` if there is
+    /// no conditional fit at `value`.
     pub(crate) fn release(&self, analysis: &Analysis<'_>, value: f64) -> Option<FitRequest> {
         let start = Start::At(Arc::from(self.at(value)?.fit.parameters.as_slice()));
         Some(FitRequest { start, search: Search::Local, ..analysis.base.clone() })
@@ -124,16 +126,16 @@ impl Profile {
         self.known.retain(|k| values.contains(&k.value));
     }
 
-    /// Adds a result of [`Self::tasks`] or [`Self::task_from`], unless a lower fit at `value` is known. If a
-    /// conditional fit lies below the free fit, the free fit has missed the lowest minimum. The caller must
-    /// handle this case.
+    /// Adds the result of a task from [`Self::tasks`] or [`Self::task_from`]. The result is ignored if a lower fit at
+    /// `value` is known. A conditional fit below the free fit shows that the free fit has missed the lowest minimum.
+    /// The caller must handle this case.
     pub(crate) fn learn(&mut self, value: f64, fitted: &Fitted, effort: Effort) {
         let Ok(fit) = fitted else { return };
         match self.known.iter_mut().find(|k| k.value == value) {
             None => self.known.push(ConditionalMinimum { value, fit: fit.clone(), effort }),
             Some(known) => {
                 known.effort = known.effort.max(effort);
-                // Of two equal minima, the converged minimum is kept.
+                // If two minima are equally low, the converged one is kept.
                 let lower = fit.nll < known.fit.nll && (fit.converged() || !known.fit.converged());
                 let certified =
                     fit.converged() && !known.fit.converged() && fit.nll <= known.fit.nll + CERTIFIED;
@@ -141,7 +143,7 @@ impl Profile {
                 if lower || certified || deeper {
                     known.fit = fit.clone();
                 } else {
-                    // Not every fit to a minimum examines its flat directions.
+                    // Some fits that end at a minimum do not examine its flat directions.
                     let flat = fit.inactive.iter().filter(|entry| entry.1 == Inactive::Flat);
                     let new = flat.filter(|entry| known.fit.inactive.iter().all(|old| old.0 != entry.0));
                     let new: Vec<(usize, Inactive)> = new.copied().collect();
@@ -151,20 +153,20 @@ impl Profile {
         }
     }
 
-    /// Returns `2 (nll - nll of the free fit)` at `value`, or 0 if this is negative; `None` if there is no
-    /// fit at `value`.
+    /// Returns `2 (nll - nll of the free fit)` at `value`, or 0 if this number is negative. Returns `None` if there
+    /// is no conditional fit at `value`.
     pub(crate) fn rise(&self, value: f64) -> Option<f64> {
         self.at(value).map(|k| (2.0 * (k.fit.nll - self.best.nll)).max(0.0))
     }
 
-    /// Predicts the minimum at `value` from the parabola or line through the nearest fits, or from the
-    /// covariance of the free fit.
+    /// Predicts the minimum at `value`. If there are enough fits, the prediction is the parabola or the line through
+    /// the nearest fits. Otherwise it follows the covariance of the free fit.
     fn predict(&self, analysis: &Analysis<'_>, value: f64) -> Vec<f64> {
         let mut near: Vec<Node<'_>> =
             self.known.iter().map(|k| (k.value, k.fit.parameters.as_slice())).collect();
         near.push((self.best_value(), &self.best.parameters));
         near.sort_by(|a, b| (a.0 - value).abs().total_cmp(&(b.0 - value).abs()));
-        // Points that nearly coincide do not determine the slope between them.
+        // The slope between two points that nearly coincide is not accurate.
         let mut apart: Vec<Node<'_>> = Vec::with_capacity(NODES);
         for node in near {
             let reach = SPACING * (node.0 - value).abs();
@@ -192,23 +194,23 @@ impl Profile {
     }
 }
 
-/// A fit that converged replaces a fit that did not converge, even if its `-ln L` is higher by up to this
-/// difference.
+/// Largest difference in `-ln L` by which a converged fit may be higher than a fit that did not converge and still
+/// replace it.
 const CERTIFIED: f64 = 1e-8;
 
-/// A pair of a number and the parameters of a fit. The number is the value of the profiled parameter, or the
-/// weight of the fit in an interpolation.
+/// A number and the parameters of a fit. The number is the value of the profiled parameter, or the weight of the fit
+/// in an interpolation.
 type Node<'a> = (f64, &'a [f64]);
 
-/// Largest number of points of an interpolation.
+/// Largest number of points in an interpolation.
 const NODES: usize = 3;
 
-/// Smallest distance between two points of an interpolation, relative to the distance between the farther
-/// point and the value at which the minimum is predicted.
+/// Smallest distance between two points of an interpolation. It is relative to the distance from the farther point to
+/// the value at which the minimum is predicted.
 const SPACING: f64 = 0.05;
 
-/// Computes the Lagrange weights of the nearest two or three points; `None` if `value` lies too far outside these
-/// points to extrapolate.
+/// Computes the Lagrange weights of the nearest two or three points. Returns `None` if `value` lies too far outside
+/// the range of these points for an extrapolation.
 fn nodes<'a>(near: &[Node<'a>], value: f64) -> Option<Vec<Node<'a>>> {
     let chosen: Vec<&Node<'_>> = near.iter().take(NODES).collect();
     let (low, high) =

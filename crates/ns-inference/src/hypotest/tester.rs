@@ -1,6 +1,6 @@
-//! The fits behind every hypothesis test. The free fit, the fit at the Asimov value and the Asimov set are
-//! made once. Each tested value then takes two conditional fits: one to the observed data, one to the Asimov
-//! set.
+//! The fits that every hypothesis test needs. The free fit, the conditional fit at the Asimov value and the Asimov
+//! set are made once. Each tested value then needs two conditional fits: one to the observed data and one to the
+//! Asimov set.
 
 use ns_core::{FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -11,40 +11,40 @@ use crate::analysis::{Analysis, WITH_INVERSE};
 use crate::diagnosis;
 use crate::{InferenceError, lowest};
 
-/// The fits of an analysis that tests values of the POI, and the warnings about them.
+/// The fits of an analysis that tests values of the POI, and warnings about the fits.
 pub(crate) struct Tester<'a> {
     pub(crate) analysis: Analysis<'a>,
     pub(crate) statistic: TestStatistic,
     pub(crate) poi: usize,
     pub(crate) observed: Profile,
     pub(crate) asimov: Profile,
-    /// The reason why there is no Asimov set. If there is a reason, `asimov` is not used.
+    /// Reason why there is no Asimov set; `None` if there is one. `asimov` is not used if there is a reason.
     pub(super) without_asimov: Option<String>,
-    /// Lowest `-ln L` of the observed data at the Asimov value when the Asimov set was generated.
+    /// Lowest `-ln L` of the observed data at the Asimov value, as known when the Asimov set was generated.
     pub(super) made_at: f64,
-    /// Estimated number of fits to come after [`Self::new`].
+    /// Estimated number of fits that follow the call of [`Self::new`].
     pub(super) further: usize,
     /// Warnings about the result.
     pub(crate) notes: Vec<String>,
-    /// Whether every fit that the results depend on converged.
+    /// Whether every fit on which the results depend converged.
     pub(crate) converged: bool,
     /// Number of different tested values.
     pub(crate) n_evaluations: usize,
-    /// Number of times that a fit found a lower minimum; earlier results may then be outdated.
+    /// Number of times that a fit found a lower minimum. After each time, earlier results may be outdated.
     pub(crate) n_lowered: usize,
 }
 
-/// The statistics of the observed data (`q`) and of the Asimov set at one value.
+/// The test statistics at one tested value: `q` of the observed data and `q_asimov` of the Asimov set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tested {
     pub(crate) value: f64,
     pub(crate) q: f64,
     pub(crate) q_asimov: f64,
-    /// True if the conditional fits behind these numbers converged.
+    /// Whether the conditional fits for these statistics converged.
     pub(crate) converged: bool,
 }
 
-/// Largest number of repetitions of a test after a lower minimum was found.
+/// Largest number of times that a test is repeated because a lower minimum was found.
 const MOST_RENEWALS: usize = 3;
 
 impl<'a> Tester<'a> {
@@ -142,8 +142,8 @@ impl<'a> Tester<'a> {
         self.observed.best_value()
     }
 
-    /// Tests several values in one batch. If `observed` is false, only the Asimov set is fitted. An entry is
-    /// `Err` with the reason if a fit has no finite likelihood.
+    /// Tests several values in one batch. If `observed` is false, only the Asimov set is fitted. The result has one
+    /// entry per value. An entry is `Err` with the reason if `-ln L` is not finite at any starting point.
     ///
     /// # Errors
     /// If the device fails or the caller stopped the work.
@@ -154,7 +154,7 @@ impl<'a> Tester<'a> {
         effort: Effort,
     ) -> Result<Vec<Result<Tested, String>>, InferenceError> {
         let mut failures: Vec<(f64, String)> = Vec::new();
-        // A lower minimum at the Asimov value changes the Asimov set.
+        // If a fit finds a lower minimum at the Asimov value, the Asimov set changes.
         for _ in 0..MOST_RENEWALS {
             let made_at = self.made_at;
             failures = self.fit_values(values, observed, effort)?;
@@ -177,11 +177,11 @@ impl<'a> Tester<'a> {
             .collect())
     }
 
-    /// Tests one value for a result that is reported: its fits make searches and, in small models, are
-    /// compared with neighbouring fits.
+    /// Tests one value whose result is reported. The fits search for the lowest minimum. In small models they are
+    /// also compared with fits at neighbouring values.
     ///
     /// # Errors
-    /// The errors of [`Self::test`]; [`InferenceError::FitFailed`] if a fit has no finite likelihood.
+    /// The errors of [`Self::test`]; also [`InferenceError::FitFailed`] if `-ln L` is not finite in a fit.
     pub(crate) fn report(&mut self, value: f64) -> Result<Tested, InferenceError> {
         let mut tested = self.test(&[value], true, Effort::Report)?.pop();
         if self.analysis.is_small() {
@@ -199,8 +199,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Makes the fits at `values` that have not been made with at least this effort. Returns the values without a
-    /// result, each with the reason.
+    /// Makes the fits at `values`, except those already made with at least the given effort. Returns the values whose
+    /// fits failed, each with the reason.
     fn fit_values(
         &mut self,
         values: &[f64],
@@ -262,7 +262,8 @@ impl<'a> Tester<'a> {
         Ok(failures)
     }
 
-    /// Returns `value` with the reason why it has no result. For q0 a failed Asimov fit only adds a warning.
+    /// Describes a failed fit. Returns `value` and the reason. For q0, a failed fit to the Asimov set adds a warning
+    /// instead, and the result is `None`.
     fn failed(&mut self, is_asimov: bool, value: f64, failure: &FitFailure) -> Option<(f64, String)> {
         let why = diagnosis::failure(self.analysis.model, failure);
         let name = self.name().to_owned();
@@ -283,14 +284,15 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Keeps only the fits at `values` and at the Asimov value, because the other fits made no search.
+    /// Keeps only the fits at `values` and at the Asimov value. The other fits did not search for the lowest minimum.
     pub(crate) fn keep(&mut self, values: &[f64]) {
         let kept: Vec<f64> = values.iter().copied().chain([self.statistic.asimov_value()]).collect();
         self.observed.keep(&kept);
         self.asimov.keep(&kept);
     }
 
-    /// Returns the statistics at `value`; `None` if the value has not been tested.
+    /// Returns the statistics at `value`; `None` if `value` has not been tested. If `observed` is false, the fits to
+    /// the Asimov set are sufficient.
     pub(crate) fn known(&self, value: f64, observed: bool) -> Option<Tested> {
         self.asimov.at(value)?;
         if observed {
@@ -299,7 +301,7 @@ impl<'a> Tester<'a> {
         Some(self.tested(value, observed))
     }
 
-    /// Computes the statistics at a value whose fits have been made.
+    /// Computes the test statistics at a value for which all fits have been made.
     fn tested(&self, value: f64, observed: bool) -> Tested {
         let converged = [(&self.asimov, self.statistic != TestStatistic::Q0), (&self.observed, observed)]
             .iter()
@@ -307,8 +309,8 @@ impl<'a> Tester<'a> {
         let mut q = if observed { self.one_sided(&self.observed, value) } else { f64::NAN };
         let mut q_asimov =
             if self.without_asimov.is_none() { self.one_sided(&self.asimov, value) } else { f64::NAN };
-        // The difference of equal likelihoods is due to rounding. At an Asimov statistic of 0, a `q` due to rounding
-        // would give p-values that indicate a signal.
+        // A difference between equal likelihoods is due to rounding. If the Asimov statistic is 0, a `q` due to
+        // rounding would give p-values that seem to indicate a signal.
         if q_asimov <= power::rounding(self.asimov.best.nll) {
             q_asimov = 0.0;
             if q <= power::indistinct(self.observed.best.nll) {
@@ -318,20 +320,21 @@ impl<'a> Tester<'a> {
         Tested { value, q, q_asimov, converged }
     }
 
-    /// Computes the one-sided statistic. It is 0 if the best fit equals the tested value or lies above it
-    /// (below it for q0).
+    /// Computes the one-sided test statistic. For q and qtilde the statistic is 0 if the best fit is equal to or
+    /// above the tested value. For q0 it is 0 if the best fit is equal to or below the tested value.
     fn one_sided(&self, profile: &Profile, value: f64) -> f64 {
         let best = profile.best_value();
         let zero = match self.statistic {
             TestStatistic::Q0 => best < value,
             TestStatistic::Q | TestStatistic::Qtilde => best > value,
         };
-        // If the best fit is the tested value (both at a bound), the two fits are the same. The difference of their
-        // likelihoods is then due to rounding and would give p-values that indicate a signal.
+        // If the best fit equals the tested value (both at a bound), the free and the conditional fit are the same.
+        // The difference of their likelihoods is then due to rounding. It would give p-values that seem to indicate a
+        // signal.
         if zero || best == value { 0.0 } else { profile.rise(value).unwrap_or(f64::NAN) }
     }
 
-    /// Adds a warning if a value lies outside the bounds of the POI.
+    /// Adds a warning if the tested value lies outside the bounds of the POI.
     pub(crate) fn note_outside(&mut self, value: f64) {
         let (lower, upper) = self.bounds();
         if value < lower || value > upper {
@@ -342,8 +345,8 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Restarts the free fit from the conditional fit at `value`, if the conditional fit lies below the free
-    /// fit and `value` lies inside the bounds of the POI.
+    /// Repeats the free fit from the conditional fit at `value` if the conditional fit lies below the free fit. Does
+    /// nothing if `value` lies outside the bounds of the POI.
     pub(super) fn look_lower(&mut self, value: f64) -> Result<(), InferenceError> {
         let (lower, upper) = self.bounds();
         if value < lower || value > upper {
@@ -371,8 +374,8 @@ impl<'a> Tester<'a> {
         Ok(())
     }
 
-    /// Records whether a fit behind the results converged. Adds a warning if the fit did not converge, or if some
-    /// bins have no expected events. `which` names the fit.
+    /// Records whether `fit`, on which the results depend, converged. Adds a warning if it did not converge, or if
+    /// bins have no expected events. `which` is the name of the fit in warnings.
     pub(crate) fn judge(&mut self, which: &str, fit: &FitOutcome) {
         if !fit.converged() {
             self.converged = false;
@@ -385,7 +388,7 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Records whether both conditional fits at a value converged.
+    /// Records whether the conditional fits to the observed data and to the Asimov set at `value` converged.
     pub(crate) fn judge_at(&mut self, value: f64) {
         let name = self.name().to_owned();
         let of = |profile: &Profile| profile.at(value).map(|known| known.fit.clone());
@@ -398,8 +401,8 @@ impl<'a> Tester<'a> {
     }
 }
 
-/// Makes the free fit; in a small model also a thorough search, and fits from the opposite bounds of
-/// parameters at a bound. Returns the lowest minimum.
+/// Makes the free fit and returns the lowest minimum found. In a small model, it also makes a thorough search, and
+/// fits in which parameters at a bound start at their opposite bound.
 fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, InferenceError> {
     let data = analysis.data.clone();
     let base = analysis.base.clone();
@@ -420,8 +423,8 @@ fn free_fit(analysis: &mut Analysis<'_>, poi: usize) -> Result<FitOutcome, Infer
     Ok(best)
 }
 
-/// Returns the lower of two minima of the same fit. Of two equal minima it returns the first, unless only the
-/// second converged.
+/// Returns the lower of two minima of the same fit. If they are equally low, the result is `fit`, unless only `other`
+/// converged.
 fn lower(fit: FitOutcome, other: FitOutcome) -> FitOutcome {
     let lower = 2.0 * (fit.nll - other.nll) > lowest::tolerance(fit.nll) || !fit.converged();
     if lower && (other.converged() || !fit.converged()) && other.nll <= fit.nll { other } else { fit }

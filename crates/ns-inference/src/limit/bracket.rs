@@ -1,68 +1,69 @@
-//! Finds a root of a decreasing function, one value at a time.
+//! Finds a root of a decreasing function. The caller evaluates the function at one value at a time.
 //!
-//! The caller evaluates the function, so that many searches can share one batch of fits. The method is
-//! Chandrupatla's (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation if the last three points
-//! allow it, bisection otherwise. The search also finds its first bracket. A point at which the function
-//! cannot be evaluated counts as lying above the root. The search ends for every input.
+//! Because the caller evaluates the function, several searches can share one batch of fits. The method is
+//! Chandrupatla's (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation if the last three points allow
+//! it, bisection otherwise. The search also finds its first bracket. A point at which the function cannot be
+//! evaluated counts as lying above the root. Every search ends after a limited number of evaluations.
 
 use crate::root::fraction;
 
 /// Largest number of evaluations of one search.
 const MOST_EVALUATIONS: usize = 100;
 
-/// How a search ended.
+/// Reason why a search ended, and where.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum End {
-    /// The search found the root, at this point.
+    /// The search found the root at this point.
     Found(f64),
-    /// The function is still positive at the upper end of the range.
+    /// The function is still positive at the upper end of the range, so the range contains no root.
     NotCrossed {
         /// Upper end of the range.
         upper: f64,
     },
-    /// The function is not positive at the lower end of the range, so it is nowhere positive.
+    /// The function is not positive at the lower end of the range. As the function decreases, the range contains no
+    /// root.
     Below {
         /// Lower end of the range.
         low: f64,
     },
-    /// The search used up its evaluations; the function is positive up to `below`.
+    /// The search reached the largest number of evaluations. The function is positive up to `below`.
     Exhausted {
         /// Largest point at which the function was evaluated.
         below: f64,
     },
-    /// The function is positive up to `below`, and cannot be evaluated beyond that point.
+    /// The function is positive up to `below`. It cannot be evaluated beyond `below`.
     Wall {
         /// Largest point at which the function could be evaluated.
         below: f64,
     },
 }
 
-/// One search for a root. A function value is finite, or `None` at a point where the function cannot be
-/// evaluated.
+/// One search for a root. A value of the function is a finite number, or `None` if the function cannot be evaluated
+/// at a point.
 #[derive(Debug, Clone)]
 pub(crate) struct Bracket {
-    /// Largest point found to lie below the root, and the function value there, which is positive.
+    /// Largest point known to lie below the root, and the positive value of the function at this point.
     low: (f64, f64),
-    /// Smallest point found to lie above the root, and the function value there; `None` if the function cannot be
-    /// evaluated at this point.
+    /// Smallest point known to lie above the root, and the value of the function at this point. The value is `None`
+    /// if the function cannot be evaluated at the point.
     high: Option<(f64, Option<f64>)>,
-    /// The end of the bracket that was replaced last, and the function value there.
+    /// The end of the bracket that was replaced last, and the value of the function at this point.
     third: Option<(f64, f64)>,
     /// Lower end of the range.
     start: f64,
     upper: f64,
-    /// Length scale: distance from `start` to the guess, or 1 without a guess.
+    /// Length scale: the distance from `start` to the guess, or 1 if there is no guess above `start`.
     scale: f64,
     next: f64,
-    /// Largest `|f|` at which a point counts as the root.
+    /// Largest absolute value of the function at which a point counts as the root.
     tolerance: f64,
     evaluations: usize,
     end: Option<End>,
 }
 
 impl Bracket {
-    /// Starts a search between `low`, where the function has the value `value`, and `upper`. The first point
-    /// to evaluate is `guess` if `guess` lies above `low`.
+    /// Starts a search in the range from `low` to `upper`. The function has the value `value` at `low`. The first
+    /// point to evaluate is `guess` if `guess` is above `low`.
     pub(crate) fn new(low: f64, value: f64, guess: f64, upper: f64, tolerance: f64) -> Self {
         let mut search = Self {
             low: (low, value),
@@ -86,7 +87,7 @@ impl Bracket {
         search
     }
 
-    /// Returns the point to evaluate next; `None` once the search has ended.
+    /// Returns the point at which the caller must evaluate the function next; `None` if the search has ended.
     pub(crate) fn next(&self) -> Option<f64> {
         self.end.is_none().then_some(self.next)
     }
@@ -96,15 +97,15 @@ impl Bracket {
         self.start
     }
 
-    /// Returns how the search ended; `None` while the search is in progress.
+    /// Returns the reason why the search ended; `None` if the search is in progress.
     pub(crate) fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// Proposes a point above the largest point found to lie below the root.
+    /// Proposes a point above the largest point known to lie below the root.
     fn further(&self) -> f64 {
         let step = match self.third {
-            // A step to the root of the secant, lengthened a little.
+            // The step goes a little beyond the root of the secant.
             Some((x, f)) if f > self.low.1 && x < self.low.0 => {
                 let slope = (self.low.1 - f) / (self.low.0 - x);
                 (-1.05 * self.low.1 / slope).min(8.0 * (self.low.0 - x))
@@ -116,7 +117,8 @@ impl Bracket {
         if next.is_finite() && next > self.low.0 { next.min(self.upper) } else { self.upper.min(f64::MAX) }
     }
 
-    /// Takes the function value at [`Self::next`]; `None` if the function cannot be evaluated there.
+    /// Takes the value of the function at the point that [`Self::next`] returned; `None` if the function cannot be
+    /// evaluated at this point.
     pub(crate) fn accept(&mut self, value: Option<f64>) {
         let x = self.next;
         self.evaluations += 1;

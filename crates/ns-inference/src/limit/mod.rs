@@ -1,9 +1,10 @@
-//! CLs upper limit on the parameter of interest, observed and expected.
+//! Observed and expected CLs upper limits on the parameter of interest.
 //!
-//! The expected limits are found without CLs, because there is a closed formula for the Asimov statistic at which the
-//! CLs of an n-sigma outcome equals `1 - cl`. So the five expected limits are crossings of one nearly linear
-//! function, the square root of the Asimov statistic. The observed limit is a crossing of CLs. All six are searched
-//! for together, with one batch of fits per round for the observed limit and one batch for the expected limits.
+//! An expected limit is found from the Asimov statistic alone. A closed formula gives the value of the Asimov
+//! statistic at which the expected CLs equals `1 - cl`. The five expected limits are therefore five crossings of one
+//! nearly linear function, the square root of the Asimov statistic. The observed limit is a crossing of CLs. All six
+//! searches run together. In each round there is one batch of fits for the observed limit and one batch for the
+//! expected limits.
 
 pub(crate) mod bracket;
 mod options;
@@ -38,24 +39,26 @@ struct LimitSearch {
     search: Bracket,
 }
 
-/// Computes, at a tested value, the function whose root is the limit. It is positive below the limit and
-/// nearly linear.
+/// Computes the function whose root is the limit, at one tested value. The function is positive below the limit and
+/// nearly linear. `wanted` is the number of standard deviations of an expected limit, or `None` for the observed
+/// limit. `alpha` is 1 minus the confidence level.
 fn level(wanted: Option<f64>, statistic: TestStatistic, alpha: f64, tested: &Tested) -> Option<f64> {
     match wanted {
         Some(n) => Some(asymptotic::expected_root(n, alpha) - tested.q_asimov.sqrt()),
         None => {
-            // CLs falls about like a Gaussian, so the square root of its logarithm is nearly linear.
+            // As a function of the tested value, CLs falls about like a Gaussian. The square root of its negative
+            // logarithm is nearly linear.
             let ln_cls = asymptotic::ln_cls(statistic, tested.q, tested.q_asimov);
             Some((-2.0 * alpha.ln()).sqrt() - (-2.0 * ln_cls).max(0.0).sqrt())
         }
     }
 }
 
-/// Finds the CLs upper limit, i.e. the value of the parameter of interest above which CLs is below `1 - cl`.
+/// Finds the CLs upper limit: the value of the parameter of interest at which CLs falls below `1 - cl`.
 ///
 /// # Errors
-/// If the model has no POI or fixes it, for a confidence level outside (0.5, 1) or the statistic q0, if the
-/// free fit or a fit for the Asimov set has no finite likelihood, or if the device fails.
+/// If the model has no POI or fixes it, if the confidence level is not between 0.5 and 1, if the statistic is q0, if
+/// `-ln L` is not finite in the free fit or in a fit for the Asimov set, or if the device fails.
 pub fn upper_limit(
     model: &Model,
     session: &dyn Session,
@@ -66,8 +69,8 @@ pub fn upper_limit(
     upper_limit_at(analysis, options).map(|(result, _)| result)
 }
 
-/// Computes the limit in the same way as [`upper_limit`], for the data of `analysis`. Also returns the
-/// tester, which holds the fits.
+/// Computes the limit as [`upper_limit`] does, for the data of `analysis`. The second part of the result is the
+/// tester, which contains the fits.
 ///
 /// # Errors
 /// The errors of [`upper_limit`].
@@ -84,10 +87,9 @@ pub(crate) fn upper_limit_at<'a>(
     let alpha = 1.0 - options.cl;
     let points = if options.scan.is_empty() { options.auto_scan.unwrap_or(0) } else { options.scan.len() };
     let mut tester = Tester::new(analysis, options.statistic, "an upper limit", 30 + 2 * points)?;
-    // In the smallest models every intermediate fit makes a search for the lowest minimum. In larger models
-    // such a fit is one descent from the point that neighbouring fits predict, and only the fits at the
-    // limits make a search. Once a check of the limits finds a lower minimum, all further fits make this
-    // search.
+    // In the smallest models every intermediate fit searches for the lowest minimum. In larger models an intermediate
+    // fit is a single descent from a predicted point. Only the fits at the limits search for the lowest minimum. If
+    // these fits find a lower minimum, all later fits make the search.
     let mut effort = if tester.analysis.is_tiny() { Effort::Search } else { Effort::Follow };
     let mut searches = open(&tester, options, alpha);
     let mut scan = None;
@@ -103,7 +105,7 @@ pub(crate) fn upper_limit_at<'a>(
         if interrupted || tester.n_lowered == lowered || attempt == MOST_ATTEMPTS {
             break;
         }
-        // The function values of the earlier searches were relative to another minimum.
+        // The function values of the earlier searches were relative to a minimum that is no longer the lowest.
         searches = open(&tester, options, alpha);
     }
     if scan.as_ref().is_some_and(|scan: &LimitScan| scan.interrupted) {
@@ -113,9 +115,10 @@ pub(crate) fn upper_limit_at<'a>(
     Ok((result, tester))
 }
 
-/// Finds the limits. Then fits with a search for the lowest minimum check the values found. If the model is small or
-/// a result is suspicious, neighbouring fits are also compared. Then CLs is computed along the grid. If a fit found a
-/// lower minimum, the function returns early, and the caller repeats the searches for the limits.
+/// Finds the limits, in three steps. First, the searches for the limits run. Second, the fits at the limits are
+/// repeated with a search for the lowest minimum; if the model is small or a result is suspicious, neighbouring fits
+/// are also compared. Third, CLs is computed along the grid. If any fit finds a lower minimum, the function returns
+/// early. The caller then repeats the searches.
 fn settle(
     tester: &mut Tester<'_>,
     searches: &mut [LimitSearch],
@@ -135,7 +138,7 @@ fn settle(
         for observed in [true, false] {
             let ends = searches.iter().filter(|s| s.n_sigma.is_none() == observed);
             let values: Vec<f64> = ends.filter_map(|s| reported(s.search.end()?)).collect();
-            // The result is not needed here: `tester` keeps the fits.
+            // The return value is not needed here, because `tester` keeps the fits.
             tester.test(&values, observed, Effort::Report)?;
             found.extend(values);
         }
@@ -169,8 +172,8 @@ fn settle(
     Ok(())
 }
 
-/// Returns the value at which a search ended. Returns `None` if neither a limit nor a warning depends on the
-/// fits at that value.
+/// Returns the value at which a search ended, if a limit or a warning depends on the fits at this value. Otherwise
+/// returns `None`.
 fn reported(end: End) -> Option<f64> {
     match end {
         End::Found(value) | End::NotCrossed { upper: value } => Some(value),
@@ -178,7 +181,7 @@ fn reported(end: End) -> Option<f64> {
     }
 }
 
-/// Runs the searches until they end. In each round every search that has not ended proposes a value to test.
+/// Runs the searches until all have ended. In each round, every search that has not ended proposes a value to test.
 ///
 /// # Errors
 /// If the device fails or the caller stopped the work.
@@ -218,7 +221,7 @@ fn follow(
     }
 }
 
-/// Starts the searches for the limits that were asked for.
+/// Starts the searches for the limits that the options ask for.
 fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<LimitSearch> {
     let (_, upper) = tester.bounds();
     let asimov = tester.asimov.best_value();
@@ -240,9 +243,10 @@ fn open(tester: &Tester<'_>, options: &LimitOptions, alpha: f64) -> Vec<LimitSea
         }
     }
     if !options.expected_only {
-        // If the best fit lies above the Asimov value, the search starts there: the statistic is 0 and CLs at least
-        // 0.5. Otherwise the search starts at the Asimov value, with the limit of CLs from above. This limit can be
-        // below any level if the data have far fewer events than expected.
+        // If the best fit lies above the Asimov value, the search starts at the best fit, where the statistic is 0
+        // and CLs is at least 0.5. Otherwise the search starts at the Asimov value, with the limit that CLs
+        // approaches from larger values. This CLs can be arbitrarily small if there are far fewer events than
+        // expected.
         let best = tester.best_value();
         let low = best.max(asimov);
         let ln_start = if best > asimov {

@@ -5,27 +5,27 @@ use serde::Deserialize;
 use crate::hypotest::TestStatistic;
 use crate::{FitOptions, options};
 
-/// Options of [`upper_limit`](super::upper_limit), built step by step.
+/// Options of [`upper_limit`](super::upper_limit), set by chained methods.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LimitOptions {
-    /// Data, fixed parameters, start point and search effort of all fits.
+    /// Data, fixed parameters, starting point and search effort of all fits.
     pub fit: FitOptions,
     /// The test statistic: q or qtilde.
     #[serde(rename = "test_stat", deserialize_with = "options::text")]
     pub statistic: TestStatistic,
-    /// Confidence level.
+    /// Confidence level, between 0.5 and 1.
     pub cl: f64,
-    /// True to leave out the observed limit.
+    /// Whether to leave out the observed limit.
     pub expected_only: bool,
-    /// True to leave out the expected limits.
+    /// Whether to leave out the expected limits.
     pub observed_only: bool,
-    /// Values of the POI at which CLs is computed in addition, for a plot.
+    /// Additional values of the POI at which CLs is computed, for a plot.
     pub scan: Vec<f64>,
-    /// Number of values at which CLs is computed if `scan` is empty. The values are chosen once the limits are known.
-    /// They begin at 0 (or at the lower bound, if the bound is higher) and extend beyond the largest limit by a
-    /// quarter of this range.
+    /// Number of values at which CLs is computed if `scan` is empty. The values are chosen after the limits have been
+    /// found. The first value is 0, or the lower bound of the POI if this bound is positive. The last value lies
+    /// above the largest limit, by a quarter of the distance from the first value to the largest limit.
     pub auto_scan: Option<usize>,
 }
 

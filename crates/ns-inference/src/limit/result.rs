@@ -1,4 +1,4 @@
-//! Builds the result of an upper limit, with the reasons for missing numbers.
+//! Builds the result of an upper limit, with reasons for missing numbers.
 
 use serde::Serialize;
 
@@ -9,16 +9,17 @@ use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::tester::Tester;
 use crate::present::significant;
 
-/// Largest difference between CLs at a limit and `1 - cl` that gives no warning.
+/// Largest difference between `1 - cl` and CLs at a limit for which there is no warning.
 const JUMP: f64 = 1e-7;
 
-/// CLs at the limits found. Each value should be `1 - cl`; it is `None` if no limit was found.
+/// CLs at the limits. If CLs is a continuous function, each value is `1 - cl`. A value is `None` if its limit was not
+/// found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ClsAtLimit {
-    /// Observed CLs at the observed limit.
+    /// Observed CLs at the observed limit; `None` if the observed limit was not found.
     pub observed: Option<f64>,
-    /// Expected CLs at each expected limit.
+    /// Expected CLs at each expected limit, in the order of the expected limits.
     pub expected: Vec<Option<f64>>,
 }
 
@@ -32,12 +33,12 @@ pub struct LimitResult {
     pub cl: f64,
     /// Name of the test statistic.
     pub test_stat: &'static str,
-    /// The observed limit; `None` if CLs does not cross `1 - cl`, or if the observed limit was not asked for.
+    /// Observed limit; `None` if CLs does not cross `1 - cl`, or if the observed limit was not asked for.
     pub observed: Option<f64>,
-    /// Limits expected under the background-only hypothesis, at -2 to +2 standard deviations; empty if not
-    /// asked for.
+    /// Five limits expected under the background-only hypothesis, at -2 to +2 standard deviations. Empty if not asked
+    /// for.
     pub expected: Vec<Option<f64>>,
-    /// Numbers of standard deviations that the expected limits belong to.
+    /// Numbers of standard deviations of the expected limits.
     pub nsigma_order: NsigmaOrder,
     /// CLs at the observed and at the expected limits.
     pub cls_at_limit: ClsAtLimit,
@@ -47,11 +48,11 @@ pub struct LimitResult {
     pub n_evaluations: usize,
     /// CLs along a grid of values; `None` if not asked for.
     pub scan: Option<LimitScan>,
-    /// Whether every fit behind these numbers converged.
+    /// Whether every fit on which these numbers depend converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// True if the caller stopped the work; missing results were not computed.
+    /// Whether the caller stopped the work. Some results may then be missing.
     #[serde(skip)]
     pub interrupted: bool,
 }
@@ -66,8 +67,8 @@ fn cls_at(tester: &Tester<'_>, wanted: &LimitSearch, options: &LimitOptions) -> 
     }
 }
 
-/// Returns the limit and its CLs if the search ended at a value where CLs jumps from above `alpha` to below `alpha`;
-/// otherwise `None`.
+/// Returns the limit and CLs at the limit if CLs jumps across `alpha` there. Returns `None` if CLs at the limit
+/// equals `alpha`, or if the search found no limit.
 pub(super) fn jump(
     tester: &Tester<'_>,
     wanted: &LimitSearch,
@@ -79,7 +80,7 @@ pub(super) fn jump(
     ((cls - alpha).abs() > JUMP).then_some((value, cls))
 }
 
-/// Builds the result of an upper limit, with the reasons for missing numbers.
+/// Builds the result of an upper limit, with reasons for missing numbers.
 pub(super) fn name_result(
     tester: &mut Tester<'_>,
     options: &LimitOptions,

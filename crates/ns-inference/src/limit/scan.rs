@@ -10,22 +10,22 @@ use crate::hypotest::asymptotic::{self, EXPECTED_SIGMAS};
 use crate::hypotest::profile::Effort;
 use crate::hypotest::tester::Tester;
 
-/// Number of values that are tested between two checks of the cancel flag.
+/// Number of values that are tested between two checks whether the caller has stopped the work.
 const CHUNK: usize = 8;
 
-/// CLs along a grid of values. A point at which a fit failed is `None` in all lists.
+/// CLs along a grid of values. If a fit at a value failed, the entries of that value are `None`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct LimitScan {
     /// Tested values.
     pub mu_values: Vec<f64>,
-    /// Observed CLs at each tested value.
+    /// Observed CLs, one number per tested value.
     pub observed: Vec<Option<f64>>,
-    /// CLs expected at -2 to +2 standard deviations: five lists, each with one number per tested value.
+    /// Expected CLs at -2 to +2 standard deviations: five lists with one number per tested value.
     pub expected: Vec<Vec<Option<f64>>>,
-    /// Numbers of standard deviations that the five lists belong to.
+    /// Numbers of standard deviations of the five lists in `expected`.
     pub nsigma_order: NsigmaOrder,
-    /// True if the caller stopped the work before all points were tested.
+    /// Whether the caller stopped the work before all values were tested.
     #[serde(skip)]
     pub interrupted: bool,
 }
@@ -33,12 +33,12 @@ pub struct LimitScan {
 /// Length of an automatic grid, relative to the distance from its start to the largest limit.
 const BEYOND: f64 = 1.25;
 
-/// Distance from the larger of the observed and the Asimov best fit to the end of an automatic grid if no
-/// limit was found, in uncertainties of the POI.
+/// If no limit was found, the automatic grid ends at this distance above the larger of two values: the observed best
+/// fit and the Asimov best fit. The unit is the uncertainty of the POI.
 const WITHOUT_LIMIT: f64 = 5.0;
 
-/// Returns `points` equidistant values of the POI, within its bounds, that cover the limits found. The first value is
-/// 0, or the lower bound if the bound is positive.
+/// Returns `points` equidistant values of the POI, within its bounds. The first value is 0, or the lower bound if
+/// this bound is positive. The values extend beyond the largest limit found.
 pub(super) fn cover(tester: &Tester<'_>, searches: &[LimitSearch], points: usize) -> Vec<f64> {
     let (lower, upper) = tester.bounds();
     let start = lower.max(0.0);
@@ -63,7 +63,8 @@ pub(super) fn cover(tester: &Tester<'_>, searches: &[LimitSearch], points: usize
     (0..points).map(value).collect()
 }
 
-/// Tests every value of the grid. If the caller stops the work, returns CLs only at the values that have been tested.
+/// Tests every value of the grid. If the caller stops the work, the result contains only the values that have been
+/// tested.
 ///
 /// # Errors
 /// If the device fails.

@@ -1,13 +1,13 @@
-//! MINOS intervals: the values of a parameter at which `twice_nll`, minimised over all other parameters, has
-//! risen by 1.
+//! MINOS intervals of parameters. The ends of an interval are the values of the parameter at which the profile of
+//! `twice_nll` is 1 above its minimum. The profile is the minimum over all other parameters.
 //!
-//! The two sides of a parameter are searched independently. In each step, a search makes conditional fits at
-//! one value of its parameter. The fits of all searches form one batch per step, so that they share the
-//! session's threads.
+//! The two sides of a parameter are searched independently. In each step, a search makes conditional fits at one
+//! value of its parameter. The fits that all searches make in one step form one batch and share the threads of the
+//! session.
 //!
-//! A conditional fit may have several minima. A valley is a series of such minima, each of which is reached by
-//! descent from the minimum at a neighbouring value of the parameter. The profile is the lowest of all
-//! valleys.
+//! A conditional fit may have several minima. A valley is a series of such minima along the values of the parameter.
+//! Each minimum of a valley is reached by descent from the minimum at a neighbouring value. The profile at each value
+//! is the lowest of all valleys.
 
 pub(crate) mod side;
 
@@ -23,25 +23,25 @@ use crate::diagnosis::has_negative_yield;
 use crate::lowest::Stop;
 use side::{End, MAX_PROBES, Probe, Side};
 
-/// The values of a parameter below and above its best fit at which `twice_nll` has risen by 1 (crossings). A
-/// missing crossing is `None` and has a reason.
+/// A MINOS interval. Its ends are called crossings: the values of a parameter below and above its best fit at which
+/// `twice_nll` has risen by 1. A missing crossing is `None` and has a reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Interval {
     /// Name of the parameter.
     #[serde(skip)]
     pub parameter: String,
-    /// Distance from the best fit to the lower crossing, negative.
+    /// Lower crossing minus best fit, which is negative; `None` if there is no lower crossing.
     pub lower: Option<f64>,
-    /// Distance from the best fit to the upper crossing, positive.
+    /// Upper crossing minus best fit, which is positive; `None` if there is no upper crossing.
     pub upper: Option<f64>,
-    /// Value of the parameter at the lower crossing.
+    /// Value of the parameter at the lower crossing, if there is one.
     pub lower_crossing: Option<f64>,
-    /// Value of the parameter at the upper crossing.
+    /// Value of the parameter at the upper crossing, if there is one.
     pub upper_crossing: Option<f64>,
-    /// Reason why there is no lower crossing.
+    /// Reason why there is no lower crossing; `None` if there is one.
     pub lower_reason: Option<String>,
-    /// Reason why there is no upper crossing.
+    /// Reason why there is no upper crossing; `None` if there is one.
     pub upper_reason: Option<String>,
 }
 
@@ -60,18 +60,18 @@ impl Interval {
     }
 }
 
-/// The parent fit, i.e. the free fit around whose minimum crossings are searched for.
+/// The parent fit: the free fit whose minimum is the centre of the intervals.
 pub(crate) struct Parent<'a> {
-    /// Analysis that made the fit: model, session, data and request.
+    /// Analysis that made the parent fit.
     pub(crate) analysis: &'a Analysis<'a>,
-    /// Outcome of the fit.
+    /// Outcome of the parent fit.
     pub(crate) outcome: &'a FitOutcome,
-    /// How far below the minimum, in `twice_nll`, a conditional fit may end because of limited precision
-    /// alone.
+    /// Largest distance in `twice_nll` by which a conditional fit may end below the minimum because of limited
+    /// precision.
     pub(crate) tolerance: f64,
-    /// Parameters whose crossings the user asked for. A fit that searches for the global minimum checks each
-    /// of these crossings. In models of up to medium size ([`Analysis::is_middling`]) all conditional fits of
-    /// these parameters make such a search.
+    /// Parameters whose crossings the user asked for. Each of these crossings is checked by a fit that searches for
+    /// the global minimum. In models of up to medium size ([`Analysis::is_middling`]), all conditional fits of these
+    /// parameters search for the global minimum.
     pub(crate) asked: &'a [usize],
 }
 
@@ -81,30 +81,31 @@ struct Open {
     /// -1 on the lower side, +1 on the upper side.
     direction: f64,
     side: Side,
-    /// Change of all parameters per unit of distance from the best fit, predicted by the covariance of the
-    /// parent fit.
+    /// Change of all parameters per unit of distance from the best fit, according to the covariance of the parent
+    /// fit.
     slope: Option<Vec<f64>>,
-    /// Whether the fits of every step search for the global minimum. Otherwise each step is a single descent
-    /// from the minima of earlier steps.
+    /// Whether the fits of every step search for the global minimum. If false, each step is a single descent from the
+    /// minima of earlier steps.
     searched: bool,
-    /// End that the search has reached, while a fit that searches for the global minimum checks it.
+    /// Preliminary result of the search. A fit that searches for the global minimum still has to check it. `None` if
+    /// there is no such result.
     doubted: Option<End>,
-    /// A conditional fit below the level, at a distance where the valley that the search follows is already above the
-    /// level. So this fit belongs to a lower valley. If the check of the crossing finds this lower valley, the search
-    /// continues outward from this fit.
+    /// A conditional fit in a valley lower than the valley that the search follows. The fit lies below the level, at
+    /// a distance at which the followed valley is already above the level. If the check of the crossing finds the
+    /// lower valley, the search continues outward from this fit.
     beyond: Option<Probe>,
     /// Number of times that `beyond` was set.
     n_followed: usize,
 }
 
-/// Largest number of fits that one search stores in [`Open::beyond`], one after the other.
+/// Largest number of times that one search sets [`Open::beyond`].
 const MOST_FOLLOWED: usize = 8;
 
-/// Finds the crossings of `parameters` around the minimum of `parent`. If the caller stops the work, the
-/// missing crossings have the reason "interrupted".
+/// Finds the crossings of `parameters` around the minimum of `parent`. Returns the index and the interval of each
+/// parameter. If the caller stops the work, missing crossings have the reason "interrupted".
 ///
 /// # Errors
-/// [`Stop::Lower`] if a conditional fit ends below the minimum; also if the device fails.
+/// [`Stop::Lower`] if a conditional fit ends below the minimum; [`Stop::Error`] if the device fails.
 pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec<(usize, Interval)>, Stop> {
     let Analysis { model, session, data, .. } = parent.analysis;
     let control = parent.analysis.silent();
@@ -140,8 +141,8 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec
             }
             let end = match (side.doubted.take(), followed) {
                 (None, Some(valley)) if probe.rise < 1.0 && side.n_followed < MOST_FOLLOWED => {
-                    // The followed valley lies above the level here, so the first crossing lies before this point,
-                    // even if another valley is lower.
+                    // The followed valley lies above the level at this point. The first crossing therefore lies
+                    // before this point, even if another valley is lower.
                     (side.searched, side.beyond, side.n_followed) = (false, Some(probe), side.n_followed + 1);
                     side.side.accept(valley)
                 }
@@ -154,7 +155,7 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec
             match end {
                 None => still_open.push(side),
                 Some(end) if doubtful(parent, &side, &end) => {
-                    // There may be a lower valley than the one that the steps followed.
+                    // Another valley may be lower than the valley that the steps followed.
                     (side.searched, side.doubted) = (true, Some(end));
                     still_open.push(side);
                 }
@@ -172,7 +173,7 @@ pub(crate) fn crossings(parent: &Parent<'_>, parameters: &[usize]) -> Result<Vec
     Ok(with_distances(intervals, &parent.outcome.parameters))
 }
 
-/// Returns the best-fit value and the bounds of a parameter.
+/// Returns the best-fit value and the (lower, upper) bounds of a parameter.
 fn place(parent: &Parent<'_>, parameter: usize) -> Option<(f64, (f64, f64))> {
     Some((
         *parent.outcome.parameters.get(parameter)?,
@@ -180,7 +181,7 @@ fn place(parent: &Parent<'_>, parameter: usize) -> Option<(f64, (f64, f64))> {
     ))
 }
 
-/// Creates the search on one side of a parameter, or returns the reason why there can be no crossing.
+/// Creates the search on one side of a parameter. If there can be no crossing on this side, the error is the reason.
 fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, String> {
     let (value, (lower, upper)) = place(parent, parameter).ok_or("no such parameter")?;
     let limit = if direction < 0.0 { value - lower } else { upper - value };
@@ -206,8 +207,8 @@ fn begin(parent: &Parent<'_>, parameter: usize, direction: f64) -> Result<Open, 
     Ok(Open { parameter, direction, side, slope, searched, doubted: None, beyond: None, n_followed: 0 })
 }
 
-/// Returns whether a fit that searches for the global minimum must check the end of a search, because the fits
-/// on the way were single descents.
+/// Returns whether the result of a search must be checked by a fit that searches for the global minimum. The check is
+/// needed if the earlier fits were single descents.
 fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
     !side.searched
         && parent.analysis.base.search != Search::Local
@@ -215,15 +216,15 @@ fn doubtful(parent: &Parent<'_>, side: &Open, end: &End) -> bool {
         && !matches!(end, End::Wall(_))
 }
 
-/// Returns the value of the parameter at a distance from the best fit, clipped to its bounds.
+/// Returns the value of the parameter at a distance from its best fit, clipped to the bounds of the parameter.
 fn value_at(parent: &Parent<'_>, side: &Open, distance: f64) -> f64 {
     let (value, (lower, upper)) = place(parent, side.parameter).unwrap_or((0.0, (0.0, 0.0)));
     (value + side.direction * distance).clamp(lower, upper)
 }
 
 /// Builds the conditional fits of the next step of a search. The first fit starts at the predicted point. If the
-/// steps search for the global minimum, further fits start from the nearest earlier minima, so that the step cannot
-/// end in a higher valley.
+/// steps search for the global minimum, there are further fits that start from the nearest earlier minima. They
+/// prevent the step from ending in a higher valley.
 fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let value = value_at(parent, side, side.side.next());
     let predicted = side.side.predict(&parent.outcome.parameters, side.slope.as_deref());
@@ -231,15 +232,15 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     let mut first = conditional(parent, side, value, predicted.clone(), search);
     let asked = parent.asked.contains(&side.parameter);
     if side.doubted.is_some() && asked && parent.analysis.is_middling() {
-        // Without the covariance of the parent fit, the search covers the full range within the bounds, as in
-        // a separate fit.
+        // Without the covariance of the parent fit, the search covers the full range between the bounds, as the
+        // search of a separate fit does.
         first.metric = None;
     }
     let mut fits = vec![first];
     if side.searched {
         let mut near: Vec<Vec<f64>> = side.side.neighbours().map(<[f64]>::to_vec).collect();
-        // In the first steps, the nearest earlier minimum is the best fit itself. A start at the predicted
-        // point keeps the descent in the valley of the best fit.
+        // In the first steps, the nearest earlier minimum is the best fit itself. A descent from the predicted point
+        // stays in the valley of the best fit.
         if let Some(first) = near.first_mut().filter(|_| side.side.is_first()) {
             *first = predicted;
         }
@@ -248,8 +249,8 @@ fn probe_task(parent: &Parent<'_>, side: &Open) -> FitTask {
     FitTask { data: parent.analysis.data.clone(), fits, cancel: None }
 }
 
-/// Builds a conditional fit that starts at `start`. Fixed parameters are set to their values, and the other
-/// parameters are clipped to their bounds.
+/// Builds a conditional fit that starts at `start`, with the parameter of the search fixed at `value`. Fixed
+/// parameters are set to their values. All other parameters are clipped to their bounds.
 fn conditional(
     parent: &Parent<'_>,
     side: &Open,
@@ -280,8 +281,8 @@ fn conditional(
     request
 }
 
-/// Removes fits that end with a negative expected yield if the parent fit has no such yield. If no fit of a step is
-/// left, a fit from the starting point of the parent fit replaces them.
+/// Removes fits that end with a negative expected yield, if the parent fit has no negative yield. If all fits of a
+/// step are removed, a new fit is made from the starting point of the parent fit.
 fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) -> Result<(), SessionError> {
     let Analysis { session, data, .. } = parent.analysis;
     let astray = |fit: &FitOutcome| has_negative_yield(*session, data, fit);
@@ -316,8 +317,8 @@ fn bring_back(parent: &Parent<'_>, open: &[Open], outcomes: &mut [TaskOutcome]) 
     Ok(())
 }
 
-/// Returns the conditional minimum in the valley that the search follows if it lies above the level, else
-/// `None`.
+/// Returns the conditional minimum in the valley that the search follows, if this minimum lies above the level.
+/// Otherwise returns `None`.
 fn followed(parent: &Parent<'_>, side: &Open, outcome: &TaskOutcome) -> Option<Probe> {
     if !side.searched {
         return None;
@@ -328,7 +329,7 @@ fn followed(parent: &Parent<'_>, side: &Open, outcome: &TaskOutcome) -> Option<P
     crossed.then(|| Probe { distance: side.side.next(), rise, point: fit.parameters.clone() })
 }
 
-/// Returns the lowest fit at one distance as a probe. Converged fits take precedence over others.
+/// Returns the lowest of the fits of one step as a probe. Converged fits are preferred to fits that did not converge.
 fn read_probe(parent: &Parent<'_>, distance: f64, outcome: TaskOutcome) -> Probe {
     let found = outcome.fits.into_iter().flatten().filter(|fit| fit.nll.is_finite());
     match found.min_by(|a, b| b.converged().cmp(&a.converged()).then(a.nll.total_cmp(&b.nll))) {
@@ -337,14 +338,15 @@ fn read_probe(parent: &Parent<'_>, distance: f64, outcome: TaskOutcome) -> Probe
     }
 }
 
-/// Returns the parameter value at the crossing, or the reason why there is no crossing.
+/// Returns the parameter value at the crossing. If there is no crossing, the error is the reason.
 fn describe(parent: &Parent<'_>, side: &Open, end: &End) -> Result<f64, String> {
     let which = if side.direction < 0.0 { "lower" } else { "upper" };
     crossing(end, which, "1", |distance| value_at(parent, side, distance))
 }
 
-/// Returns the parameter value at which a level is crossed, or the reason why there is no crossing. `value_at`
-/// converts a distance from the best fit into a parameter value. `which` is the side, "lower" or "upper".
+/// Returns the parameter value at which a level is crossed. If there is no crossing, the error is the reason.
+/// `value_at` converts a distance from the best fit to a parameter value. `which` is the side, "lower" or "upper",
+/// and `level` is the level as text.
 pub(crate) fn crossing(
     end: &End,
     which: &str,
@@ -373,7 +375,7 @@ pub(crate) fn crossing(
     }
 }
 
-/// Stores the crossing of one side, or the reason why there is no crossing.
+/// Stores the crossing of one side of a parameter, or the reason why there is no crossing.
 fn record(
     intervals: &mut [(usize, Interval)],
     parameter: usize,
@@ -392,7 +394,7 @@ fn record(
     }
 }
 
-/// Fills in the distances of all crossings from the best fit.
+/// Sets `lower` and `upper` of all intervals, the distances of the crossings from the best fit.
 fn with_distances(mut intervals: Vec<(usize, Interval)>, best: &[f64]) -> Vec<(usize, Interval)> {
     for (i, interval) in &mut intervals {
         let Some(value) = best.get(*i) else { continue };

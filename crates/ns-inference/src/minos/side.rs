@@ -1,17 +1,18 @@
-//! Bracketed root search on one side of one parameter.
+//! Search for a crossing on one side of one parameter, by a root search inside a bracket.
 //!
-//! The search finds the distance `d` from the minimum at which `twice_nll` of the conditional fit has risen by
-//! a given level. It solves `t(d) = sqrt(rise) - sqrt(level) = 0`. For a parabolic profile `t` is a straight
-//! line, so a secant step finds the root at once. For other profiles the search converges because it keeps the
-//! root between two distances (a bracket).
+//! The search finds the distance `d` from the minimum at which `twice_nll` of the conditional fit has risen by a
+//! given level. It finds the root of `t(d) = sqrt(rise) - sqrt(level)`. For a parabolic profile `t` is a straight
+//! line, and a single secant step finds the root. For other profiles the search converges because it keeps the root
+//! between two distances, the bracket.
 
 use crate::root::fraction;
 
-/// Largest accepted `|rise - level|`. For a parabolic profile and level 1, it is 5e-9 of the distance.
+/// Largest difference between the rise and the level at which a point counts as the crossing. For a parabolic profile
+/// and level 1, this corresponds to 5e-9 of the distance.
 const TOLERANCE: f64 = 1e-8;
-/// Width of the bracket, relative to the distance, at which the search ends.
+/// The search ends if the width of the bracket, relative to its distance, is at most this number.
 const WIDTH: f64 = 1e-10;
-/// Number of conditional fits after which the search gives up.
+/// Number of conditional fits after which the search ends without a crossing.
 pub(crate) const MAX_PROBES: usize = 80;
 
 /// The minimum of a conditional fit in which the parameter is fixed at a distance from its best-fit value.
@@ -19,27 +20,28 @@ pub(crate) const MAX_PROBES: usize = 80;
 pub(crate) struct Probe {
     /// Distance of the parameter from its best-fit value.
     pub(crate) distance: f64,
-    /// Rise of `twice_nll` above the minimum; infinite where the likelihood is not finite.
+    /// Rise of `twice_nll` above the minimum; infinite if the likelihood is not finite.
     pub(crate) rise: f64,
-    /// Values of all parameters; empty where the likelihood is not finite.
+    /// Values of all parameters; empty if the likelihood is not finite.
     pub(crate) point: Vec<f64>,
 }
 
-/// How a search ended.
+/// Reason why a search ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
-    /// The level is crossed at this distance.
+    /// The profile crosses the level at this distance.
     Found(f64),
-    /// The rise is still below the level at the bound of the parameter.
+    /// At the bound of the parameter, the rise is still below the level.
     Bound {
         /// Rise of `twice_nll` at the bound.
         rise: f64,
     },
-    /// The likelihood stops being finite at this distance, before the level is reached.
+    /// The likelihood is not finite from this distance on. The profile does not reach the level at smaller distances.
     Wall(f64),
-    /// The profile jumps across the level at this distance: the conditional fit changes to another minimum.
+    /// At this distance the profile jumps from below the level to above the level, because the conditional fit
+    /// changes to another minimum.
     Jump(f64),
-    /// The search gave up after [`MAX_PROBES`] conditional fits.
+    /// The search ended after [`MAX_PROBES`] conditional fits without a crossing.
     Exhausted {
         /// Largest distance of a probe whose rise is below the level.
         below: f64,
@@ -49,16 +51,16 @@ pub(crate) enum End {
 /// The state of the search on one side of one parameter.
 #[derive(Debug)]
 pub(crate) struct Side {
-    /// Rise of `twice_nll` that is searched for.
+    /// Rise of `twice_nll` at the crossing.
     level: f64,
-    /// Largest distance from the best fit that may be probed: the distance to the parameter's bound or, if two
-    /// probes are given, to the farther one. It may be infinite.
+    /// Largest distance from the best fit at which a fit may be made: the distance to the bound of the parameter, or
+    /// to the outer probe if the search began between two probes. It may be infinite.
     limit: f64,
-    /// Farthest probe with a rise below the level; the minimum itself at first.
+    /// Farthest probe whose rise is below the level. At the beginning, it is the minimum itself.
     inner: Probe,
-    /// Nearest probe with a rise above the level; `None` until there is one.
+    /// Nearest probe whose rise is above the level; `None` if no such probe is known.
     outer: Option<Probe>,
-    /// Distance and `t` of the end of the bracket that the last probe replaced.
+    /// Distance and `t` of the end of the bracket that was replaced last.
     replaced: Option<(f64, f64)>,
     /// Whether the last probe became `inner`.
     last_is_inner: bool,
@@ -68,7 +70,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Creates a search for a rise of 1 from the minimum `best`, up to the distance `limit`. The first probe
+    /// Creates a search for a rise of 1. `best` is the minimum, and `limit` is the largest distance. The first probe
     /// is at the distance `guess`.
     pub(super) fn new(best: Vec<f64>, guess: f64, limit: f64) -> Self {
         let inner = Probe { distance: 0.0, rise: 0.0, point: best };
@@ -84,8 +86,8 @@ impl Side {
         }
     }
 
-    /// Creates a search for `level` between two probes, `inner` below and `outer` above the level. The first
-    /// new probe is at the distance `guess`.
+    /// Creates a search for a rise of `level` between two probes. The rise of `inner` is below the level, and the
+    /// rise of `outer` is above it. The first new probe is at the distance `guess`.
     pub(crate) fn between(level: f64, inner: Probe, outer: Probe, guess: f64) -> Self {
         let next = guess.clamp(inner.distance, outer.distance);
         let limit = outer.distance;
@@ -101,7 +103,7 @@ impl Side {
         }
     }
 
-    /// Returns `sqrt(rise) - sqrt(level)`, which for a parabolic profile is linear in the distance.
+    /// Returns `sqrt(rise) - sqrt(level)`. For a parabolic profile, this is a linear function of the distance.
     fn t(&self, rise: f64) -> f64 {
         rise.max(0.0).sqrt() - self.level.sqrt()
     }
@@ -111,9 +113,9 @@ impl Side {
         self.next
     }
 
-    /// Returns a starting point for the probe at [`Self::next`], on the line through the nearest probes.
-    /// `first_step` is the change of all parameters per unit of distance, with which the first probe is
-    /// predicted.
+    /// Returns a starting point for the probe at [`Self::next`], on the line through the nearest probes. The first
+    /// probe has no neighbours; its starting point follows `first_step`, the change of all parameters per unit of
+    /// distance.
     pub(super) fn predict(&self, best: &[f64], first_step: Option<&[f64]>) -> Vec<f64> {
         let along = |from: &[f64], to: &[f64], fraction: f64| -> Vec<f64> {
             from.iter().zip(to).map(|(a, b)| a + fraction * (b - a)).collect()
@@ -125,7 +127,7 @@ impl Side {
                 along(&inner.point, &outer.point, (self.next - inner.distance) / width)
             }
             (_, true) => along(best, &inner.point, self.next / inner.distance),
-            // The first probe starts along the covariance.
+            // The first probe is predicted from the covariance of the best fit.
             _ => match first_step {
                 Some(slope) => best.iter().zip(slope).map(|(x, s)| x + self.next * s).collect(),
                 None => best.to_vec(),
@@ -133,16 +135,16 @@ impl Side {
         }
     }
 
-    /// Returns the parameter values of the nearest probe below the level and of the nearest probe above it.
+    /// Returns the values of all parameters at the nearest probe below the level, then at the nearest probe above the
+    /// level. Probes without values are left out.
     pub(crate) fn neighbours(&self) -> impl Iterator<Item = &[f64]> {
         let outer = self.outer.as_ref().map(|outer| outer.point.as_slice());
         [Some(self.inner.point.as_slice()), outer].into_iter().flatten().filter(|point| !point.is_empty())
     }
 
-    /// Checks the end of the search against `probe`, another conditional fit at the same distance. If `probe`
-    /// is lower than the earlier fit and below the level, the search continues outward from `probe` and the
-    /// result is `None`; if `probe` is at the bound, the search ends there. In all other cases `end` is
-    /// returned.
+    /// Compares the end of the search with `probe`, another conditional fit at the same distance. If `probe` is below
+    /// the level and lower than the earlier fit, the search continues outward from `probe`, and the result is `None`.
+    /// If such a `probe` is at the bound, the search ends there. In all other cases the result is `end`.
     pub(super) fn reconsider(&mut self, end: End, probe: Probe, tolerance: f64) -> Option<End> {
         let before = match end {
             End::Found(_) => self.level,
@@ -159,19 +161,19 @@ impl Side {
         if distance >= self.limit {
             return Some(End::Bound { rise });
         }
-        // The distance at which a parabola through the new point reaches the level.
+        // The next distance is that at which a parabola through the new point reaches the level.
         let stretch = (self.level / rise).sqrt();
         self.next = (distance * stretch.clamp(1.0 + 1e-6, 2.0)).min(self.limit);
         None
     }
 
-    /// Returns whether no probe except the minimum itself lies below the level.
+    /// Returns whether the minimum itself is the only probe below the level.
     pub(super) fn is_first(&self) -> bool {
         self.inner.distance == 0.0
     }
 
     /// Continues the search outward from `beyond`, the farthest probe below the level, and returns `None`. If
-    /// `beyond` is at the bound, the search ends there and [`End::Bound`] is returned.
+    /// `beyond` is at the bound, the search ends, and the result is [`End::Bound`].
     pub(super) fn go_on(&mut self, beyond: Probe) -> Option<End> {
         (self.outer, self.replaced, self.n_probes) = (None, None, 0);
         self.last_is_inner = true;
@@ -183,7 +185,8 @@ impl Side {
         None
     }
 
-    /// Adds the probe at [`Self::next`] and chooses the next distance, or returns the end of the search.
+    /// Adds the probe at [`Self::next`] and chooses the distance of the next probe. Returns the end of the search if
+    /// it has ended.
     pub(crate) fn accept(&mut self, probe: Probe) -> Option<End> {
         self.n_probes += 1;
         let (distance, rise) = (probe.distance, probe.rise);
@@ -230,18 +233,17 @@ impl Side {
         })
     }
 
-    /// Returns the next distance if no probe lies above the level yet. It is at most 4 times the last
-    /// distance.
+    /// Returns the next distance while no probe lies above the level. It is at most 4 times the last distance.
     fn outward(&self) -> f64 {
         let (d, t) = (self.inner.distance, self.t(self.inner.rise));
         let (d0, t0) = self.replaced.unwrap_or((0.0, -self.level.sqrt()));
         let secant = d - t * (d - d0) / (t - t0);
         let proposed = if secant.is_finite() && secant > d { secant } else { 4.0 * d };
-        // Each step must be larger than rounding, or the search would not end.
+        // Each step must be larger than rounding. Otherwise the search would not end.
         proposed.clamp(d * (1.0 + 1e-9), 4.0 * d).min(self.limit)
     }
 
-    /// Returns the next distance inside the bracket, by Chandrupatla's method ([`fraction`]).
+    /// Returns the next distance inside the bracket by Chandrupatla's method ([`fraction`]).
     fn inside(&self, outer: &Probe) -> f64 {
         let low = (self.inner.distance, self.t(self.inner.rise));
         let high = (outer.distance, self.t(outer.rise));
@@ -287,7 +289,7 @@ mod tests {
 
     #[test]
     fn skewed_and_linear_profiles_are_found_to_tolerance() {
-        // Profiles: a Poisson count of 9 below its maximum; a straight line, as at a bound; a quartic.
+        // Three profiles: a Poisson count of 9 below its maximum, a straight line as at a bound, and a quartic.
         let poisson = |d: f64| 2.0 * ((9.0 - d) - 9.0 - 9.0 * ((9.0 - d) / 9.0).ln());
         let profiles: [(&dyn Fn(f64) -> f64, f64); 3] =
             [(&poisson, 9.0), (&|d| 3.0 * d, f64::INFINITY), (&|d: f64| d.powi(4) * 1e-8, 1e30)];

@@ -17,8 +17,8 @@ pub enum FitData {
     /// The observed counts of the workspace.
     #[default]
     Observed,
-    /// The Asimov data: the main and auxiliary data expected at the initial parameters, but with the parameter
-    /// of interest at `poi`.
+    /// The Asimov data: the expected main and auxiliary data at the initial parameters. The parameter of interest has
+    /// the value `poi`.
     Asimov {
         /// Value of the parameter of interest; its initial value if `None`.
         poi: Option<f64>,
@@ -44,24 +44,24 @@ pub struct FitOptions {
     /// Parameters to fix, by full name, with their values. The parameters that the model fixes remain fixed.
     #[serde(deserialize_with = "options::pairs")]
     pub fixed: Vec<(String, f64)>,
-    /// Starting point; the model's initial values if `None`. A parameter that the model fixes is fixed at its
-    /// value in the starting point, as in `pyhf.infer.mle.fit`.
+    /// Starting point; the initial values of the model if `None`. A parameter that the model fixes has its value in
+    /// the starting point throughout the fit, as in `pyhf.infer.mle.fit`.
     #[serde(rename = "init")]
     pub start: Option<Point>,
     /// Effort of the search for the global minimum.
     #[serde(deserialize_with = "options::text")]
     pub search: Search,
-    /// Whether to compute the uncertainties, and with `crossings` the intervals of parameters without one.
+    /// Whether to compute the uncertainties.
     pub uncertainties: bool,
-    /// Whether to return the covariance matrix. It is returned even if `uncertainties` is false.
+    /// Whether to return the covariance matrix, also if `uncertainties` is false.
     pub covariance: bool,
-    /// Whether to find, for parameters at a bound or on a kink, the values at which `twice_nll` has risen by 1. These
-    /// parameters have no symmetric uncertainty. Needs `uncertainties`.
+    /// Whether to find the values at which `twice_nll` has risen by 1, for parameters at a bound or on a kink. These
+    /// parameters have no symmetric uncertainty. Has an effect only if `uncertainties` is true.
     pub crossings: bool,
     /// Full names of the parameters whose MINOS intervals are computed.
     pub minos: Vec<String>,
-    /// How uncertainties are computed if events have weights; `None` means the sandwich, which is asymptotically
-    /// correct. Without weights, uncertainties come from the Hessian.
+    /// Method for the uncertainties if events have weights. `None` means [`WeightedUncertainties::Sandwich`], which
+    /// is asymptotically correct. Without weights, uncertainties come from the Hessian.
     pub weighted_uncertainties: Option<WeightedUncertainties>,
 }
 
@@ -119,17 +119,17 @@ impl FitOptions {
     /// Builds the request of the fit that these options describe.
     ///
     /// # Errors
-    /// For an unknown parameter name, a starting or fixed value outside its bounds, or a starting point of
-    /// wrong length.
+    /// For an unknown parameter name, a starting or fixed value outside the bounds of its parameter, or a starting
+    /// point of the wrong length.
     pub(crate) fn request(&self, model: &Model) -> Result<FitRequest, InferenceError> {
         self.request_within(model, None)
     }
 
-    /// Builds the request of the fit that these options describe. If given, `bounds` has one (lower, upper) pair per
-    /// parameter and replaces the bounds of the model.
+    /// Builds the request of the fit that these options describe. `bounds` has one (lower, upper) pair per parameter
+    /// and replaces the bounds of the model. If `bounds` is `None`, the bounds of the model apply.
     ///
     /// # Errors
-    /// The errors of [`Self::request`]; also for a lower bound above the upper one.
+    /// The errors of [`Self::request`]; also if a lower bound is above the upper bound.
     pub(crate) fn request_within(
         &self,
         model: &Model,
@@ -170,8 +170,8 @@ impl FitOptions {
     /// Returns the data that these options describe.
     ///
     /// # Errors
-    /// If the Asimov data cannot be computed: `poi` is given but the model has no parameter of interest, or
-    /// lies outside its bounds, or the expected yield of a bin is negative.
+    /// If the Asimov data cannot be computed. Possible reasons: `poi` is given and the model has no parameter of
+    /// interest; `poi` is outside the bounds; the expected yield of a bin is negative.
     pub(crate) fn resolve_data(&self, model: &Model, session: &dyn Session) -> Result<Data, InferenceError> {
         match &self.data {
             FitData::Observed => Ok(Data::observed()),
@@ -209,11 +209,11 @@ impl FitOptions {
     }
 }
 
-/// Bounds that replace those of the model: parameter index and (lower, upper).
+/// Bounds that replace bounds of the model: pairs of a parameter index and a (lower, upper) pair.
 type OwnBounds = Vec<(usize, (f64, f64))>;
 
-/// Returns the bounds that differ from the model's bounds, with their parameter indices. Checks that there is
-/// one pair per parameter, and that no lower bound is above the upper one.
+/// Returns the parameter index and the (lower, upper) pair of all bounds that differ from those of the model. Returns
+/// an error unless there is one pair per parameter and each lower bound is at most the upper bound.
 fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, InferenceError> {
     let (what, actual, expected) = ("the bounds", bounds.len(), model.parameters.len());
     if actual != expected {
@@ -226,7 +226,8 @@ fn other_bounds(model: &Model, bounds: &[(f64, f64)]) -> Result<OwnBounds, Infer
     Ok(all.filter(|(_, (p, b))| p.bounds != **b).map(|(i, (_, b))| (i, *b)).collect())
 }
 
-/// Returns the initial parameters, with free parameters moved inside `bounds`; `None` if all are already inside.
+/// Returns the initial parameters, with free parameters moved inside `bounds`. Returns `None` if no parameter has to
+/// be moved.
 fn inside(model: &Model, bounds: &[(usize, (f64, f64))]) -> Option<Vec<f64>> {
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
     let mut moved = false;
@@ -242,7 +243,7 @@ fn inside(model: &Model, bounds: &[(usize, (f64, f64))]) -> Option<Vec<f64>> {
     moved.then_some(point)
 }
 
-/// Checks the length of a starting point and each of its values.
+/// Returns an error if a starting point has the wrong length or one of its values is not allowed.
 fn check_point(model: &Model, point: &[f64], bounds: Option<&[(f64, f64)]>) -> Result<(), InferenceError> {
     let expected = model.parameters.len();
     if point.len() != expected {
@@ -253,8 +254,8 @@ fn check_point(model: &Model, point: &[f64], bounds: Option<&[(f64, f64)]>) -> R
     (0..expected).zip(point).try_for_each(|(i, x)| check_value(model, "the start value", i, *x, within(i)))
 }
 
-/// Checks that a value is finite and lies inside `within`. If `within` is `None`, the bounds are those of the
-/// parameter in the model.
+/// Returns an error unless a value is finite and lies inside `within`. If `within` is `None`, the bounds are those of
+/// the parameter in the model.
 fn check_value(
     model: &Model,
     what: &'static str,

@@ -1,4 +1,5 @@
-//! Reads the options of analyses from JSON or similar formats. An error gives the path of the wrong entry.
+//! Reads the options of analyses from JSON or another format that serde supports. An error gives the path of the
+//! wrong entry.
 
 mod fit;
 mod weighted;
@@ -21,7 +22,7 @@ use crate::{InferenceError, parameter_index};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{path}: {reason}")]
 pub struct OptionsError {
-    /// Path of the wrong entry, as in `fit.fixed.mu`; `.` if the error concerns all options.
+    /// Path of the wrong entry, for example `fit.fixed.mu`; `.` if the error concerns all options.
     pub path: String,
     /// Description of the error.
     pub reason: String,
@@ -62,17 +63,17 @@ macro_rules! setters {
 }
 pub(crate) use setters;
 
-/// Values of all parameters, or of some parameters by name.
+/// A point in parameter space: the values of all parameters, or of some parameters by name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Point {
-    /// All parameters in the model's order.
+    /// Values of all parameters, in the model's order.
     Values(Vec<f64>),
-    /// Some parameters by full name; the others have the initial values of the model.
+    /// Values of some parameters, by full name. All other parameters have the initial values of the model.
     ByName(Vec<(String, f64)>),
 }
 
 impl Point {
-    /// Returns the values of all parameters in the model's order, without checks of length and bounds.
+    /// Returns the values of all parameters in the model's order. Does not check lengths or bounds.
     ///
     /// # Errors
     /// For a name that the model does not have.
@@ -125,7 +126,7 @@ impl<'de> Deserialize<'de> for Point {
     }
 }
 
-/// Deserialises an object as a list of its entries, in their order and including repeated keys.
+/// Deserialises an object as a list of (key, value) pairs, in the order of the entries. Repeated keys are kept.
 pub(crate) fn pairs<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Vec<(String, T)>, D::Error> {
@@ -153,7 +154,7 @@ pub(crate) fn text<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(fro
     String::deserialize(from)?.parse().map_err(de::Error::custom)
 }
 
-/// Serialised form of [`Observations`].
+/// Serialised form of binned [`Observations`]: main counts and auxiliary data.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Binned {
@@ -161,13 +162,13 @@ struct Binned {
     aux: Vec<f64>,
 }
 
-/// Deserialises main counts and auxiliary data.
+/// Deserialises observations from an object with the keys `main` and `aux`.
 pub(crate) fn binned<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Observations>, D::Error> {
     let Binned { main, aux } = Binned::deserialize(from)?;
     Ok(Arc::new(Observations::binned(main, aux)))
 }
 
-/// Deserialises main counts and auxiliary data, or `None` from null.
+/// Deserialises observations from an object with the keys `main` and `aux`. A JSON `null` becomes `None`.
 pub(crate) fn expectation<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<Observations>>, D::Error> {
     let given = Option::<Binned>::deserialize(from)?;
     Ok(given.map(|Binned { main, aux }| Arc::new(Observations::binned(main, aux))))

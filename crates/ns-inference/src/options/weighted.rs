@@ -5,15 +5,16 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The method with which the uncertainties of a fit of weighted events are computed.
+/// The method for the uncertainties of a fit of weighted events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WeightedUncertainties {
     /// The inverse Hessian, as for events without weights.
     Hesse,
-    /// `V D V` with the inverse Hessian `V` and the covariance matrix `D` of the gradient. Asymptotically correct.
+    /// `V D V`, where `V` is the inverse Hessian and `D` is the covariance matrix of the gradient. Asymptotically
+    /// correct.
     Sandwich,
-    /// `V H' V` with the inverse Hessian `V` and the Hessian `H'` of squared weights.
+    /// `V H' V`, where `V` is the inverse Hessian and `H'` is the Hessian of `-ln L` with squared event weights.
     SumW2,
 }
 

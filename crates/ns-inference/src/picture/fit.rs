@@ -6,8 +6,8 @@ use ns_viz::{Correlation, PullRow, Pulls};
 use super::remarks;
 use crate::FitResult;
 
-/// Builds the plot of pulls and constraints of all parameters of `model` that are free and have a constraint,
-/// in the model's order.
+/// Builds the plot of the pulls and constraints of all free parameters that have a constraint, in the order of
+/// `model`.
 #[must_use]
 pub fn pulls(model: &Model, result: &FitResult) -> Pulls {
     let rows = model.parameters.iter().enumerate().filter_map(|(i, parameter)| {
@@ -23,9 +23,9 @@ pub fn pulls(model: &Model, result: &FitResult) -> Pulls {
     Pulls { rows: rows.collect(), subtitle: subtitle(result), ..Pulls::default() }
 }
 
-/// Builds the plot of the correlations of all parameters that have a variance. If `threshold` is given, only
-/// those parameters are shown that have a correlation of at least this magnitude with another parameter.
-/// Returns `None` if the fit has no covariance.
+/// Builds the plot of the correlations of all parameters that have a variance. If `threshold` is given, a parameter
+/// is shown only if its correlation with another parameter is at least `threshold` in magnitude. Returns `None` if
+/// the fit has no covariance.
 #[must_use]
 pub fn correlation(result: &FitResult, threshold: Option<f64>) -> Option<Correlation> {
     let covariance = result.covariance.as_ref()?;

@@ -5,8 +5,8 @@ use ns_viz::Limit;
 use super::{increasing, pick, remarks};
 use crate::LimitResult;
 
-/// Builds the plot of CLs along the scan of a limit, with the observed and expected limits. Returns `None` if
-/// the limit was found without a scan.
+/// Builds the plot of CLs along a scan of tested values, with the observed and expected limits. Returns `None` if the
+/// result has no scan.
 #[must_use]
 pub fn limit(result: &LimitResult) -> Option<Limit> {
     let scan = result.scan.as_ref()?;

@@ -1,8 +1,8 @@
-//! Turns results into plots, for the option `--plot` of the command and the method `.plot()` in Python.
+//! Builds plots of results for the option `--plot` of the command line and the method `.plot()` in Python.
 //!
-//! Each function fills a struct of `ns-viz`. Its fields (title, size, axis) may be changed before `draw` is
-//! called. Missing values are left out of the plot, so that an interrupted or failed analysis still shows the
-//! values that it has.
+//! Each function fills a struct of `ns-viz`. The caller may change fields of this struct (title, size, axis) before
+//! it calls `draw`. Missing values are left out of the plot. A plot of an interrupted or failed analysis therefore
+//! shows the values that exist.
 
 mod fit;
 mod limit;
@@ -16,8 +16,8 @@ pub use ranking::{MOST_RANKED, ranking};
 pub use scan::{Scanned, scan};
 pub use yields::{BlindError, BlindRange, blind, yields};
 
-/// Returns the indices of the finite `values`, sorted by increasing value. Of equal values only one index is
-/// returned.
+/// Returns the indices of the finite `values`, sorted by increasing value. If several values are equal, only one of
+/// their indices is returned.
 fn increasing(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> =
         (0..values.len()).filter(|i| values.get(*i).is_some_and(|x| x.is_finite())).collect();
@@ -28,7 +28,7 @@ fn increasing(values: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Returns the entries of `values` at the indices `order`; a default value if there is no such entry.
+/// Returns the entries of `values` at the indices `order`. An index outside `values` gives the default value.
 fn pick<T: Clone + Default>(values: &[T], order: &[usize]) -> Vec<T> {
     order.iter().map(|i| values.get(*i).cloned().unwrap_or_default()).collect()
 }

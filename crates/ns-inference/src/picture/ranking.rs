@@ -7,11 +7,11 @@ use crate::RankingResult;
 use crate::present::{measurement, significant};
 use crate::ranking::{RankedParameter, Side};
 
-/// Largest number of parameters in the picture of a ranking, unless the caller asks for another number.
+/// Default number of parameters in the plot of a ranking.
 pub const MOST_RANKED: usize = 30;
 
-/// Builds the plot of the parameters that have an impact by the first definition of the ranking. Parameters
-/// without a constraint have no pull, so a note gives their best-fit value.
+/// Builds the plot of a ranking. It shows the parameters that have an impact by the first definition of the ranking.
+/// For parameters without a constraint, which have no pull, a note gives the best-fit value.
 #[must_use]
 pub fn ranking(result: &RankingResult) -> Ranking {
     let has_impact =

@@ -6,7 +6,7 @@ use super::{increasing, pick, remarks};
 use crate::ScanResult;
 use crate::scan::{ContourLevel, SecondAxis};
 
-/// The plot of a scan: a curve in one parameter, or contours in two.
+/// The plot of a scan: a curve for one parameter, or contours for two parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scanned {
     /// Curve of a scan in one parameter.
@@ -19,7 +19,7 @@ impl Scanned {
     /// Draws the curve or the contours.
     ///
     /// # Errors
-    /// If no point has a value, or a scan in two parameters has fewer than two values of either parameter.
+    /// If no point has a value, or if a scan in two parameters has fewer than two values of one parameter.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
         match self {
             Self::Line(scan) => scan.draw(),
@@ -27,7 +27,7 @@ impl Scanned {
         }
     }
 
-    /// Returns the title and the subtitle of the plot, so that the caller can change them.
+    /// Returns the title and the subtitle of the plot. The caller may change them.
     pub fn titles(&mut self) -> (&mut String, &mut String) {
         match self {
             Self::Line(scan) => (&mut scan.title, &mut scan.subtitle),
@@ -36,8 +36,8 @@ impl Scanned {
     }
 }
 
-/// Builds the plot of a scan with its best fit and the levels of `twice_delta_nll`. In one parameter, the plot
-/// also shows where the scan crosses the levels.
+/// Builds the plot of a scan with its best fit and the levels of `twice_delta_nll`. For one parameter, the plot also
+/// shows the values at which the scan crosses the levels.
 #[must_use]
 pub fn scan(result: &ScanResult) -> Scanned {
     match &result.second {

@@ -9,21 +9,21 @@ use thiserror::Error;
 use super::remarks;
 use crate::yields::{Stage, YieldsResult, projection_name};
 
-/// A range of an observable whose data are hidden in pictures.
+/// A range of an observable in which plots do not show the data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlindRange {
     /// Name of the observable.
     pub observable: String,
-    /// Lower end.
+    /// Lower end of the range, in the unit of the observable.
     pub from: f64,
-    /// Upper end.
+    /// Upper end of the range, in the unit of the observable.
     pub to: f64,
 }
 
 impl FromStr for BlindRange {
     type Err = String;
 
-    /// Parses `NAME=FROM:TO`.
+    /// Parses a text of the form `NAME=FROM:TO`.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("'{text}' is no blinded range; expected NAME=FROM:TO, for example m=120:130");
         let (name, ends) = text.rsplit_once('=').ok_or_else(wrong)?;
@@ -34,10 +34,10 @@ impl FromStr for BlindRange {
 }
 
 impl BlindRange {
-    /// Checks that a channel of events of the model has the observable, and that the range is not empty.
+    /// Checks that an event channel of the model has the observable, and that the range overlaps with its axis.
     ///
     /// # Errors
-    /// See [`BlindError`].
+    /// [`BlindError`] if the observable does not exist, or the range is empty or outside the axis.
     pub fn check(&self, model: &Model) -> Result<(), BlindError> {
         let axes = || model.event_channels.iter().flat_map(|channel| &channel.observables);
         self.check_among(axes().map(|axis| axis.name.clone()).collect())?;
@@ -68,18 +68,18 @@ impl BlindRange {
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BlindError {
-    /// No channel of events has the observable.
+    /// No event channel has the observable.
     #[error("no channel of single events has the observable '{name}'; {}", known_observables(known))]
     NoSuchObservable {
-        /// The name given.
+        /// Name of the observable that was given.
         name: String,
-        /// The observables of the picture.
+        /// Names of the observables in the plot.
         known: Vec<String>,
     },
     /// The range is outside the axis of the observable.
     #[error("the range from {from} to {to} lies outside of the axis of '{name}', from {low} to {high}")]
     Outside {
-        /// The observable.
+        /// Name of the observable.
         name: String,
         /// Lower end of the range.
         from: f64,
@@ -90,14 +90,14 @@ pub enum BlindError {
         /// Upper end of the axis.
         high: f64,
     },
-    /// The range is empty, or an end is not finite.
+    /// The range is empty, or one of its ends is not finite.
     #[error("the range from {from} to {to} of '{name}' is empty")]
     Empty {
-        /// The observable.
+        /// Name of the observable.
         name: String,
-        /// Lower end.
+        /// Lower end of the range.
         from: f64,
-        /// Upper end.
+        /// Upper end of the range.
         to: f64,
     },
 }
@@ -109,8 +109,8 @@ fn known_observables(known: &[String]) -> String {
     }
 }
 
-/// Builds the plot of all channels with their samples, uncertainties and data. Samples that the parameter of
-/// interest scales are marked as signal. The blinded ranges of the model are those of [`blind`].
+/// Builds the plot of all channels with their samples, uncertainties and data. Samples that are scaled by the
+/// parameter of interest are marked as signal. The ranges that the model blinds are hidden as [`blind`] does.
 #[must_use]
 pub fn yields(result: &YieldsResult) -> Yields {
     let channel = |channel: &crate::yields::ChannelYields| ChannelYields {
@@ -118,7 +118,7 @@ pub fn yields(result: &YieldsResult) -> Yields {
         x_title: channel.observable.clone().unwrap_or_default(),
         bin_edges: channel.bin_edges.clone(),
         samples: channel.samples.iter().map(sample).collect(),
-        // No events are expected between fit ranges, and events there are not used.
+        // Between fit ranges no events are expected. Events there are not part of the fit.
         data: channel
             .data
             .iter()
@@ -130,7 +130,7 @@ pub fn yields(result: &YieldsResult) -> Yields {
         data_errors: channel.data_uncertainty.iter().map(|sigma| Some(*sigma)).collect(),
         curve_positions: channel.curve_positions.clone(),
         uncertainty: channel.uncertainty.clone(),
-        // Bins of events are narrow, so ratios of single bins have large errors.
+        // Bins of event channels are narrow. Ratios of single bins would have large errors.
         pulls: channel.observable.is_some(),
         ..ChannelYields::default()
     };
@@ -161,9 +161,9 @@ fn sample(sample: &crate::yields::SampleYields) -> SampleYields {
     }
 }
 
-/// Hides the data of a range of an observable in all channels of events that have it. Bins that overlap with the range
-/// are shown without data. The other observables of such a channel are shown without any data, because their bins have
-/// events of the range. The fit does not change.
+/// Hides the data in a range of an observable, in all event channels that have this observable. Bins that overlap
+/// with the range are shown without data. The plots of the other observables of these channels are shown without
+/// data, because every bin may contain events of the range. The fit does not change.
 ///
 /// # Errors
 /// If no channel has the observable, or the range is empty.
@@ -180,7 +180,7 @@ pub fn blind(picture: &mut Yields, range: &BlindRange) -> Result<(), BlindError>
     Ok(())
 }
 
-/// Hides a range of one channel, and the data of the other observables of the same events.
+/// Hides the data in a range of one channel. Also hides the data of the other observables of the same events.
 fn hide(picture: &mut Yields, index: usize, range: (f64, f64)) {
     let Some(channel) = picture.channels.get_mut(index) else { return };
     channel.blind.push(range);

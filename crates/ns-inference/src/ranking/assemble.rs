@@ -1,4 +1,4 @@
-//! Builds the result of a ranking: adds the names of parameters, and the reasons for missing numbers.
+//! Builds the result of a ranking, with the names of parameters and the reasons for missing numbers.
 
 use ns_core::Inactive;
 
@@ -9,7 +9,7 @@ use super::{Impact, Members, RankingOptions, Variations, group, held, refit};
 use crate::diagnosis;
 use crate::fit::pulls;
 
-/// Builds the result of a ranking from the parent fit, i.e. the best fit, and its variations.
+/// Builds the result of a ranking from the best fit and its variations.
 pub(super) fn assemble(
     study: &Study<'_>,
     parameters: &[usize],
@@ -115,7 +115,8 @@ pub(super) fn assemble(
     }
 }
 
-/// Iterates over the parameters and their impacts by each definition asked for.
+/// Iterates over all impacts of all parameters. Each item is a parameter, the name of a definition, and the impacts
+/// by this definition.
 fn definitions(
     ranking: &[RankedParameter],
 ) -> impl Iterator<Item = (&RankedParameter, &'static str, &super::Impacts)> {
@@ -126,8 +127,8 @@ fn definitions(
     })
 }
 
-/// Returns one warning that names the parameters without a constraint, which have no pre-fit impacts; `None` if there
-/// are no such parameters.
+/// Returns one warning with the names of the parameters without a constraint, which have no pre-fit impacts. Returns
+/// `None` if there are no such parameters.
 fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
     let mut names =
         ranking.iter().filter(|e| e.prefit_uncertainty.is_none()).map(|e| e.name.as_str()).peekable();
@@ -138,8 +139,8 @@ fn unconstrained(ranking: &[RankedParameter]) -> Option<String> {
     ))
 }
 
-/// Returns one warning for each definition of impact and each reason why such impacts are missing. Reasons
-/// that need no warning (`Shift::usual`) are left out.
+/// Returns warnings about missing impacts: one warning for each definition of impact and each reason. Reasons that
+/// need no warning (`Shift::usual`) are left out.
 fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
     let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for (entry, definition, impacts) in definitions(ranking) {
@@ -161,8 +162,8 @@ fn gaps(ranking: &[RankedParameter]) -> Vec<String> {
         .collect()
 }
 
-/// Returns one warning that names the parameters whose variations are limited by a bound; `None` if there are no such
-/// parameters.
+/// Returns one warning with the names of the parameters whose variations are limited by a bound. Returns `None` if
+/// there are no such parameters.
 fn clipped(ranking: &[RankedParameter]) -> Option<String> {
     let cut = |entry: &&RankedParameter| {
         let all = [&entry.refit, &entry.global];

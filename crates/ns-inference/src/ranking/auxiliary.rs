@@ -1,8 +1,8 @@
-//! Impacts of the auxiliary data: the auxiliary datum of a parameter is moved by its width, all parameters are
-//! fitted again, and the shift of the target is the impact.
+//! Impacts of the auxiliary data. The auxiliary datum of a parameter is moved by the width of its constraint, and all
+//! parameters are fitted again. The impact is the resulting shift of the target.
 //!
-//! For a nearly parabolic likelihood, the square of such a shift is the part of the target's variance that
-//! comes from this auxiliary measurement (Pinto et al., arXiv:2307.04007, "uncertainty components").
+//! For a nearly parabolic likelihood, the square of such a shift is the part of the target's variance that is due to
+//! this auxiliary measurement (Pinto et al., arXiv:2307.04007, "uncertainty components").
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::result::{Impacts, Shift, Side};
 use super::study::Study;
 use crate::lowest::Stop;
 
-/// Computes the impacts of the auxiliary data of `parameters` and writes them to `impacts`, in the same order.
+/// Computes the impacts of the auxiliary data of `parameters`. Writes them to `impacts`, in the same order.
 ///
 /// # Errors
 /// [`Stop::Lower`] if a refit finds a lower minimum than the parent fit.
@@ -74,16 +74,18 @@ fn chunk(
     Ok(())
 }
 
-/// An auxiliary datum moved by its width: sigma of a Gaussian constraint, square root of a Poisson count.
+/// An auxiliary datum moved by its width. The width is sigma for a Gaussian constraint, and the square root of the
+/// count for a Poisson constraint.
 struct Moved {
     index: usize,
     datum: f64,
     clipped: bool,
-    /// How much the moved datum lowers the slope of `-ln L` along the parameter.
+    /// Decrease of the slope of `-ln L` along the parameter that is due to the moved datum.
     force: f64,
 }
 
-/// Returns the auxiliary datum of a parameter, moved up or down by its width; `None` without a constraint.
+/// Returns the auxiliary datum of a parameter, moved up or down by its width; `None` if the parameter has no
+/// constraint.
 fn moved(study: &Study<'_>, observed: &Observations, parameter: usize, side: Side) -> Option<Moved> {
     match study.analysis.model.parameters.get(parameter)?.constraint {
         Constraint::None => None,
@@ -95,7 +97,7 @@ fn moved(study: &Study<'_>, observed: &Observations, parameter: usize, side: Sid
         Constraint::Poisson { aux, .. } => {
             let count = *observed.aux.get(aux)?;
             let wished = count + side.direction() * count.sqrt();
-            // A count cannot be negative: a count below 1 is moved down to 0.
+            // A count cannot be negative. A count below 1 is moved down to 0.
             let datum = wished.max(0.0);
             let force = (datum - count) / study.best(parameter);
             Some(Moved { index: aux, datum, clipped: datum != wished, force })
@@ -103,8 +105,8 @@ fn moved(study: &Study<'_>, observed: &Observations, parameter: usize, side: Sid
     }
 }
 
-/// Predicts the minimum from the covariance if the slope of `-ln L` along `parameter` becomes lower by
-/// `force`.
+/// Predicts the minimum if the slope of `-ln L` along `parameter` decreases by `force`. The prediction uses the
+/// covariance of the best fit.
 fn follow(study: &Study<'_>, parameter: usize, force: f64) -> Vec<f64> {
     let mut point = study.lowest.fit.parameters.clone();
     let inverse = study.inverse();

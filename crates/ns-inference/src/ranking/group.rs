@@ -1,5 +1,5 @@
-//! Groups of parameters: finds the members of a group from names and patterns, and computes its combined
-//! impact.
+//! Groups of parameters. Finds the members of a group from names and patterns, and computes the combined impact of
+//! the group.
 
 use ns_core::Model;
 use wildmatch::WildMatch;
@@ -15,16 +15,17 @@ pub(super) struct Members {
     pub(super) name: String,
     /// Indices of the members that are free nuisance parameters, in the model's order.
     pub(super) free: Vec<usize>,
-    /// Names of the members that are left out, because they are fixed or are the target itself. Parameters
-    /// that only match a pattern are not listed.
+    /// Names of the members that are left out because they are fixed or are the target itself. Parameters that match
+    /// only a pattern are not listed here.
     pub(super) left_out: Vec<String>,
 }
 
-/// Finds the members of every group. `free` lists the free nuisance parameters. Only these can be members.
+/// Finds the members of every group. `free` are the indices of the free nuisance parameters. Only these parameters
+/// can be members.
 ///
 /// # Errors
-/// [`InferenceError::Group`] for a name that the model does not have, a pattern that matches no parameter, or
-/// an empty list of members.
+/// [`InferenceError::Group`] if a name does not exist in the model, if a pattern matches no parameter, or if a list
+/// of members is empty.
 pub(super) fn resolve(
     model: &Model,
     groups: &[Group],
@@ -73,8 +74,8 @@ fn members(model: &Model, group: &Group, free: &[usize]) -> Result<Members, Infe
     })
 }
 
-/// Computes the impact of a group in two ways: from the `global` impacts of its members, and from `held`, the
-/// uncertainty of the target with the members fixed.
+/// Computes the impact of a group in two ways. The first is the quadratic sum of the `global` impacts of its members.
+/// The second uses `held`, the uncertainty of the target with the members fixed.
 pub(super) fn impact(
     study: &Study<'_>,
     group: &Members,

@@ -1,5 +1,5 @@
-//! The uncertainty of the target when some parameters are fixed at their best fit, and the breakdown of the
-//! uncertainty that follows from it.
+//! The uncertainty of the target with some parameters fixed at their best fit. The breakdown of the uncertainty into
+//! statistical and systematic parts follows from such numbers.
 
 use ns_core::{FitFailure, FitTask, OutcomeParts};
 
@@ -8,13 +8,14 @@ use super::study::Study;
 use crate::diagnosis;
 use crate::lowest::Stop;
 
-/// Uncertainty of the target with some parameters fixed, or the reason why there is no such number.
+/// Uncertainty of the target with some parameters fixed, or the reason why it does not exist.
 #[derive(Debug, Clone)]
 pub(super) struct Held(Result<f64, String>);
 
 impl Held {
-    /// Returns the contribution of the fixed parameters to the uncertainty `total` of the target. It is
-    /// `sqrt(total^2 - held^2)`, where `held` is the uncertainty with these parameters fixed.
+    /// Returns the part of the target's uncertainty that is due to the fixed parameters. It is `sqrt(total^2 -
+    /// held^2)`, where `total` is the uncertainty with all parameters free and `held` the uncertainty with these
+    /// parameters fixed.
     pub(super) fn part(&self, total: Option<f64>) -> Result<f64, String> {
         let total = total.ok_or("the target has no uncertainty at the best fit")?;
         let held = self.0.as_ref().map_err(Clone::clone)?;
@@ -22,16 +23,16 @@ impl Held {
     }
 }
 
-/// Returns `sqrt(a^2 - b^2)`, or 0 where rounding makes the difference negative.
+/// Returns `sqrt(a^2 - b^2)`, or 0 if rounding makes the difference negative.
 fn difference(a: f64, b: f64) -> f64 {
     ((a - b).max(0.0) * (a + b)).sqrt()
 }
 
-/// Computes the uncertainty of the target for each of `sets`, with the parameters of the set fixed at the best fit.
-/// The minimum does not change, and the fits only give the curvature there.
+/// Computes the uncertainty of the target for each set of parameters in `sets`. The parameters of the set are fixed
+/// at the best fit. The minimum does not change, and the fits only compute the uncertainty.
 ///
 /// # Errors
-/// [`Stop::Lower`] if such a fit ends below the minimum of the parent fit.
+/// [`Stop::Lower`] if one of the fits ends below the minimum of the parent fit.
 pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Held>, Stop> {
     let Some(total) = study.sigma(study.target) else {
         let reason = "the target has no uncertainty at the best fit";
@@ -42,7 +43,7 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
         let request = study.analysis.conditional(&held, study.lowest.fit.parameters.clone());
         study.task(&study.analysis.data, request)
     };
-    // An empty set needs no fit, because the uncertainty is that of the parent fit.
+    // An empty set needs no fit: the uncertainty is that of the parent fit.
     let tasks: Vec<FitTask> = sets.iter().filter(|set| !set.is_empty()).map(task).collect();
     let wanted = OutcomeParts { uncertainties: true, covariance: false, inverse: false };
     let mut fits = study.vary(&tasks, wanted, true)?.into_iter();
@@ -65,9 +66,9 @@ pub(super) fn hold(study: &mut Study<'_>, sets: &[Vec<usize>]) -> Result<Vec<Hel
     Ok(sets.iter().map(&mut read).collect())
 }
 
-/// Returns the breakdown of the target's uncertainty, and the reason if numbers are missing. `constrained` is the
-/// uncertainty with all constrained parameters fixed, `mc` the uncertainty with the parameters for the limited size
-/// of the simulation fixed.
+/// Returns the breakdown of the target's uncertainty, and the reason if a number is missing. `constrained` is the
+/// uncertainty with all constrained parameters fixed. `mc` is the uncertainty with the parameters fixed that describe
+/// the limited size of the simulation.
 pub(super) fn breakdown(study: &Study<'_>, constrained: &Held, mc: &Held) -> (Breakdown, Option<String>) {
     let total = study.sigma(study.target);
     let systematic = constrained.part(total);

@@ -1,8 +1,9 @@
-//! Finds the types of the modifiers that use each parameter.
+//! Finds the modifier types in which each parameter is used.
 
 use ns_core::Model;
 
-/// Returns for every parameter the types of the modifiers that use the parameter, as pyhf's names without repetition.
+/// Returns one list per parameter: the types of the modifiers that use the parameter, without repetition. The names
+/// of the types are those of pyhf.
 pub(super) fn kinds(model: &Model) -> Vec<Vec<&'static str>> {
     let mut kinds: Vec<Vec<&'static str>> = vec![Vec::new(); model.parameters.len()];
     for channel in &model.channels {
@@ -19,7 +20,7 @@ pub(super) fn kinds(model: &Model) -> Vec<Vec<&'static str>> {
     kinds
 }
 
-/// Returns whether a parameter with these modifier types describes the limited size of the simulation.
+/// Returns whether a parameter with the modifier types `kinds` describes the limited size of the simulation.
 pub(super) fn is_mc_statistical(kinds: &[&str]) -> bool {
     kinds.iter().any(|kind| matches!(*kind, "staterror" | "shapesys"))
 }

@@ -1,11 +1,11 @@
-//! Ranks nuisance parameters by their impact on the parameter of interest, by up to three definitions of
-//! impact. The result also has pulls, constraints, impacts of groups, and the statistical and systematic
-//! parts of the uncertainty.
+//! Ranks nuisance parameters by their impact on a target, usually the parameter of interest. There are up to three
+//! definitions of impact. The result also has pulls, constraints, impacts of groups, and the statistical and
+//! systematic parts of the target's uncertainty.
 //!
-//! A ranking starts with the parent fit, i.e. a free fit with its covariance. A variation is a further fit, in which
-//! one parameter is fixed at another value or its auxiliary datum is moved. A variation starts at the minimum that
-//! the covariance predicts. Variations are independent, except that the prediction for the second refit of a
-//! parameter also uses the result of the first refit.
+//! A ranking begins with the parent fit, which is the free fit with its covariance. A variation is a fit in which one
+//! parameter is fixed at another value, or in which its auxiliary datum is moved. It starts at the minimum that the
+//! covariance predicts. Variations are independent with one exception: the starting point of the second refit of a
+//! parameter also depends on the first refit.
 
 mod assemble;
 mod auxiliary;
@@ -31,17 +31,17 @@ use group::Members;
 use held::Held;
 use study::Study;
 
-/// Ranks the free parameters of `model` by their impact on the target, i.e. the parameter of interest or
-/// another parameter named in the options.
+/// Ranks the free parameters of `model` by their impact on the target. The target is the parameter of interest or the
+/// parameter named in the options.
 ///
-/// If a variation ends below the best fit, the ranking is restarted from this lower minimum. If a variation
-/// fails, or is skipped because of an interruption, its impact is missing and has a reason, and the ranking
-/// goes on.
+/// If a variation ends below the best fit, the ranking is restarted from this lower minimum. If a variation fails or
+/// is skipped because of an interruption, the ranking goes on. The impact of this variation is missing and has a
+/// reason.
 ///
 /// # Errors
-/// For options that do not match the model (unknown names, invalid groups, a fixed target, no parameter of
-/// interest), a likelihood that is not finite at any starting point, a device failure, or an interruption
-/// before there was a best fit.
+/// For options that do not match the model (unknown names, invalid groups, a fixed target, no parameter of interest),
+/// a likelihood that is not finite at any starting point, a device failure, or an interruption before the best fit
+/// was found.
 pub fn ranking(
     model: &Model,
     session: &dyn Session,
@@ -76,20 +76,21 @@ pub fn ranking(
     }
 }
 
-/// Results of all variations of the parent fit.
+/// The results of all variations of the parent fit.
 struct Variations {
-    /// Indices of the parameters in the result, in the order of the ranking.
+    /// Indices of the parameters in the result, in the order in which they are ranked.
     listed: Vec<usize>,
-    /// Impacts of the parameters in `listed`, by each definition asked for.
+    /// Impacts of the parameters in `listed`, one list for each definition asked for.
     impacts: Vec<(Impact, Vec<Impacts>)>,
-    /// Impacts of all members of groups by the `global` definition, each with the parameter index.
+    /// Impacts by the `global` definition of all members of groups, with their parameter indices.
     members: Vec<(usize, Impacts)>,
-    /// Uncertainties of the target with some parameters fixed: first with all constrained parameters fixed,
-    /// second with the parameters of the simulation's limited size fixed, then with each group fixed.
+    /// Uncertainties of the target with parameters fixed. In the first, all constrained parameters are fixed. In the
+    /// second, the parameters for the limited size of the simulation are fixed. Then there is one uncertainty per
+    /// group, with its members fixed.
     held: Vec<Held>,
 }
 
-/// Returns the largest number of fits that the variations may need.
+/// Returns an upper bound on the number of fits of the variations.
 fn count(parameters: &[usize], groups: &[Members], options: &RankingOptions) -> usize {
     let listed = options.top.map_or(parameters.len(), |n| n.min(parameters.len()));
     let fits = |impact: &Impact| match (impact, options.impacts.first() == Some(impact)) {
@@ -103,7 +104,7 @@ fn count(parameters: &[usize], groups: &[Members], options: &RankingOptions) -> 
     options.impacts.iter().map(fits).sum::<usize>() + prefit + members + 2 + groups.len()
 }
 
-/// Returns the indices of all members of groups, ascending and without repetition.
+/// Returns the indices of all members of groups, in ascending order and without repetition.
 fn distinct(groups: &[Members]) -> Vec<usize> {
     let mut members: Vec<usize> = groups.iter().flat_map(|group| group.free.iter().copied()).collect();
     members.sort_unstable();
@@ -165,9 +166,8 @@ fn vary(
     Ok(Variations { listed, impacts, members, held })
 }
 
-/// Computes the impacts of `parameters` by one definition. `by_covariance` are their impacts from the
-/// covariance, `prefit` says whether pre-fit impacts were asked for, and `prefit_now` whether this call
-/// computes them.
+/// Computes the impacts of `parameters` by one definition. `by_covariance` are their impacts from the covariance.
+/// `prefit` tells whether pre-fit impacts were asked for, and `prefit_now` whether this call computes them.
 fn one_definition(
     study: &mut Study<'_>,
     impact: Impact,
@@ -191,7 +191,8 @@ fn one_definition(
     Ok(impacts)
 }
 
-/// Sorts a list by decreasing post-fit impact. Parameters without an impact come last; ties keep their order.
+/// Sorts a list by decreasing post-fit impact. Parameters without an impact come last. Parameters with the same
+/// impact keep their order.
 fn sorted(mut list: Vec<(usize, Impacts)>) -> Vec<(usize, Impacts)> {
     let size = |impacts: &Impacts| impacts.largest().unwrap_or(-1.0);
     list.sort_by(|a, b| size(&b.1).total_cmp(&size(&a.1)));

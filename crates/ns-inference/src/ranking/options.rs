@@ -9,13 +9,13 @@ use crate::{FitOptions, Work, options};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Impact {
-    /// The nuisance parameter is fixed one uncertainty above and below its best fit, and all others are fitted
-    /// again.
+    /// The nuisance parameter is fixed one uncertainty above and below its best fit, and all other parameters are
+    /// fitted again.
     Refit,
-    /// The impact follows from the covariance matrix of the fit. For a parabolic likelihood it equals the
-    /// impact from refits.
+    /// The impact is computed from the covariance matrix of the fit. For a parabolic likelihood it equals the impact
+    /// from refits.
     Covariance,
-    /// The parameter's auxiliary datum is moved up and down by its width, and all parameters are fitted again.
+    /// The auxiliary datum of the parameter is moved up and down by its width, and all parameters are fitted again.
     Global,
 }
 
@@ -50,8 +50,8 @@ impl std::str::FromStr for Impact {
 pub struct Group {
     /// Name of the group.
     pub name: String,
-    /// Full parameter names, names of parameter vectors (for all their elements), or patterns in which `*`
-    /// matches any text and `?` one character.
+    /// Members of the group. Each entry is a full parameter name, the name of a parameter vector (which stands for
+    /// all its elements), or a pattern. In a pattern, `*` matches any text and `?` matches one character.
     pub members: Vec<String>,
 }
 
@@ -75,27 +75,27 @@ impl Group {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RankingOptions {
-    /// Data, fixed parameters, starting point and search of the fits. The options for uncertainties and
-    /// intervals are ignored.
+    /// Data, fixed parameters, starting point and search of the fits. The options for uncertainties and intervals
+    /// have no effect.
     pub fit: FitOptions,
-    /// Definitions of impact to compute. The first one determines the order of the parameters, and its impacts
-    /// are repeated at the top level of each entry of the result.
+    /// Definitions of impact to compute. The first definition determines the order of the parameters. Its impacts are
+    /// repeated at the top level of each entry of the result.
     #[serde(deserialize_with = "impacts")]
     pub impacts: Vec<Impact>,
-    /// Whether to compute pre-fit impacts too.
+    /// Whether to compute pre-fit impacts in addition to post-fit impacts.
     pub prefit: bool,
-    /// Number of parameters to keep, in the order of their impact; all parameters if `None`.
+    /// Number of parameters to keep, those with the largest impacts; all parameters if `None`.
     pub top: Option<usize>,
-    /// Groups whose combined impact is computed. In JSON they are an object from group name to list of
-    /// members.
+    /// Groups whose combined impact is computed. In JSON they are an object with group names as keys and lists of
+    /// members as values.
     #[serde(deserialize_with = "groups")]
     pub groups: Vec<Group>,
-    /// Full name of the target, i.e. the parameter whose shifts are the impacts. `None` means the parameter of
+    /// Full name of the target, which is the parameter whose shifts are the impacts. `None` means the parameter of
     /// interest.
     pub parameter: Option<String>,
 }
 
-/// Deserialises definitions of impact and drops repetitions.
+/// Deserialises definitions of impact and removes repetitions.
 fn impacts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Impact>, D::Error> {
     Vec::deserialize(from).map(|impacts| RankingOptions::default().impacts(impacts).impacts)
 }
@@ -124,16 +124,15 @@ options::setters! { RankingOptions {
 } }
 
 impl RankingOptions {
-    /// Returns the description of the fits of the ranking, on which the choice of the device depends. Impacts
-    /// from the covariance need no further fits.
+    /// Returns the number of fits of the ranking, on which the choice of the device depends. Impacts from the
+    /// covariance need no fits.
     #[must_use]
     pub fn work(&self) -> Work {
         let refitted = self.impacts.iter().filter(|impact| **impact != Impact::Covariance).count() as u64;
         Work::Ranking { per_parameter: refitted * if self.prefit { 4 } else { 2 } }
     }
 
-    /// Sets the definitions of impact and drops repetitions. An empty list stands for the default,
-    /// [`Impact::Refit`].
+    /// Sets the definitions of impact and removes repetitions. An empty list means the default, [`Impact::Refit`].
     #[must_use]
     pub fn impacts(mut self, impacts: impl IntoIterator<Item = Impact>) -> Self {
         self.impacts.clear();
@@ -148,7 +147,7 @@ impl RankingOptions {
         self
     }
 
-    /// Keeps only the `n` parameters of largest impact.
+    /// Keeps only the `n` parameters with the largest impacts.
     #[must_use]
     pub fn top(mut self, n: usize) -> Self {
         self.top = Some(n);
@@ -162,7 +161,7 @@ impl RankingOptions {
         self
     }
 
-    /// Sets the target, i.e. the parameter whose shifts are the impacts, in place of the parameter of
+    /// Sets the target, which is the parameter whose shifts are the impacts. The default is the parameter of
     /// interest.
     #[must_use]
     pub fn parameter(mut self, name: impl Into<String>) -> Self {

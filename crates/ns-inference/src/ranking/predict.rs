@@ -1,22 +1,23 @@
-//! Predicts the minimum if a parameter is fixed away from its best fit. The prediction uses the covariance of
-//! the parent fit (the best fit of the ranking) and earlier refits of the same parameter.
+//! Predicts the minimum of a refit, in which a parameter is fixed away from its best fit. The prediction uses the
+//! covariance of the best fit and earlier refits of the same parameter.
 //!
-//! Along the profile of parameter `p`, at distance `d`, every other parameter is
-//! `x(d) = x + a d + b d^2 + c d^3 + ...` with `a = C_:p / C_pp`. One refit determines `b`, two refits `b`
-//! and `c`.
+//! If parameter `p` is fixed at the distance `d` from its best fit, every other parameter is `x(d) = x + a d + b d^2
+//! + c d^3 + ...` with `a = C_:p / C_pp`, where `C` is the covariance matrix. One refit determines `b`. Two refits
+//! determine `b` and `c`.
 
 use super::study::Study;
 
-/// Largest distance at which two refits are used (a cubic), relative to the distance of the farther refit.
+/// Largest distance at which the prediction is a cubic through two refits. It is relative to the distance of the
+/// farther refit.
 const CUBIC_REACH: f64 = 2.0;
-/// Largest distance at which a refit is used at all, relative to the distance of this refit.
+/// Largest distance at which the prediction uses a refit. It is relative to the distance of this refit.
 const QUADRATIC_REACH: f64 = 4.0;
 
-/// A finished refit of a parameter: signed distance of the parameter from its best fit, and values of all
-/// parameters.
+/// A finished refit of a parameter: the parameter's value minus its best fit, and the values of all parameters.
 pub(super) type KnownRefit = (f64, Vec<f64>);
 
-/// Returns a starting point for the fit with `parameter` fixed at `value`, from the earlier refits in `known`.
+/// Returns a starting point for the fit with `parameter` fixed at `value`. `known` are the earlier refits of this
+/// parameter.
 pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[KnownRefit]) -> Vec<f64> {
     let best = &study.lowest.fit.parameters;
     let distance = value - study.best(parameter);
@@ -37,7 +38,7 @@ pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[Kn
         for (q, x) in point.iter_mut().enumerate() {
             let slope = row.get(q).filter(|c| c.is_finite()).map_or(0.0, |c| c / variance);
             let origin = *x;
-            // The deviation of the refit from the straight line, divided by the square of the distance.
+            // Deviation of the refit from the straight line, divided by the square of the distance.
             let bend = |(d, there): &KnownRefit| {
                 there.get(q).map_or(0.0, |there| (there - origin - slope * d) / (d * d))
             };
@@ -52,8 +53,8 @@ pub(super) fn along(study: &Study<'_>, parameter: usize, value: f64, known: &[Kn
             *x += distance * (slope + distance * curve);
         }
     } else if let Some((d, there)) = known.iter().find(|(d, _)| d * distance > 0.0) {
-        // On a kink or at a bound there is no covariance, and the two sides are independent. Only a refit on
-        // the same side is used.
+        // For a parameter on a kink or at a bound there is no covariance, and its two sides are independent. The
+        // prediction therefore uses only a refit on the same side.
         for (x, there) in point.iter_mut().zip(there) {
             *x += (there - *x) * distance / d;
         }

@@ -1,5 +1,5 @@
-//! Impacts by refits: a parameter is fixed away from its best fit, all other parameters are fitted again, and
-//! the shift of the target is the impact (as in TRExFitter and cabinetry).
+//! Impacts by refits. A parameter is fixed away from its best fit, and all other parameters are fitted again. The
+//! impact is the shift of the target (as in TRExFitter and cabinetry).
 
 use ns_core::{FitRequest, FitTask, Inactive, OutcomeParts};
 
@@ -8,11 +8,11 @@ use super::result::{Impacts, Shift, Side, UNCONSTRAINED};
 use super::study::Study;
 use crate::lowest::Stop;
 
-/// Computes the impacts of `parameters` and writes them to `impacts`, in the same order. Each of `rounds`
-/// lists the variations of one batch.
+/// Computes the impacts of `parameters` and writes them to `impacts`, in the same order. Each entry of `rounds` lists
+/// the variations of one batch of refits.
 ///
-/// The fits of the first round start at the points that the covariance predicts. The starting points of later
-/// rounds also use the results of earlier rounds.
+/// In the first round, fits start at the points that the covariance predicts. In later rounds, the starting points
+/// also depend on the results of earlier rounds.
 ///
 /// # Errors
 /// [`Stop::Lower`] if a refit finds a lower minimum than the parent fit.
@@ -34,7 +34,7 @@ pub(super) fn refits(
 
 /// One refit of a batch.
 struct RefitJob {
-    /// Index of the parameter in the list of the batch.
+    /// Position of the parameter in the parameters of the batch.
     place: usize,
     side: Side,
     held: HeldAt,
@@ -43,14 +43,14 @@ struct RefitJob {
 /// The value at which a parameter is fixed in a variation.
 struct HeldAt {
     value: f64,
-    /// Whether a bound limited the value.
+    /// Whether a bound of the parameter limited the value.
     clipped: bool,
-    /// Reason why no value was found at which `twice_nll` has risen by 1. The parameter is then fixed at its bound.
-    /// If `twice_nll` has risen by more than 1 at the bound, this is also the reason why the impact is missing.
+    /// Reason why there is no value at which `twice_nll` has risen by 1. The parameter is then fixed at its bound. If
+    /// `twice_nll` has risen by more than 1 at the bound, the impact is missing for this reason.
     without_crossing: Option<String>,
 }
 
-/// Makes one batch of refits: the variations `sides` of every parameter.
+/// Makes one batch of refits: the variations in `sides` for each of `parameters`.
 fn round(
     study: &mut Study<'_>,
     parameters: &[usize],
@@ -97,7 +97,8 @@ fn round(
     Ok(())
 }
 
-/// Returns the signed distance from a parameter's best fit to its post-fit variation, or why there is no variation.
+/// Returns the distance of the post-fit variation from a parameter's best fit, with its sign. If there is no
+/// variation, the error is the reason.
 pub(super) fn distance(study: &Study<'_>, parameter: usize, side: Side) -> Result<f64, String> {
     if let Some(sigma) = study.sigma(parameter) {
         return Ok(side.direction() * sigma);
@@ -116,7 +117,8 @@ pub(super) fn distance(study: &Study<'_>, parameter: usize, side: Side) -> Resul
     distance.ok_or_else(|| reason.clone().unwrap_or_else(|| "no crossing of twice_nll + 1".to_owned()))
 }
 
-/// Returns the value at which a parameter is fixed for one variation, or a missing shift with its reason.
+/// Returns the value at which a parameter is fixed in one variation. If there is no such value, the error is a
+/// missing shift with the reason.
 fn held_at(study: &Study<'_>, parameter: usize, side: Side) -> Result<HeldAt, Shift> {
     let Some(p) = study.analysis.model.parameters.get(parameter) else {
         return Err(Shift::missing("no such parameter"));
@@ -127,7 +129,8 @@ fn held_at(study: &Study<'_>, parameter: usize, side: Side) -> Result<HeldAt, Sh
     } else {
         match distance(study, parameter, side) {
             Ok(distance) => distance,
-            // `twice_nll` may rise by 1 only beyond the bound. The refit at the bound shows whether this is the case.
+            // The value at which `twice_nll` has risen by 1 may lie beyond the bound. The refit at the bound shows
+            // whether it does.
             Err(reason) if study.interval(parameter).is_some() && bound.is_finite() => {
                 return Ok(HeldAt { value: bound, clipped: true, without_crossing: Some(reason) });
             }

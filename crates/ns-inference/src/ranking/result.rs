@@ -1,4 +1,4 @@
-//! The result of a ranking, with parameter names.
+//! The result of a ranking, with the names of parameters.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -6,53 +6,55 @@ use serde::{Serialize, Serializer};
 /// Reason why an unconstrained parameter has no pre-fit impact.
 pub(super) const UNCONSTRAINED: &str = "unconstrained: there is no uncertainty before the fit";
 
-/// One variation of a nuisance parameter, and the shift of the target that it causes.
+/// The shift of the target that one variation of a nuisance parameter causes.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Shift {
-    /// Value of the target in the varied fit minus its best-fit value; `None` if it is missing, with a
-    /// `reason`.
+    /// Value of the target in the varied fit minus its best-fit value. `None` if this number is missing; `reason`
+    /// then gives the reason.
     pub delta: Option<f64>,
-    /// Value to which the parameter was moved. For the `global` definition, the value of its auxiliary datum.
+    /// Value to which the parameter was moved. For the `global` definition, the value to which its auxiliary datum
+    /// was moved.
     pub value: Option<f64>,
-    /// Whether a bound limited the variation, so that it is smaller than intended.
+    /// Whether a bound limited the variation. The variation is then smaller than intended.
     pub clipped: bool,
-    /// Whether the fit behind `delta` converged; `None` if no fit was needed or made.
+    /// Whether the varied fit converged; `None` if no fit was needed or made.
     pub converged: Option<bool>,
-    /// Reason why `delta` is missing.
+    /// Reason why `delta` is missing; `None` if `delta` exists.
     pub reason: Option<String>,
     /// Whether `reason` is expected and needs no warning.
     pub(super) usual: bool,
 }
 
 impl Shift {
-    /// Creates a missing shift with a reason.
+    /// Creates a missing shift with the reason why it is missing.
     pub(super) fn missing(reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// Creates a missing shift with a reason that needs no warning.
+    /// Creates a missing shift with a reason for which there is no warning.
     pub(super) fn usual(reason: impl Into<String>) -> Self {
         Self { usual: true, ..Self::missing(reason) }
     }
 
-    /// Creates a shift that follows without a fit.
+    /// Creates a shift that was computed without a fit.
     pub(super) fn known(delta: f64) -> Self {
         Self { delta: Some(delta), ..Self::default() }
     }
 }
 
-/// One of the four variations of a parameter.
+/// One of the four variations of a nuisance parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The parameter is moved up by its post-fit uncertainty. For the `global` definition, its auxiliary datum
     /// is moved up by its width.
     Up,
-    /// The parameter, or for the `global` definition its auxiliary datum, is moved down in the same way.
+    /// The parameter is moved down by its post-fit uncertainty. For the `global` definition, its auxiliary datum is
+    /// moved down by its width.
     Down,
-    /// The parameter is moved up by its pre-fit width.
+    /// The parameter is moved up by its pre-fit uncertainty.
     PrefitUp,
-    /// The parameter is moved down by its pre-fit width.
+    /// The parameter is moved down by its pre-fit uncertainty.
     PrefitDown,
 }
 
@@ -79,7 +81,7 @@ impl Side {
         }
     }
 
-    /// Returns whether the variation uses the pre-fit width.
+    /// Returns whether the parameter is moved by its pre-fit uncertainty.
     pub(super) fn is_prefit(self) -> bool {
         matches!(self, Self::PrefitUp | Self::PrefitDown)
     }
@@ -87,8 +89,8 @@ impl Side {
 
 /// The impacts of one nuisance parameter by one definition.
 ///
-/// Serialises to `delta_mu_*`, `value_*`, `clipped_*`, `converged_*` for each of [`Side::ALL`], and
-/// `reasons`, an object with the reason for each missing shift.
+/// Serialises to the keys `delta_mu_*`, `value_*`, `clipped_*`, `converged_*`, where `*` is the name of each of
+/// [`Side::ALL`]. The key `reasons` is an object with the reason for each missing shift.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Impacts {
@@ -97,8 +99,8 @@ pub struct Impacts {
 }
 
 impl Impacts {
-    /// Creates four missing shifts. Requested shifts have the reason `interrupted` until they are computed. `prefit`
-    /// says whether pre-fit shifts were requested.
+    /// Creates four missing shifts. A shift that will be computed has the reason `interrupted` at first. `prefit`
+    /// tells whether pre-fit shifts were asked for.
     pub(super) fn pending(prefit: bool) -> Self {
         let mut impacts = Self::default();
         for side in Side::ALL {
@@ -132,13 +134,13 @@ impl Impacts {
         } = shift;
     }
 
-    /// Returns the shift of the target in one variation.
+    /// Returns the shift of the target in one variation; `None` if it is missing.
     #[must_use]
     pub fn delta(&self, side: Side) -> Option<f64> {
         self.get(side).delta
     }
 
-    /// Returns the larger magnitude of the two post-fit shifts; `None` if both are missing.
+    /// Returns the larger of the two post-fit shifts in magnitude; `None` if both are missing.
     #[must_use]
     pub fn largest(&self) -> Option<f64> {
         [Side::Up, Side::Down].into_iter().filter_map(|side| self.delta(side)).map(f64::abs).reduce(f64::max)
@@ -172,7 +174,7 @@ impl Serialize for Impacts {
     }
 }
 
-/// Serialises an object whose keys are the variations without a shift and whose values are the reasons.
+/// Serialises the reasons for missing shifts as an object. The keys are the names of the variations.
 struct Reasons<'a>(&'a Impacts);
 
 impl Serialize for Reasons<'_> {
@@ -190,40 +192,41 @@ impl Serialize for Reasons<'_> {
 pub struct RankedParameter {
     /// Full name of the parameter.
     pub name: String,
-    /// Index in the model's order of parameters.
+    /// Index of the parameter in the model's order.
     pub param_idx: usize,
     /// Types of the modifiers that use the parameter (`normsys`, `staterror`, ...).
     pub kinds: Vec<&'static str>,
     /// Best-fit value of the parameter.
     pub value: f64,
-    /// Post-fit uncertainty of the parameter; `None` at a bound, on a kink and along a flat direction.
+    /// Post-fit uncertainty of the parameter; `None` for a parameter at a bound, on a kink or along a flat direction.
     pub uncertainty: Option<f64>,
-    /// Distance from the best fit to the lower value of the post-fit variation, negative. It is
-    /// `-uncertainty`; for a parameter at a bound or on a kink, it is the distance to the value at which
-    /// `twice_nll` has risen by 1.
+    /// Lower value of the post-fit variation minus the best fit, which is negative. It is `-uncertainty`. For a
+    /// parameter at a bound or on a kink, `twice_nll` has risen by 1 at the lower value. `None` if there is no such
+    /// value.
     pub lower: Option<f64>,
-    /// Distance from the best fit to the upper value of the post-fit variation, positive.
+    /// Upper value of the post-fit variation minus the best fit, which is positive. It is defined in the same way as
+    /// `lower`.
     pub upper: Option<f64>,
-    /// Width of the constraint before the fit; `None` for an unconstrained parameter.
+    /// Pre-fit uncertainty, i.e. the width of the constraint; `None` for a parameter without a constraint.
     pub prefit_uncertainty: Option<f64>,
-    /// `(value - auxiliary datum) / prefit_uncertainty`.
+    /// Pull: `(value - auxiliary datum) / prefit_uncertainty`; `None` for a parameter without a constraint.
     pub pull: Option<f64>,
-    /// `uncertainty / prefit_uncertainty`.
+    /// Ratio `uncertainty / prefit_uncertainty`; `None` if one of them does not exist.
     pub constraint: Option<f64>,
     /// Whether the best fit is at a bound.
     pub at_bound: bool,
     /// Whether the best fit is at the kink of a piecewise interpolation.
     pub at_kink: bool,
-    /// Impacts by the first definition asked for.
+    /// Impacts by the first definition in [`RankingResult::impacts`].
     #[serde(flatten)]
     pub impacts: Impacts,
-    /// Impacts by refits, if asked for.
+    /// Impacts by refits; `None` if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refit: Option<Impacts>,
-    /// Impacts from the covariance, if asked for.
+    /// Impacts from the covariance; `None` if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub covariance: Option<Impacts>,
-    /// Impacts by shifts of the auxiliary datum, if asked for.
+    /// Impacts by shifts of the auxiliary datum; `None` if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global: Option<Impacts>,
 }
@@ -236,29 +239,30 @@ pub struct GroupImpact {
     pub name: String,
     /// Names of the members of the group that are free parameters.
     pub parameters: Vec<String>,
-    /// Quadratic sum of the symmetrised `global` impacts of the members.
+    /// Quadratic sum of the `global` impacts of the members. The impact of each member is half the difference of its
+    /// two shifts.
     pub delta_mu_global: Option<f64>,
-    /// `sqrt(sigma^2 - sigma_fixed^2)`, where `sigma` is the uncertainty of the target, and `sigma_fixed` its
-    /// uncertainty with the members fixed at their best fit.
+    /// `sqrt(sigma^2 - sigma_fixed^2)`. `sigma` is the uncertainty of the target, and `sigma_fixed` is its
+    /// uncertainty with the members of the group fixed at their best fit.
     pub delta_mu_fixed: Option<f64>,
     /// Reasons why numbers are missing; `None` if no number is missing.
     pub reason: Option<String>,
 }
 
-/// Parts of the uncertainty of the target, from fits in which parameters are fixed at their best fit.
+/// Parts of the uncertainty of the target. They come from fits in which some parameters are fixed at their best fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 #[non_exhaustive]
 pub struct Breakdown {
-    /// Uncertainty of the target from the Hessian, with all its parts.
+    /// Total uncertainty of the target, from the Hessian.
     pub total: Option<f64>,
-    /// Uncertainty with all constrained parameters fixed, i.e. the part due to the data.
+    /// Statistical part, due to the data: the uncertainty with all constrained parameters fixed.
     pub statistical: Option<f64>,
-    /// Systematic part of the uncertainty: `sqrt(total^2 - statistical^2)`.
+    /// Systematic part: `sqrt(total^2 - statistical^2)`.
     pub systematic: Option<f64>,
-    /// Part of `systematic` that is due to the limited size of the simulation: `sqrt(total^2 - s^2)`, where
-    /// `s` is the uncertainty with the parameters of staterror and shapesys modifiers fixed.
+    /// Part of `systematic` that is due to the limited size of the simulation: `sqrt(total^2 - s^2)`, where `s` is
+    /// the uncertainty of the target with the parameters of staterror and shapesys modifiers fixed.
     pub mc_statistical: Option<f64>,
-    /// All other parts of `systematic`: `sqrt(systematic^2 - mc_statistical^2)`.
+    /// Rest of `systematic`: `sqrt(systematic^2 - mc_statistical^2)`.
     pub systematic_without_mc: Option<f64>,
 }
 
@@ -266,20 +270,20 @@ pub struct Breakdown {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RankingResult {
-    /// Name of the target, i.e. the parameter whose shifts are the impacts.
+    /// Name of the target, which is the parameter whose shifts are the impacts.
     pub param: String,
     /// Best-fit value of the target.
     pub mu_hat: f64,
-    /// Uncertainty of the target; `None` at a bound, on a kink and along a flat direction.
+    /// Uncertainty of the target; `None` for a target at a bound, on a kink or along a flat direction.
     pub mu_uncertainty: Option<f64>,
-    /// Definitions of impact asked for. The first one determines the order of `ranking`, and its impacts are
-    /// repeated at the top level of each entry.
+    /// Names of the definitions of impact asked for. The first definition determines the order of `ranking`. Its
+    /// impacts are repeated at the top level of each entry.
     pub impacts: Vec<&'static str>,
     /// Whether pre-fit impacts were asked for.
     pub prefit: bool,
     /// Nuisance parameters in descending order of their post-fit impact. Parameters without an impact come last.
     pub ranking: Vec<RankedParameter>,
-    /// Number of free nuisance parameters. With the option `top`, `ranking` lists only some of them.
+    /// Number of free nuisance parameters. If the option `top` is set, `ranking` lists only some of them.
     pub n_ranked: usize,
     /// Impacts of groups, largest first.
     pub groups: Vec<GroupImpact>,
@@ -293,14 +297,14 @@ pub struct RankingResult {
     pub n_fits: usize,
     /// Number of variations whose fit failed or did not converge.
     pub n_failed: usize,
-    /// True if the caller stopped the work. Shifts that were not computed have the reason `interrupted`.
+    /// Whether the caller stopped the work. Shifts that were not computed have the reason `interrupted`.
     pub interrupted: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 
 impl RankingResult {
-    /// Returns the entry of a parameter by its full name; `None` if it is not listed.
+    /// Returns the entry of the parameter with the full name `name`; `None` if the ranking does not list it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RankedParameter> {
         self.ranking.iter().find(|entry| entry.name == name)

@@ -1,5 +1,5 @@
-//! The parent fit of a ranking, i.e. its best fit, and batches of variations of this fit. A variation may find a
-//! lower minimum.
+//! The best fit of a ranking, called the parent fit, and batches of variations of it. If a variation finds a lower
+//! minimum, the ranking is restarted.
 
 use std::sync::Arc;
 
@@ -15,23 +15,23 @@ use crate::diagnosis;
 use crate::lowest::{Lowest, Stop};
 use crate::minos::{self, Interval, Parent};
 
-/// Smallest number of parameters that are varied in one batch, so that there are enough fits for many threads.
+/// Smallest number of parameters that are varied in one batch. There are then enough fits for many threads.
 const FEWEST_AT_ONCE: usize = 128;
-/// Largest number of starting values in one batch (number of varied parameters times number of all parameters),
-/// unless [`FEWEST_AT_ONCE`] parameters need more. Batches are large because all threads wait for the last fit of a
-/// batch.
+/// Largest number of starting values in one batch, i.e. the number of varied parameters times the number of all
+/// parameters. A batch of [`FEWEST_AT_ONCE`] parameters may have more. Batches are large because all threads wait for
+/// the last fit of a batch.
 const NUMBERS_AT_ONCE: usize = 1 << 20;
 
-/// The parent fit of a ranking, with everything that its variations use.
+/// The parent fit of a ranking, and the data that its variations use.
 pub(super) struct Study<'a> {
     pub(super) analysis: Analysis<'a>,
-    /// Index of the target, i.e. the parameter whose shifts are the impacts.
+    /// Index of the target, which is the parameter whose shifts are the impacts.
     pub(super) target: usize,
     /// The parent fit: the best fit with its covariance.
     pub(super) lowest: Lowest,
-    /// Whether some bin has a negative expected yield at the best fit.
+    /// Whether a bin has a negative expected yield at the best fit.
     negative_yield: bool,
-    /// MINOS interval of each parameter at a bound or on a kink, with the parameter index.
+    /// Parameter index and MINOS interval of each parameter at a bound or on a kink.
     intervals: Vec<(usize, Interval)>,
     /// Number of fits made so far.
     pub(super) n_fits: usize,
@@ -40,7 +40,7 @@ pub(super) struct Study<'a> {
 }
 
 impl<'a> Study<'a> {
-    /// Makes the free fit with its covariance.
+    /// Makes the parent fit, with its covariance.
     ///
     /// # Errors
     /// The errors of [`Analysis::fit`].
@@ -79,18 +79,18 @@ impl<'a> Study<'a> {
         self.lowest.fit.inactive.iter().find(|(i, _)| *i == parameter).map(|(_, why)| *why)
     }
 
-    /// Returns the inverse Hessian of the parent fit.
+    /// Returns the inverse Hessian of the parent fit; `None` if the fit has none.
     pub(super) fn inverse(&self) -> Option<InverseHessian> {
         self.lowest.fit.inverse_hessian()
     }
 
-    /// Returns the MINOS interval of a parameter without a symmetric uncertainty; `None` if there is none.
+    /// Returns the MINOS interval of a parameter without a symmetric uncertainty; `None` if it has no interval.
     pub(super) fn interval(&self, parameter: usize) -> Option<&Interval> {
         self.intervals.iter().find(|(i, _)| *i == parameter).map(|(_, interval)| interval)
     }
 
-    /// Finds the values at which `twice_nll` has risen by 1, for all parameters at bounds and on kinks except
-    /// the target.
+    /// Finds the values at which `twice_nll` has risen by 1, for all parameters at a bound or on a kink. The target
+    /// is left out.
     pub(super) fn find_crossings(&mut self) -> Result<(), Stop> {
         let parameters: Vec<usize> = self
             .lowest
@@ -110,9 +110,10 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Makes variations of the parent fit. `own_data` says whether they have the same data as the parent fit.
-    /// Variations that did not converge, or ended with a negative expected yield, are repeated by a search
-    /// from the starting point of the parent fit. In models with kinks all variations are repeated.
+    /// Makes variations of the parent fit. `own_data` tells whether the variations have the same data as the parent
+    /// fit. A variation is repeated if it did not converge or ended with a negative expected yield. The repeated fit
+    /// starts at the starting point of the parent fit and makes a search. In models with kinks all variations are
+    /// repeated.
     ///
     /// # Errors
     /// [`Stop::Lower`] if a variation finds a lower minimum than the parent fit.
@@ -131,15 +132,15 @@ impl<'a> Study<'a> {
         Ok(fits)
     }
 
-    /// Returns whether a variation ends with a negative expected yield although the parent fit has none. Such
-    /// a minimum lies in a corner of the bounds and is unrelated to the minimum of the parent fit.
+    /// Returns whether a variation ends with a negative expected yield although the parent fit has no negative yield.
+    /// Such a minimum lies in a corner of the bounds and is unrelated to the minimum of the parent fit.
     fn astray(&self, fit: &FitOutcome) -> bool {
         !self.negative_yield && diagnosis::has_negative_yield(self.analysis.session, &self.analysis.data, fit)
     }
 
-    /// Repeats fits that failed, did not converge, or are [`Self::astray`], and keeps the better results. The
-    /// new fits start at the starting point of the parent fit. In models with kinks this start may lead to a
-    /// lower minimum, so all fits are repeated.
+    /// Repeats fits that failed, did not converge, or are [`Self::astray`], and keeps the better results. The new
+    /// fits start at the starting point of the parent fit. In models with kinks all fits are repeated, because this
+    /// starting point may lead to a lower minimum.
     fn again(
         &mut self,
         tasks: &[FitTask],
@@ -192,8 +193,8 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Returns the lowest of the points that lie below the minimum of the parent fit by more than the
-    /// tolerance, and its depth below the minimum in `twice_nll`; `None` if there is no such point.
+    /// Returns the lowest point below the minimum of the parent fit, and its distance below the minimum in
+    /// `twice_nll`. Returns `None` if no point lies below the minimum by more than the tolerance.
     fn lowest(&self, fits: &[Fitted], own_data: bool) -> Result<Option<(Vec<f64>, f64)>, InferenceError> {
         if !self.may_restart() {
             return Ok(None);
@@ -202,8 +203,8 @@ impl<'a> Study<'a> {
         let values: Vec<f64> = if own_data {
             found.iter().map(|fit| fit.nll).collect()
         } else {
-            // These fits have other data, so the likelihood for the data of the parent fit is evaluated at
-            // their minima.
+            // These fits have other data. The likelihood of the parent fit's data is therefore evaluated at their
+            // minima.
             let points: Vec<f64> = found.iter().flat_map(|fit| fit.parameters.iter().copied()).collect();
             let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
             self.analysis.session.evaluate(&self.analysis.data, &points, request)?.nll
@@ -221,8 +222,8 @@ impl<'a> Study<'a> {
         self.lowest.may_restart() && !self.analysis.is_cancelled()
     }
 
-    /// Repeats the free fit from a point that lies below the minimum by `depth` in `twice_nll`. If the caller
-    /// stops the work, the minimum stays as it is.
+    /// Repeats the free fit from `point`, which lies below the minimum by `depth` in `twice_nll`. If the caller stops
+    /// the work, the minimum does not change.
     ///
     /// # Errors
     /// The errors of [`Analysis::fit`].
@@ -258,7 +259,8 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Reads the shift of the target from a varied fit. `value` is the value to which the parameter was moved.
+    /// Returns the shift of the target in a varied fit. `value` is the value to which the parameter was moved, and
+    /// `clipped` tells whether a bound limited it.
     pub(super) fn read(&self, fit: &Fitted, value: f64, clipped: bool) -> Shift {
         let (delta, converged, reason) = match fit {
             Ok(fit) if fit.converged() => {

@@ -1,4 +1,4 @@
-//! Tables and texts of a fit, with one row per parameter.
+//! Report of a fit: texts, and a table with one row per parameter.
 
 use ns_core::Model;
 
@@ -7,7 +7,7 @@ use crate::FitResult;
 use crate::present::{count, measurement, rounded, sign, signed, significant};
 
 impl FitResult {
-    /// Returns the tables and texts shown for a fit of `model`.
+    /// Returns the report of a fit of `model`: tables and texts.
     #[must_use]
     pub fn parts(&self, model: &Model, ran: &RunInfo) -> Vec<Part> {
         let poi = match self.poi_index.and_then(|i| self.parameter_names.get(i)) {
@@ -36,8 +36,8 @@ impl FitResult {
         vec![Part::Text(heading), Part::Table(self.table()), Part::Text(closing)]
     }
 
-    /// Builds the table with the best fit and the pull of every parameter. It has a column of intervals only
-    /// if the fit has intervals.
+    /// Builds the table with the best fit and the pull of every parameter. If the fit has intervals, the table has a
+    /// column with them.
     fn table(&self) -> Table {
         let intervals = !(self.minos.is_empty() && self.crossings.is_empty());
         let mut table = match intervals {

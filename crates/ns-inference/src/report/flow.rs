@@ -1,24 +1,24 @@
-//! The program and precision that evaluated the flows of a model, for results.
+//! The provider and the precision with which the flows of a model were evaluated, for results.
 
 use ns_core::Model;
 use serde::{Deserialize, Serialize};
 
-/// The provider that evaluated the log-densities of a flow, for data and for toys.
+/// The provider that evaluated the log-densities of a flow. It is the same for data and for toys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowRun {
     /// Name of the flow.
     pub name: String,
     /// Provider of ONNX Runtime: `cpu`, `cuda` or `tensorrt`.
     pub provider: String,
-    /// Precision: `f64`, `f32`, `tf32` or `fp16`.
+    /// Floating-point precision of the evaluation: `f64`, `f32`, `tf32` or `fp16`.
     pub flow_precision: String,
-    /// Largest difference between log-densities of this provider and of the CPU for 1 024 events, divided by the
-    /// larger of 1 and their absolute value; `None` on the CPU.
+    /// Largest difference between the log-densities of this provider and of the CPU for 1 024 events. Each difference
+    /// is divided by the larger of 1 and the absolute value of the log-density. `None` if the provider is the CPU.
     pub largest_difference: Option<f64>,
 }
 
 impl FlowRun {
-    /// Returns the provider of each flow of a model, in the order of its channels; `None` for a model without
+    /// Returns the provider of each flow of a model, in the order of the channels. Returns `None` for a model without
     /// flows.
     #[must_use]
     pub fn all(model: &Model) -> Option<Vec<Self>> {
@@ -38,7 +38,7 @@ impl FlowRun {
         (!runs.is_empty()).then_some(runs)
     }
 
-    /// Returns a line of a report; `None` for a flow on the CPU, which needs no mention.
+    /// Returns the line about a flow in a report; `None` for a flow on the CPU.
     pub(super) fn line(&self) -> Option<String> {
         self.largest_difference.map(|difference| {
             format!(

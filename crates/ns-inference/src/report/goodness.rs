@@ -1,4 +1,4 @@
-//! Text of a goodness-of-fit test.
+//! Report of a goodness-of-fit test.
 
 use super::toys::rate;
 use super::{Part, Table};
@@ -6,7 +6,7 @@ use crate::present::{count, or_none, significant, with_error};
 use crate::{EventGoodness, EventStatistic, GoodnessResult, GoodnessToys};
 
 impl GoodnessResult {
-    /// Returns the text shown for a goodness-of-fit test.
+    /// Returns the report of a goodness-of-fit test.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let ndof = match self.ndof {
@@ -31,7 +31,7 @@ impl GoodnessResult {
 }
 
 impl EventGoodness {
-    /// Returns the text shown for a goodness-of-fit test of events.
+    /// Returns the report of a goodness-of-fit test of events.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let (what, total) = match self.statistic {
@@ -62,7 +62,7 @@ impl EventGoodness {
     }
 }
 
-/// Returns a line about the toys; empty without toys.
+/// Returns a line about the toys; an empty text if there are no toys.
 fn toys(toys: Option<&GoodnessToys>, p_value: Option<f64>, error: Option<f64>) -> String {
     toys.map_or_else(String::new, |toys| {
         format!(

@@ -1,12 +1,13 @@
-//! Tables and texts of asymptotic tests: the test of one value of the parameter of interest, and the test of
-//! the background-only hypothesis.
+//! Reports of asymptotic tests: the test of one value of the parameter of interest, and the test of the
+//! background-only hypothesis.
 
 use super::{Part, Table};
 use crate::hypotest::ExpectedSet;
 use crate::present::{or_none, significant};
 use crate::{HypotestResult, SignificanceResult};
 
-/// Labels of the five values of an expected band: the median, and one and two standard deviations around it.
+/// Labels of the five expected values of a result: the median, and the values one and two standard deviations below
+/// and above it.
 pub(super) const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "median", "+1 sigma", "+2 sigma"];
 
 /// Builds a table of p-values with a single row: the observed CLs, CLs+b and CLb.
@@ -16,7 +17,7 @@ pub(super) fn p_values(observed: [String; 3]) -> Table {
     table
 }
 
-/// Adds the rows of the five sets of p-values that are expected for background alone.
+/// Adds five rows to a table: the expected p-values in `set`, under the background-only hypothesis.
 pub(super) fn add_band(table: &mut Table, set: &ExpectedSet) {
     for (i, label) in BAND.into_iter().enumerate() {
         let of = |list: &[Option<f64>]| or_none(list.get(i).copied().flatten());
@@ -25,8 +26,8 @@ pub(super) fn add_band(table: &mut Table, set: &ExpectedSet) {
 }
 
 impl HypotestResult {
-    /// Returns the tables and texts shown for a test. If `expected_set` is true, the table also has the
-    /// p-values that are expected for background alone.
+    /// Returns the report of a hypothesis test. If `expected_set` is true, the table has rows for the expected
+    /// p-values under the background-only hypothesis.
     #[must_use]
     pub fn parts(&self, expected_set: bool) -> Vec<Part> {
         let mut table = p_values([self.cls, self.clsb, self.clb].map(or_none));
@@ -48,7 +49,7 @@ impl HypotestResult {
 }
 
 impl SignificanceResult {
-    /// Returns the tables and texts shown for the test of the background-only hypothesis.
+    /// Returns the report of the test of the background-only hypothesis.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut table = Table::new(&["", "p0", "Z"], &[1, 2]);

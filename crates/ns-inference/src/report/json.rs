@@ -1,12 +1,12 @@
-//! The layout of results as JSON text.
+//! The layout in which results are written as JSON text.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-/// Returns the JSON text of a value, with one line for each key of the outermost object and a newline at the
-/// end. The command writes its results in this layout.
+/// Returns the JSON text of a value. Each key of the outermost object is on its own line, and the text ends with a
+/// newline. The command line writes results in this layout.
 ///
 /// # Errors
 /// If a key of a map is not a string.
@@ -17,7 +17,7 @@ pub fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// JSON layout that breaks lines only between the items of the outermost container.
+/// JSON layout with line breaks only between the items of the outermost container.
 #[derive(Default)]
 struct Outline {
     depth: usize,

@@ -1,4 +1,4 @@
-//! Tables and texts of upper limits, from asymptotic formulae or from toys.
+//! Reports of upper limits, from asymptotic formulae or from toys.
 
 use super::hypotest::BAND;
 use super::toys::rate;
@@ -8,8 +8,8 @@ use crate::present::{count, or_none, significant, with_error};
 use crate::{LimitOptions, LimitResult, ToyLimitResult};
 
 impl LimitResult {
-    /// Returns the tables and texts shown for a limit that was found with `options`. A scan is shown only if
-    /// the options give its values (`scan`), not if it was made for a plot.
+    /// Returns the report of a limit that was computed with `options`. The report contains CLs along a scan only if
+    /// `options.scan` gives the values. An automatic scan, which is made for a plot, is left out.
     #[must_use]
     pub fn parts(&self, options: &LimitOptions) -> Vec<Part> {
         let mut table = Table::new(&["", "limit", "CLs there"], &[1, 2]);
@@ -39,8 +39,8 @@ fn heading(param: &str, cl: f64, statistic: &str, more: &str) -> Part {
     Part::Text(format!("upper limit on {param} at {percent} % confidence, CLs with {statistic}{more}"))
 }
 
-/// Builds the table of CLs along a scan, with one row per tested value. A column (observed or one of the
-/// expected ones) is left out if it has no values.
+/// Builds the table of CLs along a scan, with one row per tested value. There is one column for the observed CLs and
+/// one for each expected CLs. Columns without values are left out.
 fn along(scan: &LimitScan, param: &str) -> Table {
     let columns: Vec<(&str, &Vec<Option<f64>>)> = std::iter::once(("observed", &scan.observed))
         .chain(BAND.into_iter().zip(&scan.expected))
@@ -60,7 +60,7 @@ fn along(scan: &LimitScan, param: &str) -> Table {
 }
 
 impl ToyLimitResult {
-    /// Returns the tables and texts shown for a limit from toys.
+    /// Returns the report of a limit from toys.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut table = Table::new(&["", "limit"], &[1]);

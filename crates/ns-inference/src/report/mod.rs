@@ -1,7 +1,7 @@
 //! Reports of results: the tables and texts that people read, and the JSON that programs read.
 //!
-//! Each kind of result has its tables and texts in the file of this folder with its name. The caller decides
-//! how to show them: the command fits them to the terminal, and Python converts them to text or HTML.
+//! Each kind of result has a file in this folder that builds its tables and texts. The caller decides how to show
+//! them. The command line fits them to the width of the terminal, and Python converts them to text or HTML.
 
 mod fit;
 mod flow;
@@ -32,7 +32,8 @@ pub enum Part {
     Text(String),
     /// A table.
     Table(Table),
-    /// A wide table, and several parts with the same content for a display that is too narrow for this table.
+    /// A wide table, and parts with the same content. A display that is too narrow for the table shows the parts
+    /// instead.
     Either(Table, Vec<Part>),
 }
 
@@ -43,8 +44,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows with one cell for each column.
     pub rows: Vec<Vec<String>>,
-    /// Whether a narrow display may split the table into blocks of columns. Every block repeats the first
-    /// column.
+    /// Whether a narrow display may split the table into blocks of columns. The first column is then repeated in
+    /// every block.
     pub splits: bool,
 }
 
@@ -53,12 +54,12 @@ pub struct Table {
 pub struct Column {
     /// Heading of the column.
     pub title: String,
-    /// Whether the column holds numbers, which are aligned to the right and never broken into lines.
+    /// Whether the column contains numbers. Numbers are aligned to the right and are not broken into lines.
     pub numbers: bool,
 }
 
 impl Table {
-    /// Creates a table without rows. `numbers` lists the indices of the columns that hold numbers.
+    /// Creates a table without rows. `numbers` are the indices of the columns that contain numbers.
     #[must_use]
     pub fn new<T: AsRef<str>>(titles: &[T], numbers: &[usize]) -> Self {
         let column = |(i, title): (usize, &T)| Column {
@@ -68,14 +69,15 @@ impl Table {
         Self { columns: titles.iter().enumerate().map(column).collect(), ..Self::default() }
     }
 
-    /// Adds a row.
+    /// Adds a row of cells, one per column.
     pub fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) -> &mut Self {
         self.rows.push(cells.into_iter().map(Into::into).collect());
         self
     }
 }
 
-/// Returns `reason`. If a GPU left fits to the CPU, adds the reason for this.
+/// Returns the reason for the device as text. The text contains `reason`. If a GPU left fits to the CPU, the text
+/// also says why the CPU made the fits.
 fn device_reason(session: &dyn Session, reason: Option<String>) -> Option<String> {
     let left = session.left_to_cpu().map(|why| format!("the CPU made the fits, because {why}"));
     match (reason, left) {
@@ -84,37 +86,38 @@ fn device_reason(session: &dyn Session, reason: Option<String>) -> Option<String
     }
 }
 
-/// Device, duration and model of a run: the keys that the JSON of all results has in common.
+/// Information about a run: device, duration and model. These keys are part of the JSON of all results.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunInfo {
-    /// Name of the device that ran the fits.
+    /// Name of the device that ran the fits; `None` if there were several devices.
     pub device: Option<String>,
-    /// Reason for this device, if `auto` chose it, and the reason why a requested GPU left fits to the CPU.
+    /// Reason for the device: why `auto` chose it, or why a requested GPU left fits to the CPU. `None` if there is no
+    /// reason.
     pub device_reason: Option<String>,
-    /// Comparison of fits made on a GPU with evaluations on the CPU; `None` if the fits were made on the CPU.
+    /// Comparison of the fits made on a GPU with evaluations on the CPU. `None` if the CPU made the fits.
     pub gpu_check: Option<GpuCheck>,
-    /// Provider and precision of each flow of the model; left out for models without flows.
+    /// Provider and precision of each flow of the model; `None` for models without flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<FlowRun>>,
-    /// Interpolation codes of the model, in words.
+    /// Interpolation codes of the model, as text.
     pub interpolation: Option<String>,
-    /// Fingerprint of the model's likelihood.
+    /// Digest of the model's likelihood. Models with the same likelihood have the same digest.
     pub model_digest: Option<String>,
-    /// Wall time of the run in seconds.
+    /// Wall time of the run, in seconds.
     pub wall_s: Option<f64>,
 }
 
 impl RunInfo {
-    /// Creates the information about work that needed no session, for example on files. It ran on the CPU and
-    /// began at `started`.
+    /// Creates the information about a run that needed no session, such as work on files. Such work runs on the CPU.
+    /// `started` is the start time.
     #[must_use]
     pub fn without_session(started: Instant) -> Self {
         let device = Some(Device::Cpu.to_string());
         Self { device, wall_s: Some(started.elapsed().as_secs_f64()), ..Self::default() }
     }
 
-    /// Creates the information about work on a session that began at `started`. `reason` is the reason for the
-    /// device, if `auto` chose it.
+    /// Creates the information about a run on a session. `started` is the start time. `reason` is the reason for the
+    /// device if `auto` chose it.
     #[must_use]
     pub fn on(session: &dyn Session, reason: Option<String>, started: Instant) -> Self {
         Self {
@@ -126,16 +129,16 @@ impl RunInfo {
         }
     }
 
-    /// Adds the interpolation codes of the model, the providers of its flows, and the fingerprint of its
-    /// likelihood, `digest`.
+    /// Adds information about the model: its interpolation codes, the providers of its flows, and `digest`, the
+    /// digest of its likelihood.
     #[must_use]
     pub fn about(self, model: &Model, digest: String) -> Self {
         let interpolation = Some(model.interpolation.to_string());
         Self { interpolation, flows: FlowRun::all(model), model_digest: Some(digest), ..self }
     }
 
-    /// Returns wall time and device as text, as in `3.1 ms on cpu`. For a GPU the text also says how many fits
-    /// were checked on the CPU.
+    /// Returns the wall time and the device as text, for example `3.1 ms on cpu`. For a GPU, the text also gives the
+    /// number of fits that the CPU checked.
     #[must_use]
     pub fn time_and_device(&self) -> String {
         let device = self.device.as_deref().unwrap_or("several devices");
@@ -152,7 +155,8 @@ impl RunInfo {
         }
     }
 
-    /// Returns the last lines of a report: measurement, time and device, interpolation.
+    /// Returns the last lines of a report. They give the measurement, the time, the device and the interpolation
+    /// codes.
     #[must_use]
     pub fn closing(&self, measurement: &str) -> Part {
         let mut text = format!("measurement {measurement}, {}", self.time_and_device());
@@ -167,8 +171,8 @@ impl RunInfo {
     }
 }
 
-/// A result with the information about its run, and the tables and texts shown for the result. Serialises to the JSON
-/// for users: first the keys of the result, then the keys of [`RunInfo`].
+/// A result, the information about its run, and its tables and texts. Serialises to the JSON for users: first the
+/// keys of the result, then the keys of [`RunInfo`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report<R: Serialize> {
     /// Result of the analysis.
@@ -177,7 +181,7 @@ pub struct Report<R: Serialize> {
     /// Information about the run.
     #[serde(flatten)]
     pub ran: RunInfo,
-    /// Tables and texts shown for the result.
+    /// Tables and texts that are shown for the result.
     #[serde(skip)]
     pub parts: Vec<Part>,
 }

@@ -1,4 +1,4 @@
-//! Tables and texts of a ranking: one row per nuisance parameter, largest impact first, and one row per
+//! Report of a ranking. Its tables have one row per nuisance parameter, the largest impact first, and one row per
 //! group.
 
 use super::{Part, Table};
@@ -6,9 +6,8 @@ use crate::present::{best_fit, sign, signed};
 use crate::ranking::{Impacts, RankedParameter, RankingResult, Shift, Side};
 
 impl RankingResult {
-    /// Returns the tables and texts shown for a ranking. If there is a single definition of impact and the
-    /// display is wide enough, the impacts are columns of the table of parameters. Otherwise every definition
-    /// has its own table.
+    /// Returns the report of a ranking. If there is a single definition of impact and the display is wide enough, the
+    /// table of parameters has columns with the impacts. Otherwise each definition has its own table of impacts.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = match self.impacts.len() {
@@ -34,7 +33,7 @@ impl RankingResult {
         })
     }
 
-    /// Builds a table of the parameters without their impacts, and one table of impacts for each definition.
+    /// Builds a table of the parameters without their impacts, followed by one table of impacts per definition.
     fn below(&self) -> Vec<Part> {
         let none = std::iter::empty::<String>();
         let parameters = self.table(&["pull", "constraint"], none, |entry| {
@@ -53,8 +52,9 @@ impl RankingResult {
         parts
     }
 
-    /// Builds a table of all ranked parameters with three kinds of columns: name, numbers (titled `state` and
-    /// `impacts`), notes. `cells` returns the cells of a row after the name.
+    /// Builds a table of all ranked parameters. The first column is the name and the last column has notes. The
+    /// columns between them contain numbers and have the titles `state`, then `impacts`. `cells` returns all cells of
+    /// a row after the name.
     fn table(
         &self,
         state: &[&str],
@@ -73,14 +73,14 @@ impl RankingResult {
         table
     }
 
-    /// Returns the columns of the given definitions of impact. Each definition has a post-fit column and, if asked
-    /// for, a pre-fit column.
+    /// Returns the columns for the given definitions of impact. Each definition has a column of post-fit impacts. If
+    /// pre-fit impacts were asked for, it also has a column of pre-fit impacts.
     fn impact_columns<'a>(&self, definitions: impl Iterator<Item = &'a str>) -> Vec<ImpactColumn<'a>> {
         let mut columns = Vec::new();
         for definition in definitions {
             columns.push(ImpactColumn { definition, prefit: false });
-            // A `global` impact moves the auxiliary datum by its width, which is the same before and after the
-            // fit.
+            // For `global`, the auxiliary datum is moved by the width of its constraint. Post-fit and pre-fit impacts
+            // are therefore the same.
             if self.prefit && definition != "global" {
                 columns.push(ImpactColumn { definition, prefit: true });
             }
@@ -88,9 +88,10 @@ impl RankingResult {
         columns
     }
 
-    /// Formats the two impacts of a parameter in a column: the impacts of its variations up and down.
+    /// Formats two impacts of a parameter for one column: the impact of the variation up, then that of the variation
+    /// down.
     fn impact(&self, entry: &RankedParameter, column: &ImpactColumn<'_>) -> String {
-        // Impacts are rounded to two significant digits of a tenth of the target's uncertainty.
+        // Impacts are rounded to the second significant digit of a tenth of the target's uncertainty.
         let scale = self.mu_uncertainty.map(|sigma| sigma / 10.0);
         let (up, down) =
             if column.prefit { (Side::PrefitUp, Side::PrefitDown) } else { (Side::Up, Side::Down) };
@@ -117,7 +118,7 @@ impl RankingResult {
         table
     }
 
-    /// Returns the text with the best fit of the target, the parts of its uncertainty, and the number of fits.
+    /// Returns a text with the best fit of the target, the parts of its uncertainty, and the number of fits.
     fn summary(&self) -> String {
         let best = best_fit(&self.param, self.mu_hat, self.mu_uncertainty);
         let shown = match self.ranking.len() {
@@ -138,14 +139,14 @@ impl RankingResult {
     }
 }
 
-/// A column of impacts by one definition, either pre-fit or post-fit.
+/// A column of impacts: the definition of the impacts, and whether they are pre-fit or post-fit.
 struct ImpactColumn<'a> {
     definition: &'a str,
     prefit: bool,
 }
 
 impl ImpactColumn<'_> {
-    /// Returns the heading of the column. `what` is the word for impacts in the heading and may be empty.
+    /// Returns the heading of the column. `what` is the word for impacts in this heading; it may be empty.
     fn title(&self, what: &str) -> String {
         let prefit = if self.prefit { "pre-fit " } else { "" };
         format!("{prefit}{what}{}up / down", if what.is_empty() { "" } else { " " })
@@ -162,7 +163,8 @@ fn state(entry: &RankedParameter) -> [String; 2] {
     [pull, entry.constraint.map_or_else(String::new, |c| format!("{c:.2}"))]
 }
 
-/// Returns the impacts of a parameter by the definition with this key.
+/// Returns the impacts of a parameter by one definition; `None` if they were not computed. `definition` is the name
+/// of the definition.
 fn by_name<'a>(entry: &'a RankedParameter, definition: &str) -> Option<&'a Impacts> {
     match definition {
         "refit" => entry.refit.as_ref(),
@@ -171,7 +173,7 @@ fn by_name<'a>(entry: &'a RankedParameter, definition: &str) -> Option<&'a Impac
     }
 }
 
-/// Returns notes on a parameter: unconstrained, at a bound, on a kink.
+/// Returns notes on the state of a parameter: unconstrained, at a bound, on a kink.
 fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
     let notes = [
         (entry.prefit_uncertainty.is_none(), "unconstrained"),
@@ -181,7 +183,7 @@ fn notes_of_state(entry: &RankedParameter) -> Vec<&'static str> {
     notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
 }
 
-/// Returns notes on a parameter's impacts: limited by a bound, or failed.
+/// Returns notes on the impacts of a parameter: limited by a bound, or failed.
 fn notes_of_impacts(entry: &RankedParameter, definitions: &[&str]) -> Vec<&'static str> {
     let any = |what: fn(&Shift) -> bool| {
         let all = definitions.iter().filter_map(|definition| by_name(entry, definition));

@@ -1,5 +1,4 @@
-//! Tables and texts of a scan. A scan in one parameter has one row per point, a scan in two parameters is a
-//! matrix.
+//! Report of a scan. A scan in one parameter is a table with one row per point. A scan in two parameters is a matrix.
 
 use super::{Part, Table};
 use crate::ScanResult;
@@ -7,7 +6,7 @@ use crate::present::{best_fit, count, or_none, significant};
 use crate::scan::SecondAxis;
 
 impl ScanResult {
-    /// Returns the tables and texts shown for a scan.
+    /// Returns the report of a scan.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let (mut parts, second) = match &self.second {

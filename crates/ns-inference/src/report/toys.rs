@@ -1,17 +1,17 @@
-//! Tables and texts of hypothesis tests with toys, and of studies of fits to toys.
+//! Reports of hypothesis tests with toys, and of studies of fits to toys.
 
 use super::hypotest::{add_band, p_values};
 use super::{Part, Table};
 use crate::present::{or_none, significant, with_error};
 use crate::{FitToysResult, HypotestToysResult};
 
-/// Formats a rate of toys per second, with a comma in front; empty if the rate is `None`.
+/// Formats a rate of toys per second, with a comma in front. `None` gives an empty text.
 pub(super) fn rate(toys_per_s: Option<f64>) -> String {
     toys_per_s.map_or_else(String::new, |rate| format!(", {rate:.0} toys/s"))
 }
 
 impl HypotestToysResult {
-    /// Returns the tables and texts shown for a test with toys.
+    /// Returns the report of a hypothesis test with toys.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut table = p_values([
@@ -48,13 +48,13 @@ impl HypotestToysResult {
 }
 
 impl FitToysResult {
-    /// Returns the tables and texts shown for a study of fits to toys.
+    /// Returns the report of a study of fits to toys.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let titles = ["parameter", "generated", "mean", "spread", "pull mean", "pull width", "coverage"];
         let mut table = Table::new(&titles, &[1, 2, 3, 4, 5, 6]);
         for p in &self.parameters {
-            // A parameter whose best fit is 0 gets a tiny value instead. A value far below the spread of the
+            // If a best fit should be 0, rounding gives a tiny value instead. A value far below the spread of the
             // toys is therefore shown as 0.
             let is_zero = p.spread.is_some_and(|spread| p.generated.abs() < 1e-6 * spread);
             table.row([

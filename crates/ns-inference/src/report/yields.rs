@@ -1,5 +1,4 @@
-//! Tables and texts of expected yields. There is one row for each sample of a channel or, on request, of a
-//! bin.
+//! Report of expected yields. Each row is a sample of a channel or, on request, a sample of a bin.
 
 use super::{Part, Table};
 use crate::YieldsResult;
@@ -7,8 +6,8 @@ use crate::present::{significant, with_error};
 use crate::yields::{ChannelYields, Stage};
 
 impl YieldsResult {
-    /// Returns the tables and texts shown for yields. If `per_bin` is true, the table has one row per sample
-    /// of every bin, otherwise one row per sample of every channel.
+    /// Returns the report of expected yields. If `per_bin` is true, the table has one row per sample and bin.
+    /// Otherwise it has one row per sample and channel.
     #[must_use]
     pub fn parts(&self, per_bin: bool) -> Vec<Part> {
         let mut table = match per_bin {
@@ -31,8 +30,8 @@ impl YieldsResult {
     }
 }
 
-/// Adds the rows of one bin of a channel, or of the channel if `bin` is `None`: the samples, their sum, and
-/// the data.
+/// Adds the rows of one bin of a channel: the samples, their sum, and the data. If `bin` is `None`, the rows are
+/// those of the whole channel.
 fn add(table: &mut Table, channel: &ChannelYields, bin: Option<usize>) {
     let of = |values: &[f64], sum: f64| bin.map_or(Some(sum), |b| values.get(b).copied());
     let error =

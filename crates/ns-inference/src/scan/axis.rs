@@ -1,4 +1,4 @@
-//! Determines the scanned parameter and the points of an axis from its options.
+//! Finds the scanned parameter and the points of one axis of a scan from the options of the axis.
 
 use ns_core::FitOutcome;
 
@@ -9,7 +9,7 @@ use crate::minos::{self, Parent};
 use crate::present::significant;
 use crate::{InferenceError, parameter_index};
 
-/// A scanned parameter, which is free in the fit.
+/// A scanned parameter. It is free in the free fit of the scan.
 pub(super) struct Scanned {
     pub(super) index: usize,
     pub(super) name: String,
@@ -22,11 +22,11 @@ impl Scanned {
     }
 }
 
-/// Returns the parameter of an axis, after all checks of the options that need no fit.
+/// Returns the scanned parameter of an axis. Makes all checks of the options that need no fit.
 ///
 /// # Errors
-/// For an unknown or a fixed parameter, no points, a point outside the bounds, a range whose start is above its
-/// end, or several points in a range of zero width.
+/// If the parameter is unknown or fixed, if there are no points, if a point is outside the bounds, if the start of a
+/// range is above its end, or if a range of zero width has several points.
 pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scanned, InferenceError> {
     let index = match &axis.param {
         Some(name) => parameter_index(analysis.model, name)?,
@@ -62,8 +62,8 @@ pub(super) fn parameter(analysis: &Analysis<'_>, axis: &ScanAxis) -> Result<Scan
     Ok(scanned)
 }
 
-/// Checks that a point is finite and inside the bounds. The model is not defined outside its bounds, and pyhf rejects
-/// such a point too.
+/// Returns an error unless a point is finite and inside the bounds of the parameter. The model is not defined outside
+/// the bounds, and pyhf also rejects such points.
 fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), InferenceError> {
     let ((lower, upper), name) = (scanned.bounds, scanned.name.clone());
     if !value.is_finite() {
@@ -75,7 +75,7 @@ fn check(scanned: &Scanned, what: &'static str, value: f64) -> Result<(), Infere
     Ok(())
 }
 
-/// The ends of a range, and for each end whether the user gave it.
+/// The ends of a range. `start_given` and `stop_given` tell whether the user gave the end.
 struct Ends {
     start: f64,
     stop: f64,
@@ -104,8 +104,8 @@ fn check_order(scanned: &Scanned, ends: &Ends, points: usize) -> Result<(), Infe
     Ok(())
 }
 
-/// Returns the points of an axis. If the user left out an end of the range, this end lies `reach`
-/// uncertainties from the best fit in `parent`, the free fit of the scan.
+/// Returns the points of an axis. `parent` is the free fit of the scan. An end of the range that the user left out is
+/// placed at a distance of `reach` uncertainties from the best fit.
 ///
 /// # Errors
 /// If an end was left out and the parameter has no uncertainty, or if the start of the range is above its end.
@@ -136,9 +136,9 @@ pub(super) fn values(
     Ok((0..axis.points).map(|i| if i == last && i > 0 { stop } else { start + step * i as f64 }).collect())
 }
 
-/// Returns the uncertainties below and above the best fit, from the covariance. If there is no such uncertainty (at a
-/// bound or on a kink), returns the distances to the values at which `twice_nll` has risen by 1. If one side has no
-/// such value, the distance on the other side is used for both.
+/// Returns the uncertainties below and above the best fit, from the covariance. A parameter at a bound or on a kink
+/// has no such uncertainty. For it, the result is the distances to the values at which `twice_nll` has risen by 1. If
+/// only one side has such a value, the distance on this side is used for both sides.
 fn widths(
     analysis: &Analysis<'_>,
     scanned: &Scanned,
@@ -148,7 +148,7 @@ fn widths(
     if let Some(sigma) = parent.uncertainties.get(index).copied().flatten() {
         return Ok((sigma, sigma));
     }
-    // A lower minimum found by this search is ignored, because the scan itself finds it too.
+    // A lower minimum found by this search is ignored, because the scan also finds it.
     let search = Parent { analysis, outcome: parent, tolerance: f64::INFINITY, asked: &[] };
     let found = match minos::crossings(&search, &[index]) {
         Ok(found) => found,

@@ -1,11 +1,11 @@
-//! Finds the values between the points of a scan at which `twice_delta_nll` crosses a level, to high
-//! precision.
+//! Finds the values at which `twice_delta_nll` crosses a level. They lie between the points of a scan and are found
+//! with high precision.
 //!
-//! The points of the scan bracket every crossing, and an interpolation through them predicts the crossing to
-//! about 1e-5. One conditional fit at the predicted value gives the height of the profile there. It also gives
-//! the slope of the profile, which is the derivative of `twice_nll` along the scanned parameter alone, because
-//! all other parameters are at their minimum. A Newton step with height and slope leads to the crossing. If
-//! the fit is too far from the level, further fits narrow the bracket.
+//! Two neighbouring points of the scan enclose a crossing. An interpolation through the points predicts the crossing
+//! to about 1e-5. A conditional fit at the predicted value gives the height and the slope of the profile. The slope
+//! is the derivative of `twice_nll` with respect to the scanned parameter, because all other parameters are at their
+//! minimum. A Newton step with height and slope leads to the crossing. If the fit is too far from the level, further
+//! fits narrow the bracket.
 
 use ns_core::{EvaluationRequest, FitFailure, FitRequest, FitTask, OutcomeParts, Search};
 
@@ -22,15 +22,16 @@ use crate::minos::crossing;
 use crate::minos::side::{Probe, Side};
 use crate::present::significant;
 
-/// Levels of `twice_delta_nll`. For a parabolic profile they are crossed at one and two standard deviations.
+/// Levels of `twice_delta_nll`. A parabolic profile crosses them at one and at two standard deviations.
 pub(super) const LEVELS: [f64; 2] = [1.0, 4.0];
 
-/// Largest deviation of the rise from the level, divided by the square root of the level, at which a Newton step ends
-/// the search. For a parabolic profile, this step turns a deviation `d` of the rise into `d^2 / (4 level)`, which is
-/// at most 1e-8.
+/// A Newton step ends the search if the rise deviates from the level by at most this number times the square root of
+/// the level. For a parabolic profile, a Newton step reduces a deviation `d` of the rise to `d^2 / (4 level)`, which
+/// is then at most 1e-8.
 const NEAR: f64 = 2e-4;
 
-/// A point of the profile: value of the scanned parameter, rise of `twice_nll`, and values of all parameters.
+/// A point of the profile: the value of the scanned parameter, the rise of `twice_nll`, and the values of all
+/// parameters.
 struct ProfilePoint {
     x: f64,
     rise: f64,
@@ -44,8 +45,8 @@ struct Open {
     side: Side,
 }
 
-/// Finds the crossings of [`LEVELS`] that are nearest to the best fit: for each level one crossing below and one
-/// crossing above the best fit.
+/// Finds the crossings of [`LEVELS`]. For each level there is one crossing below and one above the best fit. Each is
+/// the crossing nearest to the best fit.
 ///
 /// # Errors
 /// [`Stop::Lower`] if a conditional fit ends below the minimum; [`Stop::Error`] if the device fails.
@@ -71,8 +72,8 @@ pub(super) fn crossings(
         }
     }
     while !open.is_empty() && !analysis.is_cancelled() {
-        // Each step makes one fit from the predicted point. In models of up to medium size, further fits
-        // descend from both ends of the bracket, and the lowest of these fits is used.
+        // Each step makes one fit from the predicted point. In models of up to medium size, it makes further fits
+        // that descend from both ends of the bracket, and uses the lowest of all these fits.
         let requests: Vec<Vec<FitRequest>> =
             open.iter().map(|search| requests(analysis, centre, index, best, &known, search)).collect();
         let sizes: Vec<usize> = requests.iter().map(Vec::len).collect();
@@ -127,9 +128,9 @@ pub(super) fn crossings(
     Ok(intervals)
 }
 
-/// Makes one Newton step from a conditional minimum at `x` and returns the crossing that it predicts. `miss`
-/// is the difference between the rise there and the level. Returns `None` if the crossing is out of bounds, as
-/// for a flat profile.
+/// Returns the crossing that a Newton step from the conditional minimum at `x` predicts. `miss` is the rise at `x`
+/// minus the level, and `point` are the values of all parameters at `x`. Returns `None` if the predicted crossing is
+/// out of bounds, as for a flat profile.
 fn newton(
     analysis: &Analysis<'_>,
     index: usize,
@@ -145,8 +146,7 @@ fn newton(
     Ok(crossing.filter(inside))
 }
 
-/// Returns the points of the profile in ascending order: the best fit, and the points of the scan whose fits
-/// converged.
+/// Returns the best fit and the points of the scan whose fits converged, in ascending order of the scanned parameter.
 fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<ProfilePoint> {
     let of_fit = |(k, fit): (usize, &Fitted)| {
         let fit = fit.as_ref().ok().filter(|fit| fit.converged())?;
@@ -162,8 +162,8 @@ fn profile_points(grid: &Grid, centre: &Centre<'_>, fits: &[Fitted]) -> Vec<Prof
     known
 }
 
-/// Creates the search for a level on one side of the best fit. If the scan does not cross the level, returns the
-/// reason.
+/// Creates the search for the crossing of a level on one side of the best fit. If the scan does not cross the level,
+/// the error is the reason.
 fn bracket(
     analysis: &Analysis<'_>,
     grid: &Grid,
@@ -195,8 +195,8 @@ fn bracket(
     let probe =
         |p: &ProfilePoint| Probe { distance: (p.x - best).abs(), rise: p.rise, point: p.point.clone() };
     let (inner, outer) = (probe(inner), probe(outer));
-    // For a parabolic profile, the position is a linear function of the signed square root of the rise. This
-    // function is interpolated through the points on both sides of the best fit.
+    // For a parabolic profile, the value of the parameter is a linear function of the signed square root of the rise.
+    // This function is interpolated through the points on both sides of the best fit.
     let root = |p: &ProfilePoint| (p.rise.sqrt().copysign(p.x - best), p.x);
     let curve: Vec<(f64, f64)> = known.iter().map(root).collect();
     let straight = |p: &Probe| (direction * p.rise.sqrt(), best + direction * p.distance);
@@ -212,7 +212,7 @@ fn bracket(
     Ok(Side::between(level, inner, outer, direction * (guess - best)))
 }
 
-/// Builds the conditional fits of the next step of a search.
+/// Builds the requests of the conditional fits of the next step of a search.
 fn requests(
     analysis: &Analysis<'_>,
     centre: &Centre<'_>,
@@ -236,8 +236,8 @@ fn requests(
     requests
 }
 
-/// Returns the lowest of several fits at the same point, and adds the fits to `tally`. Converged fits take precedence
-/// over other fits.
+/// Returns the lowest of several fits at the same point, and adds all of them to `tally`. Converged fits are
+/// preferred to fits that did not converge.
 fn lowest(fits: Vec<Fitted>, tally: &mut Tally) -> Fitted {
     for fit in fits.iter().flatten() {
         tally.count(fit);

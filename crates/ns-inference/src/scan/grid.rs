@@ -1,4 +1,4 @@
-//! The grid of points of a scan in one or two parameters, sorted and without repetition.
+//! The grid of points of a scan in one or two parameters. The values are sorted, without repetition.
 
 use super::order::Along;
 
@@ -9,24 +9,24 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Creates the line of the parameter with the given index: sorts the values and drops repetitions.
+    /// Creates the line of the parameter with index `index`. Sorts the values and removes repetitions.
     pub(super) fn new(index: usize, values: &[f64]) -> Self {
         let mut values = values.to_vec();
-        // -0 becomes 0, so that both are the same point.
+        // -0 becomes 0. The two are the same point.
         values.iter_mut().for_each(|x| *x += 0.0);
         values.sort_by(f64::total_cmp);
         values.dedup();
         Self { index, values }
     }
 
-    /// Returns the index of a value in `values`; `None` if `values` does not contain this value.
+    /// Returns the position of `value` in `values`; `None` if `values` does not contain it.
     pub(super) fn position(&self, value: f64) -> Option<usize> {
         self.values.binary_search_by(|x| x.total_cmp(&value)).ok()
     }
 }
 
-/// All points of a scan. Point `k` has value number `k % n1` of the first parameter and value number `k / n1`
-/// of the second, where `n1` is the number of values of the first.
+/// All points of a scan. If the first parameter has `n1` values, point `k` is at value `k % n1` of the first
+/// parameter and at value `k / n1` of the second parameter.
 pub(super) struct Grid {
     pub(super) first: Line,
     pub(super) second: Option<Line>,
@@ -45,7 +45,7 @@ impl Grid {
         n1 * n2
     }
 
-    /// Returns the indices of the scanned parameters with their values at point `k`.
+    /// Returns the index and the value at point `k` of each scanned parameter.
     pub(super) fn held(&self, k: usize) -> Vec<(usize, f64)> {
         let n1 = self.first.values.len().max(1);
         let at = |line: &Line, i: usize| line.values.get(i).map(|x| (line.index, *x));
@@ -54,8 +54,8 @@ impl Grid {
         first.into_iter().chain(second).collect()
     }
 
-    /// Returns the value at point `k` of the parameter that varies along a direction; NaN if there is no such
-    /// value.
+    /// Returns the value at point `k` of the parameter that varies along the direction `along`; NaN if there is no
+    /// such value.
     pub(super) fn x(&self, k: usize, along: Along) -> f64 {
         let n1 = self.first.values.len().max(1);
         let (line, i) = match along {
@@ -65,8 +65,8 @@ impl Grid {
         line.and_then(|line| line.values.get(i)).copied().unwrap_or(f64::NAN)
     }
 
-    /// Describes the line of points through point `k` along a direction. Returns the position of `k` on this
-    /// line, the number of points on it, and the difference of the indices of neighbouring points.
+    /// Describes the line of points through point `k` in the direction `along`. Returns the position of `k` on this
+    /// line, the number of points on the line, and the difference between the indices of neighbouring points.
     fn place(&self, k: usize, along: Along) -> (usize, usize, usize) {
         let (n1, n2) = self.shape();
         match along {
@@ -75,14 +75,15 @@ impl Grid {
         }
     }
 
-    /// Returns the points on the line through `k` along a direction, in ascending order and including `k`.
+    /// Returns the indices of the points on the line through `k` in the direction `along`, in ascending order. `k` is
+    /// one of them.
     pub(super) fn line(&self, k: usize, along: Along) -> impl Iterator<Item = usize> {
         let (i, n, step) = self.place(k, along);
         (0..n).map(move |j| k - i * step + j * step)
     }
 
-    /// Returns the points below `k` and the points above `k` on the line through `k` along a direction, nearest
-    /// first.
+    /// Returns the points below `k` and the points above `k` on the line in the direction `along`. The nearest points
+    /// come first.
     pub(super) fn sides(
         &self,
         k: usize,

@@ -23,27 +23,28 @@ use crossings::crossings;
 use grid::{Grid, Line};
 use profile::{Centre, profile, starting_at};
 
-/// Largest number of points of a scan. In two parameters, this is the product of the numbers of values of both
-/// parameters. Useful scans have far fewer points; with more points, memory would run out.
+/// Largest number of points of a scan. For a scan in two parameters, it limits the product of the numbers of values
+/// of both. Useful scans have far fewer points. More points might not fit in memory.
 const MOST_POINTS: usize = 10_000_000;
 
-/// Default range of a scan on either side of the best fit, in uncertainties: for scans in one and in two
-/// parameters.
+/// Default range of a scan on either side of the best fit, in uncertainties. The first number is for scans in one
+/// parameter, the second for scans in two parameters.
 const REACH: [f64; 2] = [3.0, 2.5];
 
-/// Scans the profile likelihood. At every point the scanned parameters are fixed, and all others are fitted.
+/// Scans the profile likelihood. At every point the scanned parameters are fixed, and all other parameters are
+/// fitted.
 ///
-/// The scan makes one free fit with its covariance, then the conditional fits in a fixed order. Each of these
-/// starts at an interpolation between neighbouring fits. If a conditional fit ends below the free fit, the
-/// scan is restarted from this lower minimum. So `twice_delta_nll` is the difference from the lowest point
-/// found.
+/// The scan makes one free fit with its covariance, then the conditional fits in a fixed order. Each conditional fit
+/// starts at a point that is interpolated between neighbouring fits. If a conditional fit ends below the free fit,
+/// the scan is restarted from this lower minimum. `twice_delta_nll` is therefore the difference from the lowest
+/// minimum found.
 ///
-/// A point whose fit fails or does not converge has a reason in [`ScanResult::reasons`]. Points that were not
-/// reached when the caller stopped the work are `None`.
+/// If the fit of a point fails or does not converge, [`ScanResult::reasons`] gives the reason. If the caller stops
+/// the work, points that were not reached are `None`.
 ///
 /// # Errors
-/// For options that do not match the model, a likelihood that is not finite at any starting point, a device
-/// failure, or an interruption before there was a best fit.
+/// For options that do not match the model, a likelihood that is not finite at any starting point, a device failure,
+/// or an interruption before the best fit was found.
 pub fn scan(
     model: &Model,
     session: &dyn Session,
@@ -90,7 +91,7 @@ pub fn scan(
         };
         let centre = Centre::new(&lowest.fit, &grid, lowest.tolerance);
         let fitted = profile(&mut analysis, &grid, &centre, &mut tally).and_then(|fits| {
-            // A crossing lies between two points, so a scan with one point has no crossing.
+            // A crossing lies between two points. A scan with one point therefore has no crossing.
             let crossed = options.intervals && second.is_none() && grid.len() > 1;
             let intervals = if crossed {
                 crossings(&mut analysis, &grid, &centre, &fits, &mut tally)?
@@ -126,7 +127,7 @@ pub fn scan(
     }
 }
 
-/// Warnings of a scan, and how many iterations and fits it has made so far.
+/// Warnings of a scan, and the numbers of iterations and fits that it has made so far.
 struct Tally {
     notes: Vec<String>,
     n_iter: usize,
@@ -140,7 +141,7 @@ impl Tally {
     }
 }
 
-/// The points of a scan: the grid of the fitted points, and the values of each parameter as requested.
+/// The points of a scan: the grid of fitted points, and the values of each parameter in the order of the request.
 struct Shape<'a> {
     first: &'a Scanned,
     second: Option<&'a Scanned>,
@@ -150,7 +151,7 @@ struct Shape<'a> {
 }
 
 impl Shape<'_> {
-    /// Returns the grid index of every requested point, in the order of the request.
+    /// Returns the grid index of each requested point, in the order of the request.
     fn places(&self) -> Vec<usize> {
         let (n1, _) = self.grid.shape();
         let columns: Vec<usize> =
@@ -162,7 +163,8 @@ impl Shape<'_> {
         rows.iter().flat_map(|j| columns.iter().map(move |i| j * n1 + i)).collect()
     }
 
-    /// Formats the values of the scanned parameters at grid point `k`: `mu = 1.5` or `mu = 1.5, alpha = 0.2`.
+    /// Formats the values of the scanned parameters at grid point `k`, for example `mu = 1.5` or `mu = 1.5, alpha =
+    /// 0.2`.
     fn place_name(&self, k: usize) -> String {
         let names = [Some(self.first), self.second].into_iter().flatten().map(|scanned| &scanned.name);
         let named = names.zip(self.grid.held(k));
@@ -173,7 +175,7 @@ impl Shape<'_> {
     }
 }
 
-/// Builds the result of a scan: adds the names of parameters, and the reasons for missing numbers.
+/// Builds the result of a scan, with the names of parameters and the reasons for missing numbers.
 fn name_result(
     analysis: &Analysis<'_>,
     options: &ScanOptions,
@@ -234,7 +236,7 @@ fn name_result(
     };
     for k in shape.places() {
         let fit = fits.get(k).and_then(|fit| fit.as_ref().ok());
-        // At the best-fit value, rounding may give a small negative difference, as in pyhf; it becomes 0.
+        // At the best-fit value, rounding may give a small negative difference, as in pyhf. The result is then 0.
         let rise = fit.map(|fit| 2.0 * (fit.nll - parent.nll)).filter(|x| x.is_finite());
         let value = rise.map(|x| x.max(0.0));
         result.twice_delta_nll.push(value);
@@ -260,7 +262,7 @@ fn name_result(
     result
 }
 
-/// Returns why a fit has no value or did not converge; `None` if the fit converged.
+/// Returns the reason why a fit has no value or did not converge; `None` if the fit converged.
 fn reason(model: &Model, fit: &Fitted) -> Option<String> {
     match fit {
         Ok(fit) if fit.converged() => None,
@@ -269,7 +271,7 @@ fn reason(model: &Model, fit: &Fitted) -> Option<String> {
     }
 }
 
-/// Returns why a scanned parameter has no symmetric uncertainty at the best fit.
+/// Returns the reason why a scanned parameter has no symmetric uncertainty at the best fit.
 fn inactive(parent: &FitOutcome, scanned: &Scanned) -> &'static str {
     use ns_core::Inactive::{Flat, Kink, LowerBound, TwoSided, UpperBound};
     match parent.inactive.iter().find(|(i, _)| *i == scanned.index).map(|(_, why)| why) {
@@ -282,8 +284,8 @@ fn inactive(parent: &FitOutcome, scanned: &Scanned) -> &'static str {
     }
 }
 
-/// Returns up to three warnings, each with the number of points, their names and the first reason: for points
-/// without a value, for points whose fit did not converge, and for points that were not reached.
+/// Returns up to three warnings: about points without a value, about points whose fit did not converge, and about
+/// points that were not reached. Each warning gives the number of points, their names and the first reason.
 fn problems(model: &Model, shape: &Shape<'_>, fits: &[Fitted]) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut say = |what: &str, wanted: &dyn Fn(&Fitted) -> bool| {

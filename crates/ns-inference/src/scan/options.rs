@@ -4,22 +4,22 @@ use serde::Deserialize;
 
 use crate::{FitOptions, Work, options};
 
-/// The points of a scan along one parameter.
+/// The points of a scan along one parameter. In a scan in two parameters, there is one axis per parameter.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScanAxis {
     /// Full name of the parameter; the parameter of interest if `None`.
     pub param: Option<String>,
-    /// First point. `None` means 3 uncertainties below the best fit (2.5 in a scan in two parameters), but not below
-    /// the lower bound.
+    /// First point. `None` means 3 uncertainties below the best fit (2.5 in a scan in two parameters), or the lower
+    /// bound if it is higher.
     pub start: Option<f64>,
-    /// Last point. `None` means 3 uncertainties above the best fit (2.5 in a scan in two parameters), but not above
-    /// the upper bound.
+    /// Last point. `None` means 3 uncertainties above the best fit (2.5 in a scan in two parameters), or the upper
+    /// bound if it is lower.
     pub stop: Option<f64>,
-    /// Number of equidistant points from `start` to `stop`.
+    /// Number of points. They are equidistant from `start` to `stop`.
     pub points: usize,
-    /// Explicit points, in any order. If given, `start`, `stop` and `points` are ignored.
+    /// Explicit points, in any order. If they are given, `start`, `stop` and `points` have no effect.
     pub values: Option<Vec<f64>>,
 }
 
@@ -34,20 +34,20 @@ options::setters! { ScanAxis {
 } }
 
 impl ScanAxis {
-    /// Creates the axis of a parameter with the default range.
+    /// Creates the axis of the parameter `name`, with the default range.
     #[must_use]
     pub fn param(name: impl Into<String>) -> Self {
         Self { param: Some(name.into()), ..Self::default() }
     }
 
-    /// Sets the first and the last point. `None` selects the default of the point.
+    /// Sets the first and the last point. `None` means the default of this point.
     #[must_use]
     pub fn range(mut self, start: impl Into<Option<f64>>, stop: impl Into<Option<f64>>) -> Self {
         (self.start, self.stop) = (start.into(), stop.into());
         self
     }
 
-    /// Sets explicit points, so that `start`, `stop` and `points` are ignored.
+    /// Sets explicit points. `start`, `stop` and `points` then have no effect.
     #[must_use]
     pub fn values(mut self, values: Vec<f64>) -> Self {
         self.values = Some(values);
@@ -55,8 +55,8 @@ impl ScanAxis {
     }
 }
 
-/// Options of [`scan`](crate::scan()), set by chained methods. The default is a scan of the parameter of
-/// interest over three uncertainties on either side of its best fit.
+/// Options of [`scan`](crate::scan()), set by chained methods. The default is a scan of the parameter of interest,
+/// over three uncertainties on either side of its best fit.
 ///
 /// ```
 /// use ns_inference::{ScanAxis, ScanOptions};
@@ -67,14 +67,14 @@ impl ScanAxis {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScanOptions {
-    /// Options of the free fit: data, fixed parameters, starting point, search. The conditional fits use these
-    /// options too.
+    /// Options of all fits: data, fixed parameters, starting point, search.
     pub fit: FitOptions,
-    /// Axis of the first or only scanned parameter.
+    /// Axis of the first scanned parameter.
     pub first: ScanAxis,
     /// Axis of the second scanned parameter; `None` for a scan in one parameter.
     pub second: Option<ScanAxis>,
-    /// Whether to find the values at which `twice_delta_nll` crosses 1 and 4, for a scan in one parameter.
+    /// Whether to find the values at which `twice_delta_nll` crosses 1 and 4. It has an effect only for a scan in one
+    /// parameter.
     pub intervals: bool,
 }
 
@@ -94,7 +94,7 @@ impl ScanOptions {
     pub fn new(axis: ScanAxis) -> Self {
         Self { first: axis, ..Self::default() }
     }
-    /// Returns the description of the fits of the scan, on which the choice of the device depends.
+    /// Returns the number of fits of the scan. The choice of the device depends on it.
     #[must_use]
     pub fn work(&self) -> Work {
         let points = |axis: &ScanAxis| axis.values.as_ref().map_or(axis.points, Vec::len) as u64;

@@ -1,23 +1,24 @@
-//! The order in which the points of a scan are fitted: from coarse to fine.
+//! The order in which the points of a scan are fitted. It goes from a coarse to a fine grid.
 //!
-//! The ends of the range come first. Then each round halves all intervals between fitted points. So every
-//! later fit starts from an interpolation, which is far better than an extrapolation. A wave is a set of
-//! points that are fitted together. Their starting points depend only on earlier waves, so that the fits of a
-//! wave are independent and threads share them. An interrupted scan has points over its whole range. The order
-//! depends only on how many values each parameter has.
+//! The ends of the range come first. Then each round halves all intervals between fitted points. Every later fit
+//! therefore starts from an interpolation, which is far better than an extrapolation. A wave is a set of points that
+//! are fitted together. Their starting points depend only on earlier waves, so the fits of a wave are independent,
+//! and several threads can make them. An interrupted scan has points over its whole range. The order depends only on
+//! the number of values of each parameter.
 
 /// Direction on the grid along which the starting point of a fit is interpolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Along {
-    /// No interpolation: there are no fitted points yet.
+    /// No interpolation, because no points have been fitted yet.
     Nothing,
-    /// The first parameter varies; the second has the same value.
+    /// The first parameter varies, and the second parameter has the same value at all points.
     First,
-    /// The second parameter varies; the first has the same value.
+    /// The second parameter varies, and the first parameter has the same value at all points.
     Second,
 }
 
-/// Returns for each of `n` values in a row the round of bisection in which it is fitted; 0 for the two ends.
+/// Returns, for each of `n` values in a row, the round of bisection in which the value is fitted. The two ends are in
+/// round 0.
 fn levels(n: usize) -> Vec<usize> {
     let mut level = vec![0; n];
     let mut open = vec![(0, n.saturating_sub(1), 1)];
@@ -35,8 +36,8 @@ fn levels(n: usize) -> Vec<usize> {
     level
 }
 
-/// Returns the waves of a grid of `n1 x n2` points. Each point is given by its grid index, in which the first
-/// parameter runs fastest, and by the direction along which its starting point is interpolated.
+/// Returns the waves of a grid of `n1 x n2` points. Each point is a pair of its grid index and the direction along
+/// which its starting point is interpolated. In the grid index, the first parameter varies fastest.
 pub(super) fn waves(n1: usize, n2: usize) -> Vec<Vec<(usize, Along)>> {
     let (level1, level2) = (levels(n1), levels(n2));
     let deepest = level1.iter().chain(&level2).copied().max().unwrap_or(0);

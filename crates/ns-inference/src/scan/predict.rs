@@ -10,18 +10,19 @@ pub(super) struct Node<'a> {
     pub(super) x: f64,
     /// Values of all parameters.
     pub(super) point: &'a [f64],
-    /// Change of all parameters per unit of the scanned parameter. Only the best fit has a slope, from its
-    /// covariance.
+    /// Change of all parameters per unit of the scanned parameter. Only the best fit has such a slope, which comes
+    /// from its covariance.
     pub(super) slope: Option<&'a [f64]>,
 }
 
-/// Predicts all parameters for the value `x` of the scanned parameter by the polynomial through the nearest nodes
-/// (Newton's divided differences). A node with a slope counts twice. Returns `None` if there are no nodes.
+/// Predicts the values of all parameters if the scanned parameter is `x`. The prediction is the polynomial through
+/// the nearest nodes (Newton's divided differences). A node with a slope counts twice. Returns `None` if there are no
+/// nodes.
 pub(super) fn interpolate(nodes: &[Node<'_>], x: f64) -> Option<Vec<f64>> {
     let near = nearest(nodes, x);
     let width = near.first()?.point.len();
-    // The polynomial has one or two knots per node: position, index of the node, whether the knot is the
-    // node's slope.
+    // The polynomial has one knot per node, and a second knot for a node with a slope. A knot is a position, the
+    // index of the node, and whether the knot is the slope of the node.
     let mut knots: Vec<(f64, usize, bool)> = Vec::with_capacity(2 * near.len());
     for (i, node) in near.iter().enumerate() {
         knots.push((node.x, i, false));
@@ -50,8 +51,8 @@ pub(super) fn interpolate(nodes: &[Node<'_>], x: f64) -> Option<Vec<f64>> {
     sum.iter().all(|s| s.is_finite()).then_some(sum)
 }
 
-/// Interpolates a single number at `x` from pairs `(position, number)`, as [`interpolate`] does; `None`
-/// without pairs.
+/// Interpolates a single number at `x` as [`interpolate`] does. Each pair is a position and a number. Returns `None`
+/// if there are no pairs.
 pub(super) fn interpolate_value(pairs: &[(f64, f64)], x: f64) -> Option<f64> {
     let values: Vec<[f64; 1]> = pairs.iter().map(|p| [p.1]).collect();
     let nodes: Vec<Node<'_>> =
@@ -59,8 +60,8 @@ pub(super) fn interpolate_value(pairs: &[(f64, f64)], x: f64) -> Option<f64> {
     interpolate(&nodes, x)?.first().copied()
 }
 
-/// Returns up to [`MOST`] nodes near `x`, nearest first. If two nodes have the same position, only the node with a
-/// slope is returned.
+/// Returns up to [`MOST`] nodes near `x`, the nearest first. If two nodes have almost the same position, only one is
+/// returned, preferably one with a slope.
 fn nearest<'a>(nodes: &[Node<'a>], x: f64) -> Vec<Node<'a>> {
     let mut sorted = nodes.to_vec();
     sorted.sort_by(|a, b| {
@@ -76,8 +77,8 @@ fn nearest<'a>(nodes: &[Node<'a>], x: f64) -> Vec<Node<'a>> {
     near
 }
 
-/// Evaluates Newton's interpolation polynomial at `x`. `given` has a value and a slope for each position.
-/// Where a position is repeated, the polynomial has this slope.
+/// Evaluates Newton's interpolation polynomial at `x`. `given` has a value and a slope for each position. If a
+/// position occurs twice, the polynomial has the given slope there.
 fn newton(positions: &[f64], given: &[(f64, f64)], x: f64) -> f64 {
     let mut c: Vec<f64> = given.iter().map(|g| g.0).collect();
     for order in 1..c.len() {
@@ -106,14 +107,14 @@ mod tests {
 
     #[test]
     fn a_slope_counts_as_a_node() {
-        // A cubic through two nodes, one with a slope, and a third node. A line through one node with its slope.
+        // A cubic through two nodes, one with a slope, and a third node. Then a line through one node with its slope.
         let f = |x: f64| x.powi(3) - x;
         let node = |x: f64| [f(x)];
         let (a, b, c, slope) = (node(-1.0), node(0.5), node(2.0), [3.0 * 0.25 - 1.0]);
         let nodes = [
             Node { x: -1.0, point: &a, slope: None },
             Node { x: 0.5, point: &b, slope: Some(&slope) },
-            // The same position again, for example where a scan hits the best fit.
+            // The same position again, as in a scan with a point at the best fit.
             Node { x: 0.5, point: &b, slope: None },
             Node { x: 2.0, point: &c, slope: None },
         ];

@@ -1,5 +1,5 @@
-//! The conditional fits of a scan, made in waves (sets of independent fits) from coarse to fine. Afterwards
-//! some points are fitted again from the minima of their neighbours, which may lead to a lower minimum.
+//! The conditional fits of a scan. They are made in waves (sets of independent fits), from a coarse to a fine grid.
+//! Afterwards some points are fitted again from the minima of their neighbours, which may give a lower minimum.
 
 use ns_core::{EvaluationRequest, FitFailure, FitOutcome, FitRequest, FitTask, OutcomeParts, Search, Start};
 
@@ -11,13 +11,13 @@ use crate::InferenceError;
 use crate::analysis::{Analysis, Fitted};
 use crate::lowest::Stop;
 
-/// The free fit of a scan, with quantities that the conditional fits use.
+/// The free fit of a scan, and quantities that the conditional fits use.
 pub(super) struct Centre<'a> {
     pub(super) fit: &'a FitOutcome,
-    /// Change of all parameters per unit of the scanned parameter, from the covariance of the free fit; `None`
-    /// in two parameters.
+    /// Change of all parameters per unit of the scanned parameter, from the covariance of the free fit. `None` for a
+    /// scan in two parameters.
     pub(super) slope: Option<Vec<f64>>,
-    /// How far below the free fit, in `twice_nll`, a conditional fit must end to count as a lower minimum.
+    /// Smallest distance in `twice_nll` below the free fit at which a conditional fit counts as a lower minimum.
     pub(super) tolerance: f64,
 }
 
@@ -34,13 +34,13 @@ impl<'a> Centre<'a> {
         Self { fit, slope, tolerance }
     }
 
-    /// Returns the rise of `twice_nll` above the minimum of the free fit for a value of `-ln L`.
+    /// Returns the rise of `twice_nll` above the minimum of the free fit. `nll` is the value of `-ln L`.
     pub(super) fn rise(&self, nll: f64) -> f64 {
         2.0 * (nll - self.fit.nll)
     }
 }
 
-/// The fits of a scan in progress.
+/// The fits of a scan that have been made so far.
 struct Fits<'a> {
     grid: &'a Grid,
     centre: &'a Centre<'a>,
@@ -48,10 +48,10 @@ struct Fits<'a> {
     tally: &'a mut Tally,
 }
 
-/// Fits every point of `grid`.
+/// Makes the conditional fit at every point of `grid`. Returns the fits in the order of the grid.
 ///
 /// # Errors
-/// [`Stop::Lower`] if a conditional fit ends below the minimum; also if the device fails.
+/// [`Stop::Lower`] if a conditional fit ends below the minimum; [`Stop::Error`] if the device fails.
 pub(super) fn profile(
     analysis: &mut Analysis<'_>,
     grid: &Grid,
@@ -68,8 +68,8 @@ pub(super) fn profile(
         analysis.expect(left);
         left -= wave.len();
         let starts = fits.starts(analysis, &wave)?;
-        // The fits at the ends of the scan, far from the best fit, search for the global minimum. If these fits find
-        // a lower minimum, the starting points of all fits in between are interpolated from it.
+        // The fits at the ends of the scan are far from the best fit. They search for the global minimum. If they
+        // find a lower minimum, the starting points of the fits in between are interpolated from this minimum.
         let search = if round == 0 { analysis.base.search } else { analysis.variation_search() };
         let tasks: Vec<(usize, FitRequest)> = wave
             .iter()
@@ -87,14 +87,14 @@ pub(super) fn profile(
 }
 
 impl Fits<'_> {
-    /// Returns the fit at point `k`; `None` if it did not converge.
+    /// Returns the fit at point `k`; `None` if there is no converged fit.
     fn good(&self, k: usize) -> Option<&FitOutcome> {
         self.done.get(k)?.as_ref()?.as_ref().ok().filter(|fit| fit.converged())
     }
 
-    /// Returns the nodes of an interpolation in ascending order, each with its grid index. The nodes are the
-    /// `points` whose fits converged. In a scan in one parameter the best fit is also a node, without a grid
-    /// index.
+    /// Returns the nodes of an interpolation in ascending order, each with its grid index. The nodes are those of
+    /// `points` whose fits converged. In a scan in one parameter the best fit is also a node; its grid index is
+    /// `None`.
     fn nodes(&self, points: impl Iterator<Item = usize>, along: Along) -> Vec<(Option<usize>, Node<'_>)> {
         let node = |k: usize| {
             let point = &self.good(k)?.parameters;
@@ -111,7 +111,7 @@ impl Fits<'_> {
         nodes
     }
 
-    /// Returns the converged points nearest to `k` on both sides, up to [`MOST`] on each side.
+    /// Returns the converged points nearest to `k`, up to [`MOST`] on each side of `k`.
     fn near(&self, k: usize, along: Along) -> Vec<Node<'_>> {
         let (before, after) = self.grid.sides(k, along);
         let fitted = |k: &usize| self.good(*k).is_some();
@@ -121,8 +121,8 @@ impl Fits<'_> {
 
     /// Returns the starting points of the fits of a wave. Each is an interpolation through several neighbours. If the
     /// interpolation differs much from the straight line through the two nearest neighbours, `-ln L` is evaluated at
-    /// both predictions, and the prediction with the lower value is taken. The starting points depend only on the
-    /// centre and on earlier waves.
+    /// both predictions, and the better one is used. The starting points depend only on the free fit and on earlier
+    /// waves.
     fn starts(
         &self,
         analysis: &Analysis<'_>,
@@ -171,8 +171,8 @@ impl Fits<'_> {
         Ok(best.into_iter().map(|best| best.map_or_else(Vec::new, |(_, point)| point)).collect())
     }
 
-    /// Makes fits. For each point, keeps the better of the old and the new fit. Returns the points whose fit
-    /// was replaced.
+    /// Makes fits. If a point already has a fit, the better of both fits is kept. Returns the points whose fit was
+    /// replaced.
     fn run(
         &mut self,
         analysis: &mut Analysis<'_>,
@@ -197,8 +197,8 @@ impl Fits<'_> {
         Ok(changed)
     }
 
-    /// Repeats the fits of a wave that failed or did not converge; the new fits start at the starting point of
-    /// the free fit. In models with kinks this start may lead to a lower minimum, so every fit is repeated.
+    /// Repeats the fits of a wave that failed or did not converge. The new fits start at the starting point of the
+    /// free fit. In models with kinks every fit is repeated, because this starting point may lead to a lower minimum.
     fn repeat_from_scratch(
         &mut self,
         analysis: &mut Analysis<'_>,
@@ -227,7 +227,7 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Returns [`Stop::Lower`] with the lowest fit of the scan if it lies below the free fit by more than the
+    /// Returns [`Stop::Lower`] with the lowest fit of the scan if this fit lies below the free fit by more than the
     /// tolerance.
     fn lower(&self) -> Result<(), Stop> {
         let fits = self.done.iter().flatten().flatten();
@@ -239,9 +239,9 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Repeats fits from the minima of their neighbours if the other parameters do not change smoothly from point to
-    /// point. In this case neighbouring fits may belong to different minima. If a fit becomes lower, its neighbours
-    /// are repeated too. In models of up to medium size ([`Analysis::is_middling`]), a slight curvature is enough to
+    /// Repeats fits from the minima of their neighbours where the parameters do not change smoothly from point to
+    /// point. Neighbouring fits may then belong to different minima. If a fit becomes lower, its neighbours are
+    /// repeated too. In models of up to medium size ([`Analysis::is_middling`]), a slight curvature is enough to
     /// repeat a fit.
     fn ask_neighbours(&mut self, analysis: &mut Analysis<'_>) -> Result<(), InferenceError> {
         let smooth = if analysis.is_middling() { SMOOTHER } else { SMOOTH };
@@ -270,8 +270,8 @@ impl Fits<'_> {
         Ok(())
     }
 
-    /// Returns a pair `(neighbour, Some(k))` for each neighbour of `k` on the grid: the fit to repeat, and the fit at
-    /// whose minimum it starts.
+    /// Returns one pair `(neighbour, Some(k))` for each neighbour of `k` on the grid. `neighbour` is the point to fit
+    /// again, and the fit starts at the minimum at `k`.
     fn around(&self, k: usize) -> Vec<(usize, Option<usize>)> {
         let mut pairs = Vec::with_capacity(4);
         for along in [Along::First, Along::Second] {
@@ -281,9 +281,9 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns pairs `(to, from)` of neighbouring points. The fit at `to` is to be repeated from the minimum at
-    /// `from`; `None` means the best fit. The pairs come from all sets of three consecutive points that do not lie on
-    /// a smooth curve.
+    /// Returns pairs `(to, from)` of neighbouring points. The fit at `to` has to be repeated from the minimum at
+    /// `from`; `None` means the best fit. There are pairs wherever three consecutive points do not lie on a smooth
+    /// curve.
     fn rough_pairs(&self, analysis: &Analysis<'_>, smooth: f64) -> Vec<(usize, Option<usize>)> {
         let (n1, n2) = self.grid.shape();
         let rows = (0..n2).map(|j| (j * n1, Along::First));
@@ -305,8 +305,8 @@ impl Fits<'_> {
         pairs
     }
 
-    /// Returns how far the middle one of three points lies from the line through the outer two, in
-    /// uncertainties of the parameter for which this distance is largest.
+    /// Returns the distance of the middle one of three points from the line through the outer two points. It is the
+    /// largest distance of any parameter, in units of the uncertainty of the parameter.
     fn bend(&self, analysis: &Analysis<'_>, [a, b, c]: [Node<'_>; 3]) -> f64 {
         let width = c.x - a.x;
         if !(width > 0.0) {
@@ -317,8 +317,8 @@ impl Fits<'_> {
         self.distance(analysis, b.point, &chord)
     }
 
-    /// Returns the distance between two points, in uncertainties of the parameter for which this distance is
-    /// largest.
+    /// Returns the distance between two points. It is the largest distance of any parameter, in units of the
+    /// uncertainty of the parameter.
     fn distance(&self, analysis: &Analysis<'_>, a: &[f64], b: &[f64]) -> f64 {
         let far = |(j, (a, b)): (usize, (&f64, &f64))| {
             let sigma = self.centre.fit.uncertainties.get(j).copied().flatten();
@@ -330,16 +330,15 @@ impl Fits<'_> {
     }
 }
 
-/// Largest deviation from a straight line, in uncertainties, up to which neighbouring fits are assumed to
-/// belong to the same minimum.
+/// Largest deviation from a straight line, in uncertainties, at which neighbouring fits are assumed to belong to the
+/// same minimum.
 const SMOOTH: f64 = 0.25;
 
-/// Deviation used instead of [`SMOOTH`] when neighbouring fits are compared in models of up to medium size, in
-/// which fits are cheap.
+/// Replaces [`SMOOTH`] in models of up to medium size, where fits are cheap.
 const SMOOTHER: f64 = 0.02;
 
-/// Returns whether a new fit of a point replaces the old fit. The new fit must be lower by more than the tolerance.
-/// If only the new fit converged, it must not be higher by more than the tolerance.
+/// Returns whether a new fit of a point replaces the old fit. If both converged or neither did, the new fit must be
+/// lower by more than the tolerance. If only the new fit converged, it must not be higher by more than the tolerance.
 fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
     match (new, old) {
         (_, None) => true,
@@ -357,7 +356,7 @@ fn better(new: &Fitted, old: Option<&Fitted>, tolerance: f64) -> bool {
     }
 }
 
-/// Returns the request of a single descent from `point`, with everything else as in `request`.
+/// Returns a copy of `request` that makes a single descent from `point`.
 pub(super) fn starting_at(request: &FitRequest, point: Vec<f64>) -> FitRequest {
     FitRequest { start: Start::At(point.into()), search: Search::Local, ..request.clone() }
 }

@@ -1,23 +1,23 @@
-//! The result of a scan, with parameter names.
+//! The result of a scan, with the names of parameters.
 
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The values at which `twice_delta_nll` crosses a level below and above the best fit.
+/// The values of a parameter below and above its best fit at which `twice_delta_nll` crosses a level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScanInterval {
     /// Level of `twice_delta_nll`: 1 or 4.
     pub level: f64,
-    /// Probability that such an interval contains the true value, for large samples.
+    /// Confidence level of the interval, which is the probability for large samples that it contains the true value.
     pub confidence_level: f64,
-    /// Value of the parameter at the lower crossing.
+    /// Value of the parameter at the lower crossing; `None` if there is no lower crossing.
     pub lower: Option<f64>,
-    /// Value of the parameter at the upper crossing.
+    /// Value of the parameter at the upper crossing; `None` if there is no upper crossing.
     pub upper: Option<f64>,
-    /// Reason why there is no lower crossing.
+    /// Reason why there is no lower crossing; `None` if there is one.
     pub lower_reason: Option<String>,
-    /// Reason why there is no upper crossing.
+    /// Reason why there is no upper crossing; `None` if there is one.
     pub upper_reason: Option<String>,
 }
 
@@ -54,18 +54,19 @@ impl ScanInterval {
     }
 }
 
-/// A level of `twice_delta_nll` in two parameters whose contour has a given confidence level.
+/// A level of `twice_delta_nll` for a contour in two parameters, and the confidence level of the contour.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ContourLevel {
-    /// Probability that the contour contains the true values, for large samples.
+    /// Confidence level: the probability for large samples that the contour contains the true values.
     pub confidence_level: f64,
     /// Level of `twice_delta_nll`: `-2 ln(1 - confidence_level)`.
     pub twice_delta_nll: f64,
 }
 
 impl ContourLevel {
-    /// Returns the levels that are usual in particle physics: 68.27 % (2.30) and 95 % (5.99).
+    /// Returns the two levels that are usual in particle physics: 2.30 for a confidence level of 68.27 %, and 5.99
+    /// for 95 %.
     #[must_use]
     pub fn usual() -> [Self; 2] {
         [ONE_SIGMA, 0.95].map(|p| Self { confidence_level: p, twice_delta_nll: -2.0 * (-p).ln_1p() })
@@ -82,59 +83,59 @@ pub struct SecondAxis {
     pub mu_values: Vec<f64>,
     /// Best-fit value of the parameter.
     pub mu_hat: f64,
-    /// Uncertainty of the parameter, from the Hessian at the best fit.
+    /// Uncertainty of the parameter from the Hessian at the best fit; `None` if it does not exist.
     pub uncertainty: Option<f64>,
 }
 
-/// A profile likelihood scan. Serialises to the JSON of `nextstat scan`. A number that does not exist is
-/// `null` there, and a warning gives the reason.
+/// A profile likelihood scan. Serialises to the JSON of `nextstat scan`. A number that does not exist is `null` in
+/// this JSON, and a warning gives the reason.
 ///
-/// The lists with one number per point are flat: point `k` has value number `k % n` of the first parameter and value
-/// number `k / n` of the second, where `n` is the number of values of the first. In the JSON of a scan in two
-/// parameters, these lists become lists of rows, one row for each value of the second parameter.
+/// Lists with one number per point are flat. If the first parameter has `n` values, point `k` is at value `k % n` of
+/// the first parameter and at value `k / n` of the second parameter. In the JSON of a scan in two parameters, these
+/// lists become lists of rows, with one row for each value of the second parameter.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ScanResult {
-    /// Full name of the first or only scanned parameter.
+    /// Full name of the first scanned parameter.
     pub param: String,
     /// Scanned values of the first parameter, in the order of the request.
     pub mu_values: Vec<f64>,
-    /// The second scanned parameter, if there is one.
+    /// The second scanned parameter; `None` for a scan in one parameter.
     pub second: Option<SecondAxis>,
-    /// Profile per point: `twice_nll`, minimised over all other parameters, minus `twice_nll` at the best
-    /// fit.
+    /// Profile at each point: `twice_nll`, minimised over all other parameters, minus `twice_nll` at the best fit.
+    /// `None` if the point has no value.
     pub twice_delta_nll: Vec<Option<f64>>,
-    /// One-sided test statistic per point: `twice_delta_nll`, but 0 at values below the best fit. Empty in two
-    /// parameters.
+    /// One-sided test statistic at each point. It equals `twice_delta_nll` at values above the best fit, and 0 below
+    /// the best fit. Empty for a scan in two parameters.
     pub q_mu_values: Vec<Option<f64>>,
     /// Best-fit value of the first parameter.
     pub mu_hat: f64,
-    /// Uncertainty of the first parameter, from the Hessian at the best fit.
+    /// Uncertainty of the first parameter from the Hessian at the best fit; `None` if it does not exist.
     pub uncertainty: Option<f64>,
     /// `twice_nll` at the best fit.
     pub twice_nll: f64,
-    /// Whether the fit converged, per point.
+    /// Whether the fit of each point converged.
     pub converged: Vec<bool>,
     /// Whether the free fit converged.
     pub bestfit_converged: bool,
-    /// Reason why the fit failed or did not converge, per point.
+    /// Reason why the fit of each point failed or did not converge; `None` if it converged.
     pub reasons: Vec<Option<String>>,
-    /// Intervals at the levels 1 and 4. Empty in two parameters, for a single point, and if intervals were not asked
-    /// for.
+    /// Intervals at the levels 1 and 4. Empty for a scan in two parameters, for a scan with one point, and if
+    /// intervals were not asked for.
     pub intervals: Vec<ScanInterval>,
-    /// Number of iterations of all fits.
+    /// Number of iterations, summed over all fits.
     pub n_iter: usize,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// Number of fits, including the free fit and the fits for the intervals.
+    /// Number of all fits, including the free fit and the fits for the intervals.
     pub n_fits: usize,
-    /// True if the caller stopped the work after the best fit was found.
+    /// Whether the caller stopped the work after the best fit was found.
     pub interrupted: bool,
 }
 
 impl ScanResult {
-    /// Returns the number of points in each row of a scan in two parameters. All points of a scan in one
-    /// parameter are in one row.
+    /// Returns the number of points in each row of a scan in two parameters, i.e. the number of values of the first
+    /// parameter. A scan in one parameter has one row.
     #[must_use]
     pub fn row_length(&self) -> usize {
         self.mu_values.len().max(1)
@@ -182,7 +183,7 @@ impl Serialize for ScanResult {
     }
 }
 
-/// Serialises a flat list as rows of a given length.
+/// Serialises a flat list as rows. The second field is the length of a row.
 struct Rows<'a, T>(&'a [T], usize);
 
 impl<T: Serialize> Serialize for Rows<'_, T> {

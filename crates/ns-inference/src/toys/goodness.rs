@@ -1,4 +1,4 @@
-//! Goodness of fit with toys: a statistic of each toy, for example its chi2 relative to the saturated model.
+//! Goodness of fit with toys. A statistic is computed for each toy, for example chi2 relative to the saturated model.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::InferenceError;
 use crate::analysis::Analysis;
 use crate::diagnosis;
 
-/// Hypothesis number, a part of the key of the random numbers. Tests and studies use other numbers, so their
-/// toys differ.
+/// Hypothesis number, which is a part of the key of the random numbers. Hypothesis tests and studies use other
+/// numbers, so their toys differ from these toys.
 const HYPOTHESIS: u8 = 3;
 
-/// How many toys of a goodness-of-fit test were run, and how many of them were left out.
+/// Number of toys of a goodness-of-fit test, and numbers of toys that were left out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GoodnessToys {
-    /// Number of toys run.
+    /// Number of toys that were drawn and fitted.
     pub n_toys: u64,
     /// Number of toys that are left out because their fit did not converge.
     pub n_nonconverged: u64,
@@ -33,23 +33,24 @@ pub struct GoodnessToys {
     pub n_error: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Toys per second of wall time.
+    /// Number of toys per second of wall time.
     pub toys_per_s: Option<f64>,
-    /// True if the caller stopped the work; only finished toys are counted.
+    /// Whether the caller stopped the work. Only finished toys are counted.
     #[serde(skip)]
     pub interrupted: bool,
 }
 
-/// A statistic of toys that is computed after the fit of each toy.
+/// A statistic of a toy, computed after the fit of the toy.
 pub(crate) trait Measure: Sync {
-    /// Returns the statistic of toy `index` of `source`, given the fit of the toy; `None` if it cannot be computed.
+    /// Returns the statistic of toy `index` of `source`. `fit` is the fit of this toy. Returns `None` if the
+    /// statistic cannot be computed.
     fn of_toy(&self, fit: &FitOutcome, source: &ToySource, index: u64) -> Option<f64>;
 }
 
-/// The chi2 relative to the saturated model.
+/// Computes chi2 relative to the saturated model.
 pub(crate) struct Saturated<'a> {
     pub(crate) session: &'a dyn Session,
-    /// Data of the analysis. The data of a toy replace their counts.
+    /// Data of the analysis. The counts of a toy replace the counts of these data.
     pub(crate) of: Data,
 }
 
@@ -60,8 +61,8 @@ impl Measure for Saturated<'_> {
     }
 }
 
-/// Draws toys at `point` and fits them with `session`. Returns how many toys were run and left out, and the number of
-/// toys whose statistic is at least `value`.
+/// Draws toys at the parameters `point` and fits them with `session`. Returns the numbers of toys that were run and
+/// left out. Also returns the number of toys whose statistic is at least `value`.
 pub(crate) fn count(
     analysis: &mut Analysis<'_>,
     session: &dyn Session,
@@ -102,8 +103,8 @@ pub(crate) fn count(
     Ok((counts, above))
 }
 
-/// Reads the single fit of every toy. Draws the data of the toy again to compute its statistic. Drawing takes a
-/// fraction of the time of a fit.
+/// Reads the only fit of every toy and computes its statistic. The data of the toy are drawn a second time, which
+/// takes a fraction of the time of a fit.
 struct StatisticReader<'a> {
     measure: &'a dyn Measure,
     source: Arc<ToySource>,

@@ -1,60 +1,61 @@
-//! The header of a set of toys: everything on which its numbers depend. Headers decide whether two sets
-//! belong to one run.
+//! The header of a set of toys. It contains everything on which the numbers of the toys depend. The headers of two
+//! sets of toys show whether the sets belong to one run.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Hypothesis, Shard};
 use crate::InferenceError;
 
-/// Largest difference, in standard deviations, up to which two generating points count as equal.
+/// Largest difference between two generating points that count as equal, in standard deviations of each parameter.
 pub const SAME_POINT: f64 = 1e-6;
 
-/// Largest difference between two observed statistics `q` that count as equal, divided by `1 + |q|`. The statistic of
-/// a toy counts as not below the observed statistic if it is lower by at most this difference.
+/// Largest difference between two observed statistics `q` that count as equal, divided by `1 + |q|`. Also the largest
+/// difference by which the statistic of a toy may lie below the observed statistic and still count as equal.
 pub const SAME_STATISTIC: f64 = 1e-8;
 
-/// The part of a header that is common to all kinds of toys.
+/// The part of the header that all kinds of toys have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToyOrigin {
-    /// Version of NextStat.
+    /// Version of NextStat that made the toys.
     pub version: String,
-    /// Fingerprint of the model ([`ns_core::Model::digest`]).
+    /// Digest of the model ([`ns_core::Model::digest`]).
     pub model_digest: String,
-    /// Fingerprint of the data whose fits gave the generating points.
+    /// Digest of the data whose fits gave the generating points.
     pub data_digest: String,
-    /// Interpolation codes of the model.
+    /// Interpolation codes of the model, as text.
     pub interpolation: String,
-    /// Version of the samplers ([`ns_core::random::SAMPLERS`]). It is missing in headers that were written
-    /// with the first version.
+    /// Version of the algorithms that draw random numbers ([`ns_core::random::SAMPLERS`]). Headers written with the
+    /// first version do not contain it.
     #[serde(default = "first_samplers")]
     pub samplers: u32,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Number of toys of the whole run; in a test, of each hypothesis.
+    /// Number of toys of the whole run. In a hypothesis test, it is the number of toys of each hypothesis.
     pub n_toys: u64,
     /// Part of the run to which these toys belong.
     pub shard: Shard,
-    /// Parameters fixed in all fits, with their values, in addition to those that the model fixes.
+    /// Parameters that the options fix in all fits, with their values. Parameters that the model fixes are not
+    /// listed.
     pub fixed: Vec<(String, f64)>,
     /// Effort of the search for the global minimum in the fits of toys.
     pub search: String,
     /// Names of all parameters, in the model's order.
     pub parameter_names: Vec<String>,
-    /// Scale of each parameter for comparisons of generating points: its uncertainty, or its absolute value
-    /// (at least 1) if it has no uncertainty.
+    /// Scale of each parameter, in which differences between generating points are measured. It is the uncertainty of
+    /// the parameter. Without an uncertainty, it is the absolute value of the parameter, but at least 1.
     pub sigmas: Vec<f64>,
 }
 
-/// Returns the version of the samplers for headers without such a version.
+/// Returns the version of the samplers for headers that do not contain it.
 const fn first_samplers() -> u32 {
     1
 }
 
 impl ToyOrigin {
-    /// Checks that toys of this origin and of `other` are parts of one run.
+    /// Checks that toys of this origin and toys of the origin `other` belong to one run.
     ///
     /// # Errors
-    /// [`InferenceError::ForeignToys`] with the first difference.
+    /// [`InferenceError::ForeignToys`] with the first field that differs.
     pub fn compatible(&self, other: &Self) -> Result<(), InferenceError> {
         same("the version of NextStat", &self.version, &other.version)?;
         same("the model's digest", &self.model_digest, &other.model_digest)?;
@@ -72,10 +73,11 @@ impl ToyOrigin {
         Ok(())
     }
 
-    /// Checks that two generating points are equal within [`SAME_POINT`].
+    /// Checks that two generating points are equal within [`SAME_POINT`]. `of` is the name of the point in the error
+    /// message.
     ///
     /// # Errors
-    /// [`InferenceError::ForeignToys`] with the parameter that differs.
+    /// [`InferenceError::ForeignToys`] with the first parameter that differs.
     pub(crate) fn same_point(&self, of: &str, ours: &[f64], theirs: &[f64]) -> Result<(), InferenceError> {
         same("the length of a generating point", &ours.len(), &theirs.len())?;
         for (i, (a, b)) in ours.iter().zip(theirs).enumerate() {
@@ -89,17 +91,17 @@ impl ToyOrigin {
     }
 }
 
-/// The header of the toys of a hypothesis test. The headers of one run agree in everything but the shard; see
+/// The header of the toys of a hypothesis test. All headers of one run are equal except for the shard; see
 /// [`Self::compatible`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToyHeader {
-    /// Part of the header that is common to all kinds of toys.
+    /// The part of the header that all kinds of toys have.
     pub origin: ToyOrigin,
     /// Name of the parameter of interest.
     pub param: String,
     /// Tested value of the parameter of interest.
     pub mu_test: f64,
-    /// Name of the statistic: "qtilde", "q" or "q0".
+    /// Name of the test statistic: "qtilde", "q" or "q0".
     pub test_stat: String,
     /// Observed value of the test statistic.
     pub q_obs: f64,
@@ -107,9 +109,9 @@ pub struct ToyHeader {
     pub mu_hat_obs: f64,
     /// Index of the parameter of interest.
     pub poi_index: usize,
-    /// Generating point of the alternative hypothesis, all parameters.
+    /// Values of all parameters at which toys of the alternative hypothesis are drawn.
     pub point_b: Vec<f64>,
-    /// Generating point of the tested hypothesis, all parameters.
+    /// Values of all parameters at which toys of the tested hypothesis are drawn.
     pub point_sb: Vec<f64>,
     /// Whether the fits of the observed data converged.
     pub converged: bool,
@@ -118,7 +120,7 @@ pub struct ToyHeader {
 }
 
 impl ToyHeader {
-    /// Returns the generating point of a hypothesis, all parameters.
+    /// Returns the values of all parameters at which toys of a hypothesis are drawn.
     #[must_use]
     pub fn point(&self, hypothesis: Hypothesis) -> &[f64] {
         match hypothesis {
@@ -127,13 +129,13 @@ impl ToyHeader {
         }
     }
 
-    /// Checks that toys with this header and with `other` are parts of one run. Generating points and
-    /// observed best fits may differ by [`SAME_POINT`] standard deviations, and observed statistics `q` by
-    /// [`SAME_STATISTIC`] times `1 + |q|`, because machines round differently. All other fields except the
-    /// shard must agree exactly.
+    /// Checks that toys with this header and toys with the header `other` belong to one run. Machines round
+    /// differently, so small differences are allowed: [`SAME_POINT`] standard deviations for generating points and
+    /// observed best fits, and [`SAME_STATISTIC`] times `1 + |q|` for observed statistics `q`. All other fields
+    /// except the shard must be equal.
     ///
     /// # Errors
-    /// [`InferenceError::ForeignToys`] with the first difference.
+    /// [`InferenceError::ForeignToys`] with the first field that differs.
     pub fn compatible(&self, other: &Self) -> Result<(), InferenceError> {
         self.origin.compatible(&other.origin)?;
         same("the parameter of interest", &self.param, &other.param)?;
@@ -155,15 +157,17 @@ impl ToyHeader {
 /// The header of the toys of a study of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitToysHeader {
-    /// Part of the header that is common to all kinds of toys.
+    /// The part of the header that all kinds of toys have.
     pub origin: ToyOrigin,
-    /// Full names of the parameters studied, in the order of the values in the rows.
+    /// Full names of the studied parameters, in the order of the values in the rows.
     pub params: Vec<String>,
-    /// Indices of the parameters studied, in the model's order of parameters.
+    /// Indices of the studied parameters in the model, in the order of `params`.
     pub indices: Vec<usize>,
-    /// Generating point, all parameters. If expected data are given, this is the best fit to these data.
+    /// Values of all parameters at which toys are drawn. If expected data are given, these values are the best fit to
+    /// the expected data.
     pub point: Vec<f64>,
-    /// Expected data from which toys are drawn, if given: main counts, then auxiliary data.
+    /// Given expected data from which toys are drawn: main counts, then auxiliary data. `None` if toys are drawn at
+    /// `point`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expectation: Option<Vec<f64>>,
     /// Warnings about the result.
@@ -171,11 +175,11 @@ pub struct FitToysHeader {
 }
 
 impl FitToysHeader {
-    /// Checks that toys with this header and with `other` are parts of one run, like
-    /// [`ToyHeader::compatible`].
+    /// Checks that toys with this header and toys with the header `other` belong to one run. The allowed differences
+    /// are those of [`ToyHeader::compatible`].
     ///
     /// # Errors
-    /// [`InferenceError::ForeignToys`] with the first difference.
+    /// [`InferenceError::ForeignToys`] with the first field that differs.
     pub fn compatible(&self, other: &Self) -> Result<(), InferenceError> {
         self.origin.compatible(&other.origin)?;
         same("the number of parameters studied", &self.params.len(), &other.params.len())?;
@@ -188,7 +192,7 @@ impl FitToysHeader {
     }
 }
 
-/// Given expected data, displayed in words.
+/// Given expected data. Displayed as words in error messages.
 #[derive(PartialEq)]
 struct Given(Vec<f64>);
 
@@ -201,7 +205,7 @@ impl std::fmt::Display for Given {
     }
 }
 
-/// Fixed parameters and their values, displayed in words.
+/// Fixed parameters and their values. Displayed as words in error messages.
 #[derive(PartialEq)]
 struct Held<'a>(&'a [(String, f64)]);
 

@@ -1,9 +1,9 @@
-//! Pseudo-experiments (toys): hypothesis tests without asymptotic formulae, and studies of fits.
+//! Pseudo-experiments (toys): hypothesis tests that do not need asymptotic formulae, and studies of fits.
 //!
-//! A run has three stages: *prepare* fits the observed data and writes the header, *run* produces one row per
-//! toy, and a *summary* takes the rows one by one. Fresh runs, resumed runs and merged shards share this
-//! code. A toy is a pure function of model, data, tested value, statistic, seed and index: it does not depend
-//! on threads, batches, shards or devices.
+//! A run has three stages. The stage *prepare* fits the observed data and writes the header. The stage *run* produces
+//! one row per toy. A *summary* takes the rows one by one. New runs, resumed runs and merged shards share this code.
+//! A toy depends only on model, data, tested value, statistic, seed and index. It does not depend on threads,
+//! batches, shards or devices.
 
 mod expectation;
 pub(crate) mod goodness;
@@ -43,30 +43,30 @@ use crate::InferenceError;
 /// Warning in the result of a run that the caller stopped.
 pub(crate) const INTERRUPTED: &str = "interrupted: only the toys done by then are counted";
 
-/// How a run of toys ended.
+/// Information about a run of toys that has ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]
 pub struct ToyRun {
-    /// Number of rows handed to the sink.
+    /// Number of rows that the sink received.
     pub n_rows: u64,
-    /// True if the caller stopped the work; the rows handed to the sink have no gaps.
+    /// Whether the caller stopped the work. The rows that the sink received have no gaps even then.
     pub interrupted: bool,
     /// Wall time, in seconds.
     pub wall_s: f64,
 }
 
-/// Tests the hypothesis that the parameter of interest is `mu`, with toys of this hypothesis and of the
-/// alternative.
+/// Tests the hypothesis that the parameter of interest is `mu`. Toys are drawn from this hypothesis and from the
+/// alternative hypothesis.
 ///
-/// Toys are drawn at the conditional best fits of the observed data, with the parameter of interest fixed at `mu` and
-/// at 0 (for q0: at 0 and at 1). Each toy has a free fit and a conditional fit at the tested value. A p-value is the
-/// fraction of toys whose statistic is at least the observed statistic. A toy whose fits fail is left out and counted
-/// as failed; it does not end the run.
+/// The generating points are conditional best fits of the observed data, with the parameter of interest fixed at `mu`
+/// and at 0 (for q0: at 0 and at 1). Each toy has a free fit and a conditional fit at the tested value. A p-value is
+/// the fraction of toys whose statistic is at least the observed statistic. A toy whose fits fail is left out and
+/// counted as failed. It does not end the run.
 ///
 /// # Errors
-/// The errors of [`ToyTest::prepare`] and [`ToyTest::run`]; [`InferenceError::Cancelled`] if the caller stopped the
-/// work before the first toy. If the caller stops the work later, the result has the toys done so far, and
-/// `interrupted` is set.
+/// The errors of [`ToyTest::prepare`] and [`ToyTest::run`]. Also [`InferenceError::Cancelled`] if the caller stopped
+/// the work before the first toy. If the caller stops the work later, the result contains the toys finished so far,
+/// and `interrupted` is true.
 pub fn hypotest_toys(
     model: &Model,
     session: &dyn Session,

@@ -7,16 +7,16 @@ use super::{Shard, ToyOrigin};
 use crate::analysis::Analysis;
 use crate::{FitOptions, InferenceError, TestStatistic, Work, options};
 
-/// Largest number of toys of one run.
+/// Largest number of toys in one run.
 pub const MOST_TOYS: u64 = 1 << 48;
 
-/// Options of a toy-based hypothesis test, set by chained methods.
+/// Options of a hypothesis test with toys, set by chained methods.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HypotestToysOptions {
-    /// Data, fixed parameters, starting point and search of the fits of the observed data. The fits of toys
-    /// have the same fixed parameters.
+    /// Data, fixed parameters, starting point and search of the fits to the observed data. The same parameters are
+    /// fixed in the fits of toys.
     pub fit: FitOptions,
     /// Test statistic.
     #[serde(rename = "test_stat", deserialize_with = "options::text")]
@@ -25,14 +25,14 @@ pub struct HypotestToysOptions {
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Part of the toys to run.
+    /// Part of the run whose toys are run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
-    /// Whether to compute the band expected for background alone. The band needs the statistics of all toys in
-    /// memory: 8 bytes per toy, and at the end 24 more bytes per toy of the alternative. Without the band, the memory
-    /// does not depend on the number of toys.
+    /// Whether to compute the expected values under the background hypothesis. They need the statistics of all toys
+    /// in memory: 8 bytes per toy, and at the end 24 more bytes per toy of the alternative hypothesis. Without them,
+    /// the memory does not depend on the number of toys.
     pub expected_set: bool,
-    /// Number of toys handed to the device at a time. If `None`, the number is chosen from the measured speed.
+    /// Number of toys that the device gets at a time. If `None`, the number is chosen from the measured speed.
     /// Results do not depend on this number.
     pub batch: Option<u64>,
 }
@@ -57,7 +57,7 @@ options::setters! { HypotestToysOptions {
 } }
 
 impl HypotestToysOptions {
-    /// Returns the description of the fits of the shard's toys, on which the choice of the device depends.
+    /// Returns the number of fits of the toys in the shard. The choice of the device depends on it.
     #[must_use]
     pub fn work(&self) -> Work {
         let shard = self.shard.range(self.n_toys);
@@ -65,10 +65,10 @@ impl HypotestToysOptions {
     }
 }
 
-/// Checks that a number of toys is allowed.
+/// Returns an error unless the number of toys is allowed.
 ///
 /// # Errors
-/// [`InferenceError::NumberOfToys`] unless it lies between 1 and [`MOST_TOYS`].
+/// [`InferenceError::NumberOfToys`] unless `n_toys` is between 1 and [`MOST_TOYS`].
 pub(crate) fn check_number(n_toys: u64) -> Result<(), InferenceError> {
     if (1..=MOST_TOYS).contains(&n_toys) {
         Ok(())
@@ -77,7 +77,8 @@ pub(crate) fn check_number(n_toys: u64) -> Result<(), InferenceError> {
     }
 }
 
-/// Builds the part of the header that is common to all kinds of toys.
+/// Builds the part of the header that all kinds of toys have. `point` and `uncertainties` are the values and the
+/// uncertainties of all parameters.
 pub(super) fn origin(
     analysis: &Analysis<'_>,
     seed: u64,
@@ -108,7 +109,8 @@ pub(super) fn origin(
     }
 }
 
-/// Returns the fit options of the toys of `origin`: its fixed parameters and its search, with observed data.
+/// Returns options for fits of the toys of `origin`: its fixed parameters and its search. The data are the observed
+/// data.
 ///
 /// # Errors
 /// [`InferenceError::ForeignToys`] if `origin` belongs to another model.

@@ -1,4 +1,4 @@
-//! Prepares the toys of a hypothesis test: fits the observed data and defines the fits of each toy.
+//! Prepares the toys of a hypothesis test. Fits the observed data, and builds the requests of the fits of each toy.
 
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ use crate::hypotest::begin;
 use crate::{InferenceError, TestStatistic};
 
 impl<'a> ToyTest<'a> {
-    /// Fits the observed data. These fits give the observed statistic and both generating points. Runs no toy.
+    /// Fits the observed data. The fits give the observed statistic and the generating points of both hypotheses. No
+    /// toy is run.
     ///
-    /// For q0 the tested value is 0, and `mu` is ignored.
+    /// The statistic q0 tests the value 0 and ignores `mu`.
     ///
     /// # Errors
-    /// The errors of [`crate::hypotest()`]; also for an invalid number of toys, and if toys cannot be drawn
-    /// because a bin has a negative expected yield.
+    /// The errors of [`crate::hypotest()`]. Also for an invalid number of toys, and if toys cannot be drawn because a
+    /// bin has a negative expected yield.
     pub fn prepare(
         model: &'a Model,
         session: &'a dyn Session,
@@ -96,12 +97,11 @@ impl Prepare for ToyRow {
     }
 }
 
-/// The requests of the free and the conditional fit of a toy, and the base request from which both are
-/// derived.
+/// The requests of the fits of a toy (free, conditional), and the base request from which both are derived.
 type Requests = (Vec<FitRequest>, FitRequest);
 
-/// Builds the fit requests of toys drawn at each of two `points`. The conditional fit of a toy starts at the
-/// point predicted from the free fit of the same toy.
+/// Builds the fit requests for toys drawn at each of two `points`. The conditional fit of a toy starts at a point
+/// that is predicted from the free fit of the same toy.
 fn requests(
     analysis: &mut Analysis<'_>,
     statistic: TestStatistic,
@@ -116,7 +116,7 @@ fn requests(
     let [of_b, of_sb] = asimov;
     let asimov = [of_b?, of_sb?];
     let bases = points.map(|point| free_base(analysis, point));
-    // The fits for both points run in one batch.
+    // The fits to the Asimov data of both points are made in one batch.
     let parents = [0, 1].map(|i| (asimov[i].clone(), free_parent(analysis, &bases[i], points[i])));
     let free_parents = parent_fits(analysis, parents)?;
     let parts = [0, 1].map(|i| {
@@ -148,8 +148,8 @@ fn requests(
     }))
 }
 
-/// Returns the row of the parameter of interest in the covariance matrix. It is the direction in which the
-/// other parameters change with the parameter of interest. Returns `None` if the fit has no such row.
+/// Returns the row of the parameter of interest in the covariance matrix. If the parameter of interest moves, the
+/// other parameters move along this row. Returns `None` if the fit has no such row.
 fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
     let inverse = fit.inverse_hessian()?;
     let row = inverse.row(poi)?;
@@ -157,9 +157,10 @@ fn slope(fit: &FitOutcome, poi: usize) -> Option<Arc<[f64]>> {
     usable.then(|| Arc::from(&*row))
 }
 
-/// Builds the request of the free fit of toys drawn at `point`. The fit starts with the covariance of a fit to the
-/// expected data `asimov`. For toys this covariance is more accurate than the covariance of the fit to the observed
-/// data. Also returns the fit to the expected data; `None` if it did not converge.
+/// Builds the request of the free fit of toys drawn at the parameters `point`. The fit begins with the covariance of
+/// a fit to the expected data `asimov`, which is more accurate for toys than the covariance of the fit to the
+/// observed data. The second part of the result is the fit to the expected data; it is `None` if this fit did not
+/// converge.
 pub(super) fn free_request(
     analysis: &mut Analysis<'_>,
     asimov: &Data,
@@ -172,11 +173,12 @@ pub(super) fn free_request(
     Ok((FitRequest { metric, ..base }, parent))
 }
 
-/// Builds the request of the free fit of toys drawn at `point`, without an inverse Hessian of a similar fit.
+/// Builds the request of the free fit of toys drawn at the parameters `point`. It has no inverse Hessian of a similar
+/// fit.
 ///
-/// With [`Search::Standard`] toys of smooth models descend in SIMD lanes or on the GPU, and also from further
-/// points if the model can have several minima. With [`Search::Local`] these further points are omitted. With
-/// [`Search::Thorough`] the scalar optimiser searches for the global minimum of every toy.
+/// With [`Search::Standard`], toys of smooth models descend in SIMD lanes or on the GPU. If the model can have
+/// several minima, they also descend from further starting points. With [`Search::Local`] there are no further
+/// starting points. With [`Search::Thorough`] the scalar optimiser searches for the global minimum of every toy.
 fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
     let (start, asked) = (Start::At(Arc::from(point)), analysis.base.search);
     let search = if asked == Search::Thorough { asked } else { analysis.nearby_search() };
@@ -184,12 +186,12 @@ fn free_base(analysis: &Analysis<'_>, point: &[f64]) -> FitRequest {
     FitRequest { start, search, single_descent, metric: None, ..analysis.base.clone() }
 }
 
-/// Builds the request of the parent fit: the fit to the data expected at `point`. Its covariance is used at
-/// the start of the fits of toys. The bounds of unconstrained parameters at a bound are widened.
+/// Builds the request of the parent fit, which is the fit to the data expected at the parameters `point`. The fits of
+/// toys begin with its covariance. If an unconstrained parameter is at a bound, its bounds are widened in this fit.
 fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> FitRequest {
     let mut parent = FitRequest { search: Search::Local, ..base.clone() };
     for (i, (x, p)) in point.iter().zip(&analysis.model.parameters).enumerate() {
-        // At a bound a parameter would have no covariance.
+        // A parameter at a bound would have no covariance.
         let (lower, upper) = p.bounds;
         if matches!(p.constraint, Constraint::None) && !(lower < *x && *x < upper) && lower < upper {
             let room = 1.0 + x.abs();
@@ -199,8 +201,8 @@ fn free_parent(analysis: &Analysis<'_>, base: &FitRequest, point: &[f64]) -> Fit
     parent
 }
 
-/// Runs parent fits, i.e. fits whose covariance is used at the start of other fits. Returns `None` for a fit
-/// that did not converge.
+/// Makes the parent fits. Other fits begin with the covariance of a parent fit. The result of a fit is `None` if the
+/// fit did not converge.
 fn parent_fits<const N: usize>(
     analysis: &mut Analysis<'_>,
     jobs: [(Data, FitRequest); N],

@@ -1,4 +1,4 @@
-//! The rows of toys, one per toy. Runs produce rows, files store them, and summaries count them.
+//! Rows with the results of toys, one row per toy. Runs produce rows, files store them, and summaries count them.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,13 @@ use super::run::Prepare;
 use super::{FitToysHeader, ToyHeader, ToyOrigin};
 use crate::InferenceError;
 
-/// One of the two hypotheses of a test, from which toys are drawn.
+/// One of the two hypotheses of a test. Toys are drawn from each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Hypothesis {
-    /// The alternative, "b": no signal (for q0: a signal of strength 1).
+    /// The alternative hypothesis, "b": no signal. For q0, a signal of strength 1.
     #[serde(rename = "b")]
     Background,
-    /// The tested hypothesis, "sb": the parameter of interest at the tested value (for q0: at 0).
+    /// The tested hypothesis, "sb": the parameter of interest has the tested value. For q0, it is 0.
     #[serde(rename = "sb")]
     Signal,
 }
@@ -22,8 +22,8 @@ impl Hypothesis {
     /// Both hypotheses, in the order in which they are run.
     pub const BOTH: [Self; 2] = [Self::Background, Self::Signal];
 
-    /// Returns the number of the hypothesis. It is part of the key of the random numbers, so both hypotheses have
-    /// different random numbers.
+    /// Returns the number of the hypothesis. This number is part of the key of the random numbers. The two hypotheses
+    /// therefore have different random numbers.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -48,7 +48,7 @@ impl std::fmt::Display for Hypothesis {
     }
 }
 
-/// How the fits of a toy ended.
+/// State in which the fits of a toy ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToyStatus {
@@ -62,7 +62,7 @@ pub enum ToyStatus {
 }
 
 impl ToyStatus {
-    /// Returns the number that represents the status in arrays.
+    /// Returns the number that stands for this status in arrays.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -72,7 +72,7 @@ impl ToyStatus {
         }
     }
 
-    /// Returns the status that a number represents; `None` if the number represents no status.
+    /// Returns the status for a number of [`Self::code`]; `None` if no status has this number.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         [Self::Converged, Self::NotConverged, Self::Failed].into_iter().find(|s| s.code() == code)
@@ -84,43 +84,45 @@ impl ToyStatus {
 pub struct ToyRow {
     /// Hypothesis from which the toy was drawn.
     pub hypothesis: Hypothesis,
-    /// Index of the toy within its hypothesis, from 0.
+    /// Index of the toy within its hypothesis. The first index is 0.
     pub index: u64,
-    /// Test statistic; `None` if a fit failed. The statistic of a toy that did not converge is kept for
-    /// information and never counted.
+    /// Test statistic; `None` if a fit failed. For a toy that did not converge, the statistic is stored but never
+    /// counted.
     pub statistic: Option<f64>,
     /// Best-fit value of the parameter of interest; `None` if the free fit failed.
     pub mu_hat: Option<f64>,
-    /// How the fits of the toy ended.
+    /// State in which the fits of the toy ended.
     pub status: ToyStatus,
-    /// Reason why the toy did not converge or failed; empty otherwise.
+    /// Reason why the toy did not converge or failed; empty for a converged toy.
     pub reason: String,
 }
 
 /// One toy of a study of parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitToyRow {
-    /// Number of the toy, from 0.
+    /// Index of the toy. The first index is 0.
     pub index: u64,
     /// `-ln L` at the best fit; `None` if the fit failed.
     pub nll: Option<f64>,
-    /// How the fit of the toy ended.
+    /// State in which the fit of the toy ended.
     pub status: ToyStatus,
-    /// Reason why the toy did not converge or failed; empty otherwise.
+    /// Reason why the toy did not converge or failed; empty for a converged toy.
     pub reason: String,
-    /// Best-fit values of the parameters studied, in the order of the header; empty if the fit failed.
+    /// Best-fit values of the studied parameters, in the order of the header; empty if the fit failed.
     pub values: Vec<f64>,
-    /// Uncertainties of `values`, one for each; `None` at a bound, on a kink or along a flat direction.
+    /// Uncertainties of `values`, in the same order. `None` for a parameter at a bound, on a kink or along a flat
+    /// direction.
     pub uncertainties: Vec<Option<f64>>,
 }
 
-/// A row of one toy: [`ToyRow`] or [`FitToyRow`]. The trait is implemented only in this crate.
+/// The row of one toy: [`ToyRow`] or [`FitToyRow`]. Only this crate can implement the trait.
 #[allow(private_bounds)]
 pub trait Row: Prepare<Head = Self::Header> + Clone + Send + Sync {
-    /// Identifier of a series of toys in a run: the hypothesis in a test. A study has a single series.
+    /// Identifier of a series of toys in a run. In a hypothesis test, each hypothesis is a series. A study has a
+    /// single series.
     type Series: Copy + PartialEq + Send + Sync + 'static;
 
-    /// The header of the rows of one run.
+    /// Type of the header of a run.
     type Header: Serialize + DeserializeOwned + Clone + Send + Sync;
 
     /// All series, in the order in which they are run.
@@ -129,10 +131,10 @@ pub trait Row: Prepare<Head = Self::Header> + Clone + Send + Sync {
     /// Returns the series to which this row belongs.
     fn series(&self) -> Self::Series;
 
-    /// Returns the number of the toy within its series.
+    /// Returns the index of the toy within its series.
     fn index(&self) -> u64;
 
-    /// Returns the part of a header that is common to all kinds of toys.
+    /// Returns the part of a header that all kinds of toys have.
     fn origin(header: &Self::Header) -> &ToyOrigin;
 }
 
@@ -170,12 +172,13 @@ impl Row for FitToyRow {
     }
 }
 
-/// Receives the rows of toys as they get ready. Implemented for functions of rows and for vectors.
+/// Receives the rows of toys as they are finished. Functions of rows and vectors implement this trait.
 pub trait RowSink<R = ToyRow> {
-    /// Receives the next rows, all of one series, in the order of their indices and without gaps.
+    /// Receives the next rows. All rows of a call belong to one series, in the order of their indices and without
+    /// gaps.
     ///
     /// # Errors
-    /// Any error of the receiver. It ends the run.
+    /// Any error of the receiver. The error ends the run.
     fn rows(&mut self, rows: &[R]) -> Result<(), InferenceError>;
 }
 

@@ -1,5 +1,5 @@
-//! Runs of toys of any kind. A run is prepared once, or continued from its header; then it runs ranges of
-//! toys.
+//! Runs toys of any kind. A run is prepared from the options, or from the header of an earlier run. It then runs
+//! ranges of toys.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use super::{FitToyRow, ToyRow, ToyRun};
 use crate::InferenceError;
 use crate::analysis::{Analysis, of_single_fits};
 
-/// Derives from a header how the toys of one kind are drawn, fitted and read.
+/// Prepares the toys of one kind: derives from a header how they are drawn, fitted and read.
 pub(super) trait Prepare: Sized {
-    /// Type that makes rows from the fits of the toys of one series.
+    /// Type that makes rows from the fits of the toys in one series.
     type Reader: Reader<Row = Self> + Clone + Send + Sync;
-    /// The type of [`Row::Header`].
+    /// Type of the header, equal to [`Row::Header`].
     type Head;
 
-    /// Returns the toys and the reader of every series, in the order of [`Row::SERIES`]. `analysis` has the
-    /// options of the header and a session for single fits; `session` runs the toys.
+    /// Returns the toys and the reader of every series, in the order of [`Row::SERIES`]. `analysis` has the options
+    /// of the header and a session for single fits. The session `session` runs the toys.
     ///
     /// # Errors
-    /// [`InferenceError::ForeignToys`] if the header belongs to another model; also if toys cannot be drawn,
-    /// the device fails, or the caller stopped the work.
+    /// [`InferenceError::ForeignToys`] if the header belongs to another model. Also if toys cannot be drawn, the
+    /// device fails, or the caller stopped the work.
     fn prepared(
         analysis: &mut Analysis<'_>,
         session: &dyn Session,
@@ -33,7 +33,7 @@ pub(super) trait Prepare: Sized {
     ) -> Result<Vec<(Toys, Self::Reader)>, InferenceError>;
 }
 
-/// A run of toys whose generating points are known, because its first fits are done.
+/// A prepared run of toys. The fits that give the generating points have been made.
 pub struct PreparedToys<'a, R: Row> {
     model: &'a Model,
     session: &'a dyn Session,
@@ -41,13 +41,13 @@ pub struct PreparedToys<'a, R: Row> {
     batch: Option<u64>,
 }
 
-/// A hypothesis test whose observed fits are done.
+/// A prepared hypothesis test with toys. The fits to the observed data have been made.
 pub type ToyTest<'a> = PreparedToys<'a, ToyRow>;
 
-/// A study of parameters whose generating point is known.
+/// A prepared study of parameters. Its generating point is known.
 pub type FitToysTest<'a> = PreparedToys<'a, FitToyRow>;
 
-/// A prepared run without its model and session, for callers that own these.
+/// A prepared run without its model and session. It is for callers that own the model and the session.
 #[derive(Clone)]
 pub struct ToyPlan<R: Row = ToyRow> {
     header: R::Header,
@@ -61,8 +61,8 @@ impl<R: Row> ToyPlan<R> {
         &self.header
     }
 
-    /// Returns the prepared run with a model and a session. These may be the model and session of the preparation, or
-    /// others for the same model.
+    /// Returns the prepared run with a model and a session. Both may be those of the preparation, or others for the
+    /// same model.
     #[must_use]
     pub fn attach<'a>(&self, model: &'a Model, session: &'a dyn Session) -> PreparedToys<'a, R> {
         PreparedToys { model, session, plan: self.clone(), batch: None }
@@ -70,12 +70,12 @@ impl<R: Row> ToyPlan<R> {
 }
 
 impl<'a, R: Row> PreparedToys<'a, R> {
-    /// Prepares a run from its header. The first fits are not repeated; they may have been made on another
-    /// machine. The rows are bit for bit the same as in the run from which the header comes.
+    /// Prepares a run from its header. The fits to the observed data are not repeated. They may have been made on
+    /// another machine. The rows are bit for bit the same as in the run from which the header comes.
     ///
     /// # Errors
-    /// [`InferenceError::ForeignToys`] if the header belongs to another model; also if toys cannot be drawn,
-    /// the device fails, or the caller stopped the work.
+    /// [`InferenceError::ForeignToys`] if the header belongs to another model. Also if toys cannot be drawn, the
+    /// device fails, or the caller stopped the work.
     pub fn from_header(
         model: &'a Model,
         session: &'a dyn Session,
@@ -92,7 +92,7 @@ impl<'a, R: Row> PreparedToys<'a, R> {
 }
 
 impl<R: Row> PreparedToys<'_, R> {
-    /// Returns the header of the toys, to be stored with their rows.
+    /// Returns the header of the toys. It must be stored with the rows.
     #[must_use]
     pub fn header(&self) -> &R::Header {
         &self.plan.header
@@ -104,7 +104,7 @@ impl<R: Row> PreparedToys<'_, R> {
         self.plan.clone()
     }
 
-    /// Returns the ranges of toys of the header's shard: the same range for every series.
+    /// Returns the range of toys in the shard of the header, once for every series.
     #[must_use]
     pub fn ranges(&self) -> Vec<(R::Series, Range<u64>)> {
         let origin = R::origin(self.header());
@@ -112,9 +112,9 @@ impl<R: Row> PreparedToys<'_, R> {
         R::SERIES.iter().map(|series| (*series, range.clone())).collect()
     }
 
-    /// Returns the fit task with which a run begins a range of toys, for studies of single toys. In a test,
-    /// the task has the free fit (index 0) and the conditional fit (index 1). The run itself also repeats
-    /// fits that did not converge. Returns `None` if there is no such series.
+    /// Returns the fit task for a range of toys, for studies of single toys. In a hypothesis test, the task has the
+    /// free fit (index 0) and the conditional fit (index 1). A run starts with such tasks, but also repeats fits that
+    /// did not converge. Returns `None` if the series does not exist.
     #[must_use]
     pub fn task(&self, series: R::Series, range: Range<u64>) -> Option<FitTask> {
         let (toys, _) = self.of(series)?;
@@ -125,14 +125,14 @@ impl<R: Row> PreparedToys<'_, R> {
         self.plan.series.get(R::SERIES.iter().position(|one| *one == series)?)
     }
 
-    /// Sets the number of toys handed to the device at a time. Results do not depend on it.
+    /// Sets the number of toys that the device gets at a time. Results do not depend on this number.
     #[must_use]
     pub fn batch(self, batch: Option<u64>) -> Self {
         Self { batch, ..self }
     }
 
-    /// Runs toys and hands their rows to `sink` as they get ready, in the order of the ranges. The memory does not
-    /// depend on the number of toys. If the caller stops the work, all finished rows have been handed over.
+    /// Runs toys and passes their rows to `sink` as they are finished, in the order of the ranges. The memory does
+    /// not depend on the number of toys. If the caller stops the work, `sink` has received all finished rows.
     ///
     /// # Errors
     /// If the device fails or the sink returns an error.
@@ -149,10 +149,10 @@ impl<R: Row> PreparedToys<'_, R> {
         stream((self.model, self.session), &sequences, self.batch, control, sink)
     }
 
-    /// Runs all toys of the shard.
+    /// Runs all toys of the shard and passes their rows to `sink`.
     ///
     /// # Errors
-    /// The errors of [`Self::run`]; [`InferenceError::Cancelled`] if the caller stopped the work before the
+    /// The errors of [`Self::run`]. Also [`InferenceError::Cancelled`] if the caller stopped the work before the
     /// first toy.
     pub(super) fn run_all(
         &self,

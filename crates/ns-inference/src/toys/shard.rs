@@ -1,4 +1,4 @@
-//! A part of a run that is distributed over several machines.
+//! A shard: one of several parts of a run that can be run on different machines.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::InferenceError;
 
-/// One of `count` parts of a run, written as "3/10" for the third of ten.
+/// One of `count` parts of a run. It is written as "3/10" for the third of ten parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shard {
-    /// Number of this part, from 1.
+    /// Number of this part. The first part has the number 1.
     pub index: u32,
     /// Number of parts of the run.
     pub count: u32,
 }
 
 impl Shard {
-    /// The whole run as a single part.
+    /// The whole run, as the only part.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
-    /// Creates part `index` of `count`.
+    /// Creates part number `index` of `count` parts.
     ///
     /// # Errors
-    /// Unless `1 <= index <= count`.
+    /// [`InferenceError::BadShard`] unless `1 <= index <= count`.
     pub fn new(index: u32, count: u32) -> Result<Self, InferenceError> {
         if index == 0 || index > count {
             return Err(InferenceError::BadShard { text: format!("{index}/{count}") });
@@ -31,8 +31,8 @@ impl Shard {
         Ok(Self { index, count })
     }
 
-    /// Returns the toys of this part, out of `n_toys`. The ranges of all parts are contiguous, cover all
-    /// toys, and differ in length by at most one.
+    /// Returns the range of toys in this part, if the run has `n_toys` toys. The ranges of all parts follow each
+    /// other without gaps. Their lengths differ by at most one.
     #[must_use]
     pub fn range(self, n_toys: u64) -> Range<u64> {
         let cut = |part: u32| {

@@ -1,4 +1,4 @@
-//! Computes the test statistic of one toy from its free and its conditional fit.
+//! Computes the test statistic of one toy from the free fit and the conditional fit of the toy.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::lowest::tolerance;
 const FREE: usize = 0;
 /// Index of the conditional fit among the fits of a toy.
 const CONDITIONAL: usize = 1;
-/// Index of a second free fit. It is made if the conditional fit lies below the first free fit. It starts from the
-/// conditional minimum and searches like a single fit. The search of toys is not suitable: if `-ln L` falls without
-/// bound, it returns another minimum, however high.
+/// Index of a second free fit. It is made if the conditional fit lies below the first free fit. It starts at the
+/// conditional minimum and makes the search of a single fit. The search of toys is not suitable: if `-ln L` falls
+/// without bound, it returns some other minimum, which may be higher.
 const ONWARDS: usize = 2;
 
 /// Makes rows from the fits of the toys of one hypothesis.
@@ -29,12 +29,12 @@ pub(crate) struct StatisticReader {
     pub(super) value: f64,
     /// Bounds of the parameter of interest in the free fit.
     pub(super) bounds: (f64, f64),
-    /// Request on which the free and the conditional fit are based; it starts at the generating point.
+    /// Request from which the free and the conditional fit are derived. It starts at the generating point.
     pub(super) base: FitRequest,
 }
 
-/// Returns the condition under which the conditional fit is needed: the best fit does not lie above the
-/// tested value (for q0: below it).
+/// Returns the condition under which the conditional fit is needed. The best fit must not lie above the tested value.
+/// For q0, it must not lie below the tested value.
 pub(super) fn needed(statistic: TestStatistic, poi: usize, value: f64) -> Condition {
     let range = match statistic {
         TestStatistic::Q | TestStatistic::Qtilde => (f64::NEG_INFINITY, value),
@@ -44,8 +44,8 @@ pub(super) fn needed(statistic: TestStatistic, poi: usize, value: f64) -> Condit
 }
 
 impl StatisticReader {
-    /// Returns whether the best fit `mu_hat` lies beyond the tested value, where the statistic is 0 without a
-    /// conditional fit.
+    /// Returns whether the best fit `mu_hat` lies on the side of the tested value where the statistic is 0. No
+    /// conditional fit is needed there.
     fn beyond(&self, mu_hat: f64) -> bool {
         match self.statistic {
             TestStatistic::Q | TestStatistic::Qtilde => mu_hat > self.value,
@@ -53,12 +53,12 @@ impl StatisticReader {
         }
     }
 
-    /// Returns the index and the request of a free fit with the given start.
+    /// Returns the index and the request of a free fit with the given starting point and search.
     fn free(&self, start: Start, search: Search) -> (usize, FitRequest) {
         (FREE, FitRequest { start, search, ..self.base.clone() })
     }
 
-    /// Returns the index and the request of a conditional fit with the given start.
+    /// Returns the index and the request of a conditional fit with the given starting point and search.
     fn conditional(&self, start: Start, search: Search) -> (usize, FitRequest) {
         let mut request = FitRequest { start, search, ..self.base.clone() };
         request.fixed.retain(|(i, _)| *i != self.poi);
@@ -77,7 +77,7 @@ impl StatisticReader {
         }
     }
 
-    /// Builds the row of a toy with a failed fit; `which` names this fit.
+    /// Builds the row of a toy with a failed fit. `which` is the name of the fit.
     fn failed(
         &self,
         model: &Model,
@@ -94,7 +94,7 @@ impl StatisticReader {
     }
 }
 
-/// Sets status and reason of a row if `fit`, called `which`, did not converge.
+/// Sets the status and the reason of a row if `fit` did not converge. `which` is the name of the fit.
 fn marked(model: &Model, row: ToyRow, which: &str, fit: &FitOutcome) -> ToyRow {
     if fit.converged() {
         return row;
@@ -106,7 +106,7 @@ fn marked(model: &Model, row: ToyRow, which: &str, fit: &FitOutcome) -> ToyRow {
     ToyRow { status: ToyStatus::NotConverged, reason, ..row }
 }
 
-/// Returns why a fit of a toy did not converge, with the names of the bins without expected events.
+/// Returns the reason why a fit of a toy did not converge. The text names the bins without expected events.
 pub(super) fn ended(model: &Model, fit: &FitOutcome) -> String {
     let empty = diagnosis::empty_bins(model, fit);
     let empty = empty.map_or_else(String::new, |bins| format!(", with no expected events left in {bins}"));
@@ -117,7 +117,7 @@ fn at(fit: &FitOutcome) -> Start {
     Start::At(Arc::from(fit.parameters.as_slice()))
 }
 
-/// Returns the second free fit if it converged to a lower minimum, otherwise the first free fit.
+/// Returns the second free fit if it converged to a lower minimum. Otherwise returns the first free fit.
 fn lower<'f>(free: &'f FitOutcome, onwards: Option<&'f Result<FitOutcome, FitFailure>>) -> &'f FitOutcome {
     match onwards {
         Some(Ok(onwards)) if onwards.converged() && onwards.nll < free.nll => onwards,
@@ -154,7 +154,7 @@ impl Reader for StatisticReader {
             {
                 return Reading::Row(self.failed(model, index, "conditional fit", Some(mu_hat), failure));
             }
-            // The fit was skipped because of an earlier free fit, or failed at its starting point.
+            // The conditional fit was skipped because of an earlier free fit, or it failed at its starting point.
             _ => return Reading::Again(vec![self.conditional(at(free), Search::Standard)]),
         };
         if worth_repeating(conditional) && round == 0 {
@@ -166,7 +166,7 @@ impl Reader for StatisticReader {
         let missed = q < -tolerance(free.nll) && inside && certain;
         let onwards = outcome.fits.get(ONWARDS);
         if missed && round < MOST_ROUNDS && onwards.is_none() {
-            // The conditional fit lies lower, so the free fit missed a lower minimum.
+            // The conditional fit lies lower. The free fit has therefore missed a lower minimum.
             let (_, alone) = self.free(at(conditional), Search::Standard);
             return Reading::Again(vec![self.free(at(conditional), Search::Local), (ONWARDS, alone)]);
         }
@@ -255,7 +255,7 @@ mod tests {
         Err(FitFailure::NotFinite { bin: 0, expected: -1.0, observed: 1.0 })
     }
 
-    /// Index, starting point and fixed parameters of a fit.
+    /// Index, starting point and fixed parameters of a fit that has to be made.
     type Asked = (usize, Vec<f64>, Vec<(usize, f64)>);
 
     /// Returns the fits that the reader asks to repeat.
@@ -288,7 +288,7 @@ mod tests {
         let converged = |q| Some((q, ToyStatus::Converged));
         assert_eq!(statistic(row(0, good(0.3, 5.0), good(1.0, 5.75))), converged(1.5));
         assert_eq!(statistic(row(0, good(1.1, 5.0), Err(FitFailure::NotNeeded))), converged(0.0));
-        // At exactly the tested value the statistic is the rise; a rise below 0 because of rounding counts as
+        // At exactly the tested value, the statistic is the rise. If rounding makes the rise negative, it counts as
         // 0.
         assert_eq!(statistic(row(0, good(1.0, 5.0), good(1.0, 5.0 - 1e-9))), converged(0.0));
     }
@@ -297,8 +297,8 @@ mod tests {
     fn a_conditional_fit_below_the_free_one_sends_the_free_one_there() {
         let requests = again(0, good(0.3, 5.0), good(1.0, 4.0));
         assert_eq!(requests, [(FREE, vec![1.0], vec![]), (ONWARDS, vec![1.0], vec![])]);
-        // The lower free fit may lie beyond the tested value (statistic 0) or before it (a positive
-        // statistic).
+        // The lower free fit may lie above the tested value, where the statistic is 0, or below it, where the
+        // statistic is positive.
         assert_eq!(statistic(row(1, good(1.4, 3.0), good(1.0, 4.0))), Some((0.0, ToyStatus::Converged)));
         assert_eq!(
             statistic(row(1, good(0.9, 3.9), good(1.0, 4.0))).map(|q| (q.0 * 1e9).round()),
@@ -352,7 +352,7 @@ mod tests {
             (r.status, r.statistic) == (ToyStatus::NotConverged, Some(0.0))
                 && r.reason.contains("lower by 2.000e0")
         }));
-        // A likelihood that falls without bound has no minimum, so nothing is repeated.
+        // A likelihood that falls without bound has no minimum. Its fits are not repeated.
         let endless = row(0, stopped(0.3, 5.0, Reason::Unbounded), good(1.0, 6.0));
         assert!(
             endless.is_some_and(|r| r.status == ToyStatus::NotConverged && r.reason.contains("without end"))

@@ -1,9 +1,8 @@
-//! Runs toys in batches and turns their fits into rows, one by one, so that memory does not grow with the
-//! number of toys.
+//! Runs toys in batches and turns the fits of each toy into a row. The memory does not grow with the number of toys.
 //!
-//! A fit that did not converge is repeated from other starting points before the rows of its batch are handed over.
-//! The data of a toy alone determine which fits are repeated, and from which starting points. So rows do not depend
-//! on batches or threads.
+//! A fit that did not converge is repeated from other starting points before the rows of its batch are passed on. The
+//! repeated fits and their starting points depend only on the data of the toy. Rows therefore do not depend on
+//! batches or threads.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,24 +17,25 @@ use ns_core::{
 use super::{RowSink, ToyRun};
 use crate::InferenceError;
 
-/// Largest number of times that fits of one toy are repeated.
+/// Largest number of rounds of repeated fits for one toy.
 pub(super) const MOST_ROUNDS: usize = 3;
 
-/// Batch sizes on the CPU, in toys: the size of the first batch, and the smallest and largest size of later batches.
+/// Numbers of toys in a batch on the CPU: the number in the first batch, the smallest number in later batches, and
+/// the largest number in later batches.
 const CPU_BATCH: (u64, u64, u64) = (1024, 256, 20_000);
 
-/// Batch sizes on a GPU, in the form of [`CPU_BATCH`]. A GPU is faster with large batches.
+/// Numbers of toys in a batch on a GPU, as in [`CPU_BATCH`]. A GPU is faster with large batches.
 const DEVICE_BATCH: (u64, u64, u64) = (32_768, 2048, 400_000);
 
-/// Intended duration of a batch, in seconds. A run that is killed loses at most one batch.
+/// Intended duration of a batch, in seconds. If a run is killed, at most one batch is lost.
 const BATCH_SECONDS: f64 = 4.0;
 
-/// Largest number of rows of a batch for which memory is reserved in advance.
+/// Largest number of rows of a batch for which memory is reserved before the rows exist.
 const MOST_RESERVED: usize = 1 << 16;
 
-/// Toys of one kind: the distributions they are drawn from, and how they are fitted.
+/// Toys of one kind: the distributions from which they are drawn, and the requests of their fits.
 pub(super) struct Toys {
-    /// Data whose counts the toys replace.
+    /// Data of the analysis. In the fit of a toy, the counts of the toy replace the counts of these data.
     pub(super) of: Data,
     pub(super) source: Arc<ToySource>,
     pub(super) fits: Vec<FitRequest>,
@@ -43,34 +43,34 @@ pub(super) struct Toys {
 }
 
 impl Toys {
-    /// Returns a range of toys as the data of a fit task.
+    /// Returns the data of a fit task with a range of toys. The toys are drawn when they are fitted.
     pub(super) fn drawn(&self, toys: Range<u64>) -> Data {
         self.of.with(Drawn { source: Arc::clone(&self.source), toys })
     }
 }
 
-/// Result of a reader for the fits of a toy: a row, or a request to repeat fits.
+/// What a reader returns for the fits of a toy: a row, or a request to repeat fits.
 pub(super) enum Reading<Row> {
     /// A finished row.
     Row(Row),
-    /// Fits that have to be repeated, with new requests.
+    /// Fits that have to be made again, with new requests.
     Again(Requests),
 }
 
-/// Fits to be repeated, each with its index among the fits of the toy. If the index is the number of fits, the fit is
-/// made in addition.
+/// Fits to be made again. Each has its index among the fits of the toy. An index equal to the number of fits means an
+/// additional fit.
 pub(super) type Requests = Vec<(usize, FitRequest)>;
 
 /// Makes rows from the fits of toys.
 pub(super) trait Reader {
     type Row;
 
-    /// Reads the fits of toy `index`, after `round` rounds of repeated fits. After [`MOST_ROUNDS`] rounds it
-    /// must return a row.
+    /// Reads the fits of the toy with index `index`, after `round` rounds of repeated fits. After [`MOST_ROUNDS`]
+    /// rounds the result must be a row.
     fn read(&self, model: &Model, index: u64, outcome: &TaskOutcome, round: usize) -> Reading<Self::Row>;
 }
 
-/// Reports progress over several batches, counted in fits.
+/// Reports the progress over several batches. The unit is fits.
 struct Steps<'a> {
     control: Control<'a>,
     done: usize,
@@ -83,16 +83,17 @@ impl Observer for Steps<'_> {
     }
 }
 
-/// A range of toys, and the reader of their fits.
+/// A range of toys, and the reader of the fits of these toys.
 pub(super) struct ToySequence<'a, R> {
     pub(super) toys: &'a Toys,
     pub(super) range: Range<u64>,
     pub(super) reader: &'a R,
 }
 
-/// Runs the toys of all `sequences` and hands their rows to `sink`, in order and without gaps. Each call of
-/// `sink` has rows of one sequence only, but a batch may contain toys of several sequences. If the caller
-/// stops the work, there are fewer rows than asked for.
+/// Runs the toys of all `sequences` and passes their rows to `sink`, in order and without gaps. Each call of `sink`
+/// has rows of one sequence only. A batch may contain toys of several sequences. `batch` is the number of toys in a
+/// batch; if `None`, it is chosen from the measured speed. If the caller stops the work, only some of the rows are
+/// passed on.
 ///
 /// # Errors
 /// If the session rejects the tasks, the device fails, or the sink returns an error.
@@ -142,8 +143,8 @@ pub(super) fn stream<R: Reader>(
     Ok(ToyRun { n_rows, interrupted: n_rows < asked, wall_s: began.elapsed().as_secs_f64() })
 }
 
-/// Takes the next batch from `rest`: at most `most` toys for which the same parts of the fit results are
-/// wanted. Returns one piece (a range of toys) per sequence.
+/// Takes the next batch from `rest`. It has at most `most` toys. For all of them, the same parts of the fit outcomes
+/// are wanted. Returns a list of pieces; each piece is a range of toys of one sequence.
 fn take<'a, R>(rest: &mut VecDeque<ToySequence<'a, R>>, most: u64) -> Vec<ToySequence<'a, R>> {
     let mut pieces: Vec<ToySequence<'a, R>> = Vec::new();
     let mut left = most;
@@ -164,7 +165,8 @@ fn take<'a, R>(rest: &mut VecDeque<ToySequence<'a, R>>, most: u64) -> Vec<ToySeq
     pieces
 }
 
-/// Runs one batch and returns the rows of each piece, up to the first toy left unfinished by an interruption.
+/// Runs one batch. Returns the rows of each piece. If the work was stopped, the rows end before the first unfinished
+/// toy.
 fn run_batch<R: Reader>(
     (model, session): (&Model, &dyn Session),
     pieces: &[ToySequence<'_, R>],
@@ -223,7 +225,7 @@ fn run_batch<R: Reader>(
     }
     let mut whole = true;
     let prefix = |(rows, piece): (Vec<Option<R::Row>>, &ToySequence<'_, R>)| {
-        // Rows end at the first missing toy.
+        // The rows end at the first missing toy.
         let rows: Vec<R::Row> = rows.into_iter().map_while(|row| row.filter(|_| whole)).collect();
         whole &= rows.len() as u64 == piece.range.end - piece.range.start;
         rows
@@ -231,23 +233,23 @@ fn run_batch<R: Reader>(
     Ok(rows.into_iter().zip(pieces).map(prefix).collect())
 }
 
-/// A toy with fits to be repeated.
+/// A toy with fits that have to be repeated.
 struct Pending<'a, R> {
-    /// Index of the toy's piece in the batch.
+    /// Position of the toy's piece in the batch.
     number: usize,
     piece: &'a ToySequence<'a, R>,
     index: u64,
-    /// Fits of the toy so far.
+    /// Fits of the toy that have been made so far.
     outcome: TaskOutcome,
     requests: Requests,
 }
 
-/// Receives the fits of a batch: makes rows, and collects the toys with fits to be repeated.
+/// Receives the fits of a batch. Makes rows, and collects the toys with fits that have to be repeated.
 struct Batch<'a, R: Reader> {
     model: &'a Model,
     pieces: &'a [ToySequence<'a, R>],
-    /// Rows of the pieces started so far; the last piece may be incomplete. `None` marks a toy with fits to be
-    /// repeated.
+    /// Rows of the pieces that have begun. The last piece may be incomplete. `None` stands for a toy with fits that
+    /// have to be repeated.
     rows: Vec<Vec<Option<R::Row>>>,
     again: Vec<Pending<'a, R>>,
     stopped: bool,
@@ -266,7 +268,7 @@ impl<R: Reader> Sink for Batch<'_, R> {
         };
         if full {
             let room = self.pieces.get(self.rows.len()).map_or(0, count);
-            // The memory of a large batch is not reserved in advance.
+            // For a large batch, not all memory is reserved before the rows exist.
             self.rows.push(Vec::with_capacity(room.min(MOST_RESERVED)));
         }
         let number = self.rows.len() - 1;
@@ -287,13 +289,13 @@ fn cancelled(outcome: &TaskOutcome) -> bool {
 }
 
 /// Returns whether a fit that did not converge may converge from another starting point. If `-ln L` falls without
-/// bound, there is no minimum to find.
+/// bound, there is no minimum, and the result is false.
 pub(super) fn worth_repeating(fit: &FitOutcome) -> bool {
     !matches!(fit.status, FitStatus::Converged | FitStatus::NotConverged(Reason::Unbounded))
 }
 
-/// Replaces the fit `old` by the repeated fit `new` if `new` is better: if `old` has no result, if only `new`
-/// converged, or if both or neither converged and `new` lies lower.
+/// Replaces the fit `old` by the repeated fit `new` if `new` is better. `new` is better in three cases: `old` has no
+/// result; only `new` converged; both or neither converged and `new` lies lower.
 fn keep_better(old: &mut Result<FitOutcome, FitFailure>, new: Result<FitOutcome, FitFailure>) {
     let better = match (&*old, &new) {
         (Ok(old), Ok(new)) if old.converged() == new.converged() => new.nll < old.nll,
@@ -357,7 +359,7 @@ mod tests {
         };
         let batches: Vec<Vec<(u64, u64)>> = sizes(5);
         assert_eq!(batches, [vec![(3, 8)], vec![(8, 10), (0, 3)], vec![(3, 4)], vec![(7, 9)]]);
-        // A batch ends where other parts of the fit results are wanted.
+        // A new batch begins where other parts of the fit outcomes are wanted.
         assert_eq!(sizes(100), [vec![(3, 10), (0, 4)], vec![(7, 9)]]);
         assert_eq!(sizes(1).concat().len(), 13);
     }

@@ -1,4 +1,4 @@
-//! Counts the toys of a test and computes its result.
+//! Counts the toys of a hypothesis test and computes the result of the test.
 
 use super::result::{HypotestToysResult, PerHypothesis};
 use super::{Hypothesis, INTERRUPTED, RowSink, SAME_STATISTIC, ToyHeader, ToyRow, ToyRun, ToyStatus};
@@ -6,18 +6,18 @@ use crate::InferenceError;
 use crate::hypotest::ExpectedSet;
 use crate::present::significant;
 
-/// Percentiles of -2, -1, 0, +1 and +2 standard deviations of a normal distribution.
+/// Percentiles of a normal distribution at -2, -1, 0, +1 and +2 standard deviations.
 const PERCENTILES: [f64; 5] = [2.275_013_194_8, 15.865_525_393_1, 50.0, 84.134_474_606_9, 97.724_986_805_2];
 
 /// Probability that a standard normal variable is below 1.
 const ONE_SIGMA: f64 = 0.841_344_746_068_542_9;
 
-/// Counts the toys of a test row by row.
+/// Counts the toys of a hypothesis test, row by row.
 #[derive(Debug, Clone)]
 pub struct Summary {
     header: ToyHeader,
     counts: PerHypothesis<Counts>,
-    /// Statistics of all counted toys of each hypothesis, if the expected band is wanted.
+    /// Statistics of the converged toys of each hypothesis. `None` if no expected values are wanted.
     kept: Option<PerHypothesis<Vec<f64>>>,
     wall_s: Option<f64>,
     interrupted: bool,
@@ -27,7 +27,7 @@ pub struct Summary {
 struct Counts {
     /// Number of all toys.
     n: u64,
-    /// Number of converged toys, which alone are counted for p-values.
+    /// Number of converged toys. Only these toys are counted for p-values.
     good: u64,
     /// Number of converged toys whose statistic is at least the observed statistic.
     above: u64,
@@ -36,7 +36,7 @@ struct Counts {
 }
 
 impl Summary {
-    /// Creates a summary without toys.
+    /// Creates a summary that contains no toys.
     #[must_use]
     pub fn new(header: &ToyHeader) -> Self {
         Self {
@@ -48,15 +48,15 @@ impl Summary {
         }
     }
 
-    /// Sets whether to keep all statistics for the expected band, 8 bytes per toy. Must be called before the
-    /// first toy.
+    /// Sets whether all statistics are kept, which the expected values need. They take 8 bytes per toy. This must be
+    /// set before the first toy is added.
     #[must_use]
     pub fn expected_set(mut self, wanted: bool) -> Self {
         self.kept = wanted.then(PerHypothesis::default);
         self
     }
 
-    /// Counts one toy. Each toy must be added once; the order does not matter.
+    /// Adds one toy. Each toy must be added once, in any order.
     pub fn add(&mut self, row: &ToyRow) {
         let counts = self.counts.of_mut(row.hypothesis);
         counts.n += 1;
@@ -73,7 +73,7 @@ impl Summary {
         }
     }
 
-    /// Adds wall time, in seconds, from which the rate of toys is computed.
+    /// Adds wall time, in seconds. The number of toys per second is computed from the total.
     pub fn add_time(&mut self, wall_s: f64) {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
     }
@@ -84,15 +84,15 @@ impl Summary {
         self.interrupted |= run.interrupted;
     }
 
-    /// Returns the number of toys added so far.
+    /// Returns the number of toys that have been added.
     #[must_use]
     pub fn n_rows(&self) -> u64 {
         self.counts.b.n + self.counts.sb.n
     }
 
-    /// Returns the expected CLs, each with its statistical error. The error has two parts: the error of the
-    /// percentile, due to the number of toys of the alternative, and the error due to the number of counted
-    /// toys of the tested hypothesis. Empty unless the expected band is wanted.
+    /// Returns the expected CLs, each with its statistical error. The error has two parts. The first is the error of
+    /// the percentile, due to the number of toys of the alternative hypothesis. The second is due to the number of
+    /// counted toys of the tested hypothesis. The list is empty if the statistics are not kept.
     pub(super) fn expected_cls(&self) -> Vec<Option<(f64, f64)>> {
         let Some(mut kept) = self.kept.clone() else { return Vec::new() };
         let [cls, ..] = p_values(&mut kept);
@@ -205,14 +205,14 @@ impl RowSink for Summary {
     }
 }
 
-/// Returns the upper end of the Clopper-Pearson interval for a count of 0: the p-value for which the
-/// probability that none of `n` toys is counted is `1 - confidence`.
+/// Returns the upper end of the Clopper-Pearson interval for the p-value if none of `n` toys is counted. For a
+/// p-value of this size, the probability that none of `n` toys is counted is `1 - confidence`.
 fn none_of(n: u64, confidence: f64) -> f64 {
     -((1.0 - confidence).ln() / n as f64).exp_m1()
 }
 
-/// Returns the binomial error of the fraction `above / n`. For a count of 0 it is the upper end of the
-/// Clopper-Pearson interval of one standard deviation. `None` if `n` is 0.
+/// Returns the binomial error of the fraction `above / n`. If `above` is 0, the error is the upper end of the
+/// Clopper-Pearson interval of one standard deviation. Returns `None` if `n` is 0.
 pub(crate) fn binomial_error(above: u64, n: u64) -> Option<f64> {
     if n == 0 {
         return None;
@@ -228,8 +228,8 @@ fn p_error(counts: Counts) -> Option<f64> {
     binomial_error(counts.above, counts.good)
 }
 
-/// Returns the error of CLs from the binomial errors of CLs+b and CLb. If CLs is 0, returns the Clopper-Pearson
-/// bound.
+/// Returns the error of CLs, propagated from the binomial errors of CLs+b and CLb. If CLs is 0, the error follows
+/// from the Clopper-Pearson interval of CLs+b.
 fn cls_error(cls: f64, sb: Counts, b: Counts) -> Option<f64> {
     let (n_sb, n_b) = (sb.good as f64, b.good as f64);
     let (clsb, clb) = (sb.above as f64 / n_sb, b.above as f64 / n_b);
@@ -239,8 +239,8 @@ fn cls_error(cls: f64, sb: Counts, b: Counts) -> Option<f64> {
     Some(cls * ((1.0 - clsb) / (n_sb * clsb) + (1.0 - clb) / (n_b * clb)).sqrt())
 }
 
-/// Returns the p-values CLs, CLs+b and CLb that result if each toy of the alternative is taken as observed
-/// data. Each list is ascending. The lists are empty if one hypothesis has no toys.
+/// Returns CLs, CLs+b and CLb for each toy of the alternative hypothesis, as if this toy were the observed data.
+/// There are three lists, each in ascending order. The lists are empty if one hypothesis has no toys.
 fn p_values(kept: &mut PerHypothesis<Vec<f64>>) -> [Vec<f64>; 3] {
     kept.b.sort_by(f64::total_cmp);
     kept.sb.sort_by(f64::total_cmp);
@@ -267,7 +267,7 @@ fn p_values(kept: &mut PerHypothesis<Vec<f64>>) -> [Vec<f64>; 3] {
     lists
 }
 
-/// Computes the expected band of a test.
+/// Computes the expected p-values of a test. If `discovery` is true, for q0, there are no expected CLs.
 fn expected(mut kept: PerHypothesis<Vec<f64>>, discovery: bool) -> ExpectedSet {
     let [mut cls, clsb, clb] = p_values(&mut kept).map(|list| percentiles(&list));
     if discovery {
@@ -276,7 +276,8 @@ fn expected(mut kept: PerHypothesis<Vec<f64>>, discovery: bool) -> ExpectedSet {
     ExpectedSet { cls, clsb, clb, ..ExpectedSet::default() }
 }
 
-/// Returns a percentile of ascending values, with linear interpolation between neighbours.
+/// Returns a percentile of `values`, which must be in ascending order. Interpolates linearly between neighbours.
+/// Returns `None` if there are no values.
 fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
     let place = (percent / 100.0).clamp(0.0, 1.0) * last as f64;
@@ -347,8 +348,8 @@ mod tests {
 
     #[test]
     fn counts_ties_and_errors_are_the_stated_ones() {
-        // Three of four toys of b are counted, and one of four toys of sb. A toy within 1e-8 of the observed value is
-        // counted.
+        // Three of four toys of b are counted, and one of four toys of sb. A toy is counted if it lies at most 1e-8
+        // below the observed value.
         let summary = filled(2.0, &[2.0, 3.0, 2.0 - 5e-9, 0.0], &[0.0, 0.0, 2.0, 1.9]);
         let result = summary.finish();
         assert_eq!((result.clb, result.clsb, result.cls), (Some(0.75), Some(0.25), Some(0.25 / 0.75)));
@@ -362,7 +363,7 @@ mod tests {
     fn no_toy_above_gives_a_bound_and_no_background_above_gives_null() {
         let result = filled(5.0, &[6.0, 0.0], &[0.0; 100]).finish();
         assert_eq!((result.cls, result.clsb), (Some(0.0), Some(0.0)));
-        // 1 - 0.05^(1/100), over CLb = 1/2.
+        // The limit on CLs+b is 1 - 0.05^(1/100). It is divided by CLb = 1/2.
         let bound = 2.0 * (1.0 - 0.05_f64.powf(0.01));
         assert!(result.cls_upper.is_some_and(|u| (u - bound).abs() < 1e-14));
         assert!(result.cls_error.is_some_and(|e| e > 0.0 && e < bound));

@@ -1,7 +1,7 @@
-//! Yields of event channels: the number of events expected from each process, in bins of each observable.
+//! Yields of event channels: the expected number of events of each process, in bins of each observable.
 //!
-//! The bins are chosen for pictures; the sum over all bins is the rate of the process. Uncertainties are computed
-//! from the shifts due to single parameters, as for binned channels.
+//! The bins are chosen for plots. The sum over all bins is the rate of the process. Uncertainties are computed from
+//! shifts by single parameters, as for binned channels.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use super::uncertainty::{Correlations, Spread};
 use super::{ChannelYields, SampleYields};
 use crate::InferenceError;
 
-/// Approximate number of bins of a picture.
+/// Approximate number of bins of a plot.
 const BINS: f64 = 40.0;
-/// Number of steps of a curve within a bin.
+/// Number of steps of a curve within each bin.
 const STEPS: usize = 8;
 
 /// The distribution of one observable in one channel.
@@ -25,12 +25,13 @@ struct View<'a> {
     /// Index of the observable.
     observable: usize,
     edges: Vec<f64>,
-    /// Factor by which the rates are multiplied: 1 for an extended channel, otherwise the number of events.
+    /// Factor by which the rates are multiplied. It is 1 for an extended channel, and the number of events for any
+    /// other channel.
     scale: f64,
 }
 
-/// Computes the yields of all event channels at a point, one entry per observable. `weighted` says whether the data
-/// are events with weights.
+/// Computes the yields of all event channels at the parameters `point`. The result has one entry per observable of
+/// each channel. `weighted` tells whether the data are events with weights.
 pub(super) fn event_channels(
     model: &Model,
     data: &Data,
@@ -69,8 +70,8 @@ pub(super) fn event_channels(
     let mut all = Vec::with_capacity(views.len());
     for (view, processes) in views.iter().zip(&middle) {
         let bins = view.edges.len().saturating_sub(1);
-        // The numbering of targets is that of `flat`: bins and sum of each process, then bins and sum of all
-        // processes.
+        // Targets are numbered as in `flat`: for each process its bins and its sum, then the bins and the sum of all
+        // processes together.
         let mut targets = |n: usize| -> Vec<Option<f64>> {
             next += n;
             (next - n..next).map(sigma).collect()
@@ -131,7 +132,7 @@ pub(super) fn event_channels(
     Ok(all)
 }
 
-/// Returns the expected events for each view, process and bin, in this order of indices.
+/// Returns the expected number of events with three indices: view, process and bin.
 fn predicted(
     shapes: &EventShapes,
     views: &[View<'_>],
@@ -152,10 +153,12 @@ fn predicted(
     Ok(all)
 }
 
-/// Index of a parameter, and by how much each target changes if the parameter changes by its uncertainty.
+/// Index of a parameter, and the change of each target if this parameter changes by its uncertainty. Targets are the
+/// yields whose uncertainty is computed.
 type Shift = (usize, Vec<f64>);
 
-/// Returns the shifts due to each parameter with an uncertainty; `None` if correlations are not known.
+/// Returns the shifts by each parameter that has an uncertainty. Returns `None` if the correlations between
+/// parameters are not known.
 fn shifts(
     model: &Model,
     shapes: &EventShapes,
@@ -169,7 +172,7 @@ fn shifts(
     let mut shifts = Vec::new();
     for (i, (parameter, sigma)) in model.parameters.iter().zip(&spread.sigma).enumerate() {
         let (Some(sigma), Some(&x)) = (*sigma, point.get(i)) else { continue };
-        // No yield is evaluated beyond a bound. The shift within the bounds is extrapolated.
+        // No yield is evaluated beyond a bound. The shift within the bounds is extrapolated to the full uncertainty.
         let (down, up) = ((x - sigma).max(parameter.bounds.0), (x + sigma).min(parameter.bounds.1));
         if !(up > down) {
             continue;
@@ -188,8 +191,8 @@ fn shifts(
     Ok(Some(shifts))
 }
 
-/// Returns all targets in one list, view after view. A view has its processes one after another, then their
-/// total. Each of these has the contents of its bins, then the sum of the bins.
+/// Returns all targets in one list, view after view. Each view has its processes one after another, then their total.
+/// Each process has the contents of its bins, then the sum of the bins. The same holds for the total.
 fn flat(views: &[View<'_>], all: &[Vec<Vec<f64>>]) -> Vec<f64> {
     let mut targets = Vec::new();
     for (view, processes) in views.iter().zip(all) {
@@ -210,12 +213,13 @@ fn summed(processes: &[Vec<f64>], bins: usize) -> Vec<f64> {
     total
 }
 
-/// Returns the name under which the distribution of one of several observables of a channel is shown.
+/// Returns the name under which plots and tables show one of several observables of a channel.
 pub(crate) fn projection_name(channel: &str, observable: &str) -> String {
     format!("{channel}, {observable}")
 }
 
-/// Returns the positions of the curves of a view: both ends of every bin, and points between them.
+/// Returns the positions at which the curves of a view are evaluated: both ends of every bin, and points between
+/// them.
 fn positions(view: &View<'_>) -> Vec<f64> {
     let steps = |ends: &[f64]| {
         let (from, to) = (ends[0], ends[1]);
@@ -224,7 +228,8 @@ fn positions(view: &View<'_>) -> Vec<f64> {
     view.edges.windows(2).flat_map(steps).collect()
 }
 
-/// Moves the positions at the ends of bins a little into the bin, so that each is on the right side of a step there.
+/// Moves the positions at the ends of bins a little into the bin. If the density has a step at the edge, each
+/// position is then on the side of its own bin.
 fn inside(edges: &[f64], positions: &[f64]) -> Vec<f64> {
     let moved = |(i, x): (usize, &f64)| {
         let (bin, step) = (i / (STEPS + 1), i % (STEPS + 1));
@@ -238,7 +243,7 @@ fn inside(edges: &[f64], positions: &[f64]) -> Vec<f64> {
     positions.iter().enumerate().map(moved).collect()
 }
 
-/// Adds up a function of the weights of the events of a table in the bins of a view.
+/// Sums a function of the event weights in each bin of a view.
 fn counted(view: &View<'_>, table: &EventTable, of: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut counts = vec![0.0; view.edges.len().saturating_sub(1)];
     let empty: Arc<[f64]> = Arc::from([]);
@@ -255,7 +260,7 @@ fn counted(view: &View<'_>, table: &EventTable, of: impl Fn(f64) -> f64) -> Vec<
 }
 
 /// Returns the edges of the bins of an observable. If the data are binned, these are the edges of the data. Otherwise
-/// there are about forty bins over the fit ranges, and each bin covers a whole number of the grid's panels.
+/// there are about forty bins over the fit ranges. Each bin covers a whole number of integration panels.
 fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
     if let Some(edges) = channel.binning.as_ref().and_then(|binning| binning.edges.get(observable)) {
         return edges.clone();
@@ -281,7 +286,7 @@ fn edges(channel: &EventChannel, observable: usize) -> Vec<f64> {
     edges
 }
 
-/// Returns whether a value depends on a parameter, directly or through functions.
+/// Returns whether a value depends on a parameter, either directly or through functions.
 fn depends(model: &Model, value: Value, parameter: usize) -> bool {
     match value {
         Value::Number(_) => false,

@@ -1,6 +1,5 @@
-//! Computes the expected yields of every sample in every channel, with uncertainties and the observed data. These are
-//! the numbers of a pre-fit or post-fit figure. Yields are computed before a fit, after a fit, or at given
-//! parameters.
+//! Computes the expected yields of every sample in every channel, with uncertainties and the observed data. Pre-fit
+//! and post-fit figures show these numbers. Yields can be computed before a fit, after a fit, or at given parameters.
 
 mod events;
 mod result;
@@ -20,25 +19,25 @@ use crate::weighted::has_weights;
 use crate::{FitData, FitOptions, FitResult, InferenceError, fit, parameter_index};
 use uncertainty::{Correlations, Spread, Uncertainty, uncertainty};
 
-/// Largest number of parameters for which a fit that is made only for yields computes the covariance. In larger
-/// models the matrix would take more time and memory than all other work, and [`postfit_yields`] computes
+/// Largest number of parameters for which a fit made only for yields computes the covariance. In larger models the
+/// covariance matrix would take more time and memory than all other work. [`postfit_yields`] then computes
 /// correlations from the curvature of the likelihood.
 pub const MOST_WITH_COVARIANCE: usize = 500;
 
-/// Parameter values at which yields are predicted, and the source of the parameters' uncertainties.
+/// Parameter values at which yields are computed, and the source of the uncertainties of the parameters.
 #[derive(Debug, Clone, Copy)]
 pub enum YieldsAt<'a> {
     /// At the initial parameters, as in [`prefit_yields`].
     Prefit,
     /// At a best fit with its covariance, as in [`postfit_yields`].
     Postfit(&'a FitResult),
-    /// At given parameters in the model's order, with their covariance matrix. Without a matrix, the
+    /// At given parameters in the model's order, with their covariance matrix. If there is no matrix, the
     /// uncertainties are the widths of the constraints, as before a fit.
     Given(&'a [f64], Option<&'a Covariance>),
 }
 
-/// Computes yields with the uncertainties of every sample. `options` select the data to compare with and the
-/// fixed parameters.
+/// Computes yields with the uncertainties of every sample. `options` select the observed data and the fixed
+/// parameters.
 ///
 /// # Errors
 /// If the options, the parameters or the covariance do not match the model, or the device fails.
@@ -55,8 +54,8 @@ pub fn expected_yields(
     }
 }
 
-/// Fits the model, and computes the yields at the best fit with the uncertainties of every sample. Also returns
-/// whether the caller interrupted the fit.
+/// Fits the model and computes the yields at the best fit, with the uncertainties of every sample. The second part of
+/// the result tells whether the caller interrupted the fit.
 ///
 /// # Errors
 /// The errors of [`fit`](fn@crate::fit) and [`expected_yields`].
@@ -72,11 +71,11 @@ pub fn fitted_yields(
     Ok((yields, result.interrupted))
 }
 
-/// Computes the yields at the initial parameters. Parameters that `options` fix have their fixed values.
+/// Computes the yields at the initial parameters. Parameters that are fixed in `options` have the values given there.
 ///
-/// The uncertainties of the yields come from the widths of the constraints. Before the fit, parameters are
-/// independent. Free parameters without a constraint, and fixed parameters, contribute nothing. The
-/// uncertainties of single samples are computed only by [`expected_yields`].
+/// The uncertainties of the yields come from the widths of the constraints, and the parameters are independent. Fixed
+/// parameters and free parameters without a constraint contribute nothing. The uncertainties of single samples are
+/// not computed; [`expected_yields`] computes them.
 ///
 /// # Errors
 /// If the options do not match the model or the device fails.
@@ -99,14 +98,14 @@ fn prefit(
     Ok(YieldsResult { stage: Stage::Prefit, ..yields })
 }
 
-/// Returns the widths of the constraints; `None` for fixed and for unconstrained parameters.
+/// Returns the width of each parameter's constraint; `None` for fixed and unconstrained parameters.
 fn widths(model: &Model) -> Vec<Option<f64>> {
     let width =
         |p: &ns_core::Parameter| p.constraint.prefit_sigma().filter(|width| !p.fixed && width.is_finite());
     model.parameters.iter().map(width).collect()
 }
 
-/// Computes the yields at given parameters.
+/// Computes the yields at the given values `point` of all parameters.
 fn given(
     model: &Model,
     session: &dyn Session,
@@ -158,7 +157,7 @@ fn given(
     Ok(yields)
 }
 
-/// Returns the warning that names parameters whose uncertainty is unknown.
+/// Returns a warning with the names of the parameters whose uncertainty is unknown.
 fn left_out<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!(
         "the uncertainties of the yields leave out {}: no symmetric uncertainty after the fit",
@@ -166,16 +165,17 @@ fn left_out<'a>(names: impl Iterator<Item = &'a str>) -> String {
     )
 }
 
-/// Computes the yields at the best fit in `result`, with its covariance. `options` must be the options of this fit,
-/// because they select the data. The uncertainties of single samples are computed only by [`expected_yields`].
+/// Computes the yields at the best fit in `result`, with the covariance of this fit. `options` must be the options of
+/// the fit, because they select the data. The uncertainties of single samples are not computed; [`expected_yields`]
+/// computes them.
 ///
-/// Parameters without a symmetric uncertainty (at a bound, on a kink, along a flat direction) contribute
-/// nothing to the uncertainties, and a warning names them. If `result` has no covariance, as for large
-/// models, correlations come from the curvature of the likelihood at the best fit. If `result` has no
-/// uncertainties, the uncertainties of the yields are `None`.
+/// A parameter without a symmetric uncertainty (at a bound, on a kink, along a flat direction) contributes nothing to
+/// the uncertainties. A warning names such parameters. If `result` has no covariance, as for large models,
+/// correlations come from the curvature of the likelihood at the best fit. If `result` has no uncertainties, the
+/// uncertainties of the yields are `None`.
 ///
 /// # Errors
-/// If the result or the options do not match the model, or the device fails.
+/// If `result` or `options` do not match the model, or the device fails.
 pub fn postfit_yields(
     model: &Model,
     session: &dyn Session,
@@ -253,14 +253,14 @@ fn postfit(
     Ok(yields)
 }
 
-/// Returns whether the parameter of interest scales a sample, as a normfactor.
+/// Returns whether the parameter of interest scales a sample as a normfactor.
 fn is_signal(model: &Model, sample: &Sample) -> bool {
     let scales = |m: &ns_core::Modifier| matches!(m.effect, Effect::NormFactor) && model.poi == Some(m.first);
     sample.modifiers.iter().any(scales)
 }
 
-/// Computes the yields and their uncertainties at a point, and adds the names of channels and samples. The caller
-/// sets `stage`, `converged` and `warnings`.
+/// Computes the yields and their uncertainties at the parameters `point`, and adds the names of channels and samples.
+/// The caller must set `stage`, `converged` and `warnings`.
 fn predict(
     model: &Model,
     session: &dyn Session,

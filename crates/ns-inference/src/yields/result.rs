@@ -1,21 +1,21 @@
-//! The result of a prediction of yields, with the names of channels, samples and parameters.
+//! The result of a computation of yields, with the names of channels, samples and parameters.
 
 use serde::Serialize;
 
-/// Kind of the parameter values at which yields are predicted.
+/// Kind of the parameter values at which yields are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// At the initial parameters, with the widths of their constraints.
+    /// The initial parameters. Uncertainties come from the widths of the constraints.
     Prefit,
-    /// At the best fit, with its covariance.
+    /// The best fit. Uncertainties come from its covariance.
     Postfit,
-    /// At given parameters.
+    /// Given parameters.
     Given,
 }
 
 impl Stage {
-    /// Returns the name of the stage in the JSON.
+    /// Returns the name of the kind in the JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,20 +32,20 @@ impl Stage {
 pub struct SampleYields {
     /// Name of the sample.
     pub name: String,
-    /// Whether the parameter of interest scales the sample, as a normfactor.
+    /// Whether the parameter of interest scales the sample as a normfactor.
     pub signal: bool,
-    /// Expected events per bin.
+    /// Expected number of events, one number per bin.
     pub counts: Vec<f64>,
-    /// Uncertainty of the expected events per bin; `None` if unknown. Empty if uncertainties of samples were not
-    /// asked for.
+    /// Uncertainty of `counts`, one number per bin; `None` if unknown. The list is empty if uncertainties of samples
+    /// were not asked for.
     pub uncertainty: Vec<Option<f64>>,
-    /// Expected events per bin at each position of the channel's `curve_positions`, for pictures; empty for a binned
-    /// channel.
+    /// Density of the sample at each position in `curve_positions` of the channel, for plots. The unit is expected
+    /// events per bin. Empty for a binned channel.
     #[serde(skip)]
     pub curve: Vec<f64>,
     /// Sum of `counts` over the bins.
     pub sum: f64,
-    /// Uncertainty of `sum`, with the correlations between bins; `None` if unknown or not asked for.
+    /// Uncertainty of `sum`, including the correlations between bins; `None` if unknown or not asked for.
     pub sum_uncertainty: Option<f64>,
 }
 
@@ -55,52 +55,53 @@ pub struct SampleYields {
 pub struct ChannelYields {
     /// Name of the channel.
     pub name: String,
-    /// Observable whose bins the yields refer to, for an event channel; `None` for a binned channel.
+    /// Name of the observable that is divided into bins, for an event channel; `None` for a binned channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observable: Option<String>,
-    /// Edges of the bins of this observable, one more than there are bins; empty for a binned channel.
+    /// Edges of the bins of `observable`, one more than the number of bins; empty for a binned channel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bin_edges: Vec<f64>,
-    /// Samples of the channel, in the order of the workspace. For an event channel, the processes.
+    /// Samples of the channel, in the order of the workspace. In an event channel these are the processes.
     pub samples: Vec<SampleYields>,
-    /// Expected events per bin, summed over the samples.
+    /// Expected number of events, summed over the samples, one number per bin.
     pub total: Vec<f64>,
-    /// Uncertainty of `total` per bin; `None` if unknown.
+    /// Uncertainty of `total`, one number per bin; `None` if unknown.
     pub uncertainty: Vec<Option<f64>>,
-    /// Observed events per bin.
+    /// Observed number of events, one number per bin.
     pub data: Vec<f64>,
-    /// Standard deviation of `data` for events with weights: the root of the sum of squared weights. Empty for counts.
+    /// Standard deviation of `data` for events with weights, one number per bin: the root of the sum of squared
+    /// weights. Empty for events without weights.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_uncertainty: Vec<f64>,
-    /// Positions of the curves of the samples, for pictures; empty for a binned channel.
+    /// Positions at which the curves of the samples are given, for plots; empty for a binned channel.
     #[serde(skip)]
     pub curve_positions: Vec<f64>,
-    /// Blinded ranges of the observable, in which pictures show no data.
+    /// Blinded ranges of the observable, as (lower, upper) pairs. Plots show no data in these ranges.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blind: Vec<(f64, f64)>,
     /// Sum of `total` over the bins.
     pub sum: f64,
-    /// Uncertainty of `sum`, with the correlations between bins; `None` if unknown.
+    /// Uncertainty of `sum`, including the correlations between bins; `None` if unknown.
     pub sum_uncertainty: Option<f64>,
     /// Sum of `data` over the bins.
     pub data_sum: f64,
 }
 
-/// Expected and observed events of all channels. Serialises to plain JSON.
+/// Expected and observed events of all channels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct YieldsResult {
-    /// Kind of the parameter values: initial, best fit or given.
+    /// Kind of the parameter values at which the yields were computed.
     pub stage: Stage,
     /// Name of the measurement.
     pub measurement: String,
     /// Names of all parameters, in pyhf's order.
     pub parameter_names: Vec<String>,
-    /// Values of all parameters at which the yields were computed.
+    /// Values of all parameters at which the yields were computed, in the order of `parameter_names`.
     pub parameters: Vec<f64>,
     /// The channels, in the model's order.
     pub channels: Vec<ChannelYields>,
-    /// Whether the fit behind post-fit yields converged; true for all other yields.
+    /// Whether the fit for post-fit yields converged; true for yields that are not post-fit.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,

@@ -1,40 +1,41 @@
-//! Computes the uncertainty of a prediction from shifts of single parameters.
+//! Computes the uncertainties of yields from the shifts due to single parameters.
 //!
-//! The shift of a yield by a parameter is half the difference between the yields with the parameter one uncertainty
-//! up and one uncertainty down: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta - sigma_i e_i)) / 2`. The variance
-//! of the yield is `sum_ij rho_ij s_i s_j`, with the correlations `rho_ij`. Cabinetry uses the same method
-//! (`cabinetry.model_utils.yield_stdev`).
+//! The shift of a yield `lambda` by the parameter `theta_i` is half the difference between two yields, with the
+//! parameter shifted up and down by its uncertainty `sigma_i`: `s_i = (lambda(theta + sigma_i e_i) - lambda(theta -
+//! sigma_i e_i)) / 2`. The variance of the yield is `sum_ij rho_ij s_i s_j`, where `rho_ij` are the correlations of
+//! the parameters. Cabinetry uses the same method (`cabinetry.model_utils.yield_stdev`).
 //!
-//! Cabinetry ignores bounds. Here no yield is evaluated beyond a bound: the shift within the bounds is
-//! extrapolated linearly to the full uncertainty. So a yield proportional to a parameter has the same
-//! uncertainty with and without the bound.
+//! Cabinetry ignores bounds. Here no yield is evaluated beyond a bound. The shift within the bounds is extrapolated
+//! linearly to the full uncertainty. The uncertainty of a yield that is proportional to a parameter is then the same
+//! with and without the bound.
 
 use ns_core::{Channel, Data, EvaluationRequest, Model, Session};
 
 use super::waves::{Wave, waves};
 use crate::InferenceError;
 
-/// Largest number of pairs of points (parameters shifted up, parameters shifted down) in one evaluation.
+/// Largest number of pairs of points in one evaluation. In one point of a pair parameters are shifted up, in the
+/// other they are shifted down.
 const MOST_PAIRS: usize = 32;
-/// Largest number of input and output values of one evaluation. One million values take 8 MB.
+/// Largest number of input and output values of one evaluation. One million values need 8 MB.
 const MOST_NUMBERS: usize = 1_000_000;
 
 /// Source of the correlations between parameters.
 pub(super) enum Correlations<'a> {
     /// The parameters are independent.
     None,
-    /// The correlations come from this covariance matrix, row-major.
+    /// The correlations come from this covariance matrix, stored row by row.
     Matrix(&'a [f64]),
-    /// The correlations come from the curvature of the likelihood for these data. The list says for each
-    /// parameter whether it is free. This avoids the covariance matrix, which would not fit into memory in
-    /// models with one parameter per bin.
+    /// The correlations come from the curvature of the likelihood for these data. The list tells for each parameter
+    /// whether it is free. No covariance matrix is needed. For models with one parameter per bin it would not fit in
+    /// memory.
     Curvature(&'a Data, Vec<bool>),
 }
 
-/// Uncertainties and correlations of the parameters at a point.
+/// Uncertainties and correlations of all parameters.
 pub(super) struct Spread<'a> {
-    /// Standard deviation of each parameter; `None` for a parameter that contributes nothing to the
-    /// uncertainties.
+    /// Standard deviation of each parameter; `None` for a parameter that contributes nothing to the uncertainties of
+    /// yields.
     pub(super) sigma: Vec<Option<f64>>,
     /// Correlations of the parameters.
     pub(super) correlations: Correlations<'a>,
@@ -56,31 +57,31 @@ impl Spread<'_> {
 
 /// Uncertainties of yields; `None` if an uncertainty is unknown.
 pub(super) struct Uncertainty {
-    /// Uncertainty of the total yield in each bin of the model.
+    /// Uncertainty of the total yield in each bin, over all bins of the model.
     pub(super) bins: Vec<Option<f64>>,
-    /// Uncertainty of the sum over the bins of each channel.
+    /// Uncertainty of the sum over the bins, for each channel.
     pub(super) channels: Vec<Option<f64>>,
-    /// Uncertainty of each sample in each bin, channel after channel; empty unless asked for.
+    /// Uncertainty of each sample in each bin, channel after channel. Empty if not asked for.
     pub(super) sample_bins: Vec<Option<f64>>,
-    /// Uncertainty of the sum over the bins of each sample, channel after channel; empty unless asked for.
+    /// Uncertainty of the sum over the bins of each sample, channel after channel. Empty if not asked for.
     pub(super) samples: Vec<Option<f64>>,
 }
 
-/// The yields of a channel, or of one of its samples, in all bins of the channel. The yield in each bin and
-/// the sum over the bins are targets: numbers whose uncertainty is computed.
+/// The yields of a channel or of one of its samples in all bins of the channel. A target is a number whose
+/// uncertainty is computed. Each bin is a target, and so is the sum over the bins.
 struct Row {
-    /// Index of the row's first bin in the model.
+    /// Index of the row's first bin among all bins of the model.
     first_bin: usize,
     n_bins: usize,
-    /// Index of the target that is the yield in the first bin.
+    /// Index of the target for the yield in the first bin.
     bins: usize,
-    /// Index of the target that is the sum over the bins.
+    /// Index of the target for the sum over the bins.
     sum: usize,
 }
 
-/// Returns the rows of all channels and, if `samples` is true, the rows of all samples, channel after
-/// channel. Targets are numbered in this order: the bins of all channels, the sums of all channels, the bins
-/// of all samples, the sums of all samples.
+/// Returns the rows of all channels and the rows of all samples, channel after channel. The second list is empty if
+/// `samples` is false. Targets are numbered in this order: the bins of all channels, the sums of all channels, the
+/// bins of all samples, the sums of all samples.
 fn rows(model: &Model, samples: bool) -> (Vec<Row>, Vec<Row>) {
     let lay_out = |rows: &mut [Row], mut target: usize| {
         for row in rows.iter_mut() {
@@ -105,8 +106,8 @@ fn rows(model: &Model, samples: bool) -> (Vec<Row>, Vec<Row>) {
     (totals, parts)
 }
 
-/// Computes the uncertainties of the yields at a point. If `samples` is true, also computes the uncertainties
-/// of every sample's yields.
+/// Computes the uncertainties of the yields at the parameters `point`. If `samples` is true, also computes the
+/// uncertainties of the yields of each sample.
 ///
 /// # Errors
 /// If the device fails.
@@ -123,7 +124,7 @@ pub(super) fn uncertainty(
     let (totals, parts) = rows(model, samples);
     let n_bins = model.n_bins();
     let n_parts: usize = parts.iter().map(|row| row.n_bins).sum();
-    // For each target: the positions in `varied` of the parameters that shift the target, and the shifts.
+    // For each target, a list of parameters that shift it: the position of the parameter in `varied`, and the shift.
     let mut shifts: Vec<Vec<(usize, f64)>> = vec![Vec::new(); n_bins + totals.len() + n_parts + parts.len()];
     let width = n_bins + model.observed.aux.len();
     let request = EvaluationRequest { expected: true, samples, ..EvaluationRequest::default() };
@@ -145,7 +146,7 @@ pub(super) fn uncertainty(
     let all: Vec<Option<f64>> = match &spread.correlations {
         Correlations::Curvature(data, free) => {
             for (position, shift) in shifts.iter_mut().flatten() {
-                // The shift by one uncertainty, divided by the uncertainty, is the derivative.
+                // The derivative is the shift by one uncertainty divided by the uncertainty.
                 if let Some(&(i, sigma)) = varied.get(*position) {
                     (*position, *shift) = (i, *shift / sigma);
                 }
@@ -166,9 +167,9 @@ pub(super) fn uncertainty(
     })
 }
 
-/// Returns two points for every wave (a set of parameters that are shifted together): the first with these parameters
-/// shifted up, the second with these parameters shifted down. Also returns, for each varied parameter, the factor
-/// that turns the difference of the two yields into the shift by the parameter.
+/// Returns two points for every wave, i.e. for every set of parameters that are shifted together: one with these
+/// parameters shifted up, one with them shifted down. Also returns one factor for each parameter in `varied`. The
+/// difference of the two yields, times this factor, is the shift by the parameter.
 fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]) -> (Vec<f64>, Vec<f64>) {
     let mut points = Vec::with_capacity(2 * waves.len() * point.len());
     let mut scales = vec![0.0; varied.len()];
@@ -180,7 +181,7 @@ fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]
                 let Some(&(i, sigma)) = varied.get(position) else { continue };
                 let (lower, upper) = model.parameters.get(i).map_or((f64::MIN, f64::MAX), |p| p.bounds);
                 if let (Some(x), Some(way)) = (points.get_mut(first + i), scales.get_mut(position)) {
-                    // A model may fix a parameter outside its bounds. Such a value is not moved inside.
+                    // A model may fix a parameter outside its bounds. A value outside is not moved inside.
                     let moved = (*x + sign * sigma).clamp(lower.min(*x), upper.max(*x));
                     *way += (moved - *x).abs();
                     *x = moved;
@@ -188,16 +189,16 @@ fn shifted(model: &Model, point: &[f64], waves: &[Wave], varied: &[(usize, f64)]
             }
         }
     }
-    // The distance between both points, which lie within the bounds, becomes the factor that extrapolates to
-    // the full uncertainty.
+    // Both points lie within the bounds. The factor extrapolates from the distance between them to the full
+    // uncertainty.
     for (scale, (_, sigma)) in scales.iter_mut().zip(varied) {
         *scale = if *scale > 0.0 { sigma / *scale } else { 0.0 };
     }
     (points, scales)
 }
 
-/// Records by how much each parameter that is varied together with others (a wave) shifts each target. `up` and
-/// `down` are the yields with these parameters shifted up and down: those of the first row, then of the next.
+/// Records the shift of each target by each parameter of a wave. `up` and `down` are the yields with the parameters
+/// of the wave shifted up and down, row after row.
 fn note(
     rows: &[Row],
     wave: &Wave,
@@ -228,14 +229,14 @@ fn note(
     }
 }
 
-/// Records the shift of one target by one parameter, unless the shift is 0.
+/// Records the shift of one target by one parameter. A shift of 0 is not recorded.
 fn push(list: Option<&mut Vec<(usize, f64)>>, position: usize, shift: f64) {
     if let Some(list) = list.filter(|_| shift != 0.0) {
         list.push((position, shift));
     }
 }
 
-/// Returns the standard deviation of one target from its shifts; `None` if it is not finite.
+/// Returns the standard deviation of one target, computed from its shifts; `None` if it is not finite.
 fn deviation(shifts: &[(usize, f64)], varied: &[(usize, f64)], spread: &Spread<'_>) -> Option<f64> {
     let mut variance = 0.0;
     for (k, &(i, a)) in shifts.iter().enumerate() {
@@ -249,6 +250,6 @@ fn deviation(shifts: &[(usize, f64)], varied: &[(usize, f64)], spread: &Spread<'
             }
         }
     }
-    // Where all terms cancel, rounding may leave a small negative number.
+    // If all terms cancel, rounding may give a small negative number.
     variance.is_finite().then(|| variance.max(0.0).sqrt())
 }

@@ -1,13 +1,13 @@
-//! Groups parameters into waves. A wave is a set of parameters that are shifted together, in one evaluation
-//! of the yields. Parameters that act on single bins share a wave if no two of them shift the same bin. So a
-//! model with one parameter for each of 20 000 bins needs a few evaluations instead of 40 000.
+//! Groups parameters into waves. A wave is a set of parameters that are shifted together in one evaluation of the
+//! yields. Parameters that act on single bins may be in the same wave if they do not shift the same bin. A model with
+//! one parameter for each of 20 000 bins then needs a few evaluations instead of 40 000.
 
 use ns_core::Model;
 
-/// Number of recent waves that are tried for a parameter before a new wave is opened.
+/// Number of recent waves to which a parameter may be added. If it fits in none of them, it begins a new wave.
 const MOST_TRIED: usize = 8;
 
-/// Parameters that are shifted together, given by their positions among the parameters that vary.
+/// Parameters that are shifted together. Each is given by its position in the list of varied parameters.
 pub(super) enum Wave {
     /// A single parameter that may shift any bin.
     Alone(usize),
@@ -25,7 +25,7 @@ impl Wave {
         }
     }
 
-    /// Returns the parameter of the wave that shifts a bin; `None` if no parameter of the wave does.
+    /// Returns the parameter of the wave that shifts the bin `bin`; `None` if no parameter of the wave does.
     pub(super) fn mover(&self, bin: usize) -> Option<usize> {
         match self {
             Self::Alone(position) => Some(*position),
@@ -34,10 +34,11 @@ impl Wave {
     }
 }
 
-/// Parameters of a wave, and for each bin of the model the parameter that shifts this bin, if there is one.
+/// A wave under construction: its parameters, and for each bin of the model the parameter that shifts this bin, or
+/// `None`.
 type Group = (Vec<usize>, Vec<Option<usize>>);
 
-/// Distributes the parameters of `varied` (index and uncertainty of each) over waves.
+/// Distributes the varied parameters over waves. `varied` has the index and the uncertainty of each parameter.
 pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
     let bins = bins_of(model);
     let mut alone: Vec<Wave> = Vec::new();
@@ -68,8 +69,8 @@ pub(super) fn waves(model: &Model, varied: &[(usize, f64)]) -> Vec<Wave> {
     alone
 }
 
-/// Returns the bins of each parameter that acts bin by bin; `None` for a parameter that acts on all bins of a
-/// sample at once, or on no bin.
+/// Returns the list of bins of each parameter that acts on single bins. The entry is `None` for a parameter that acts
+/// on all bins of a sample or on no bin.
 fn bins_of(model: &Model) -> Vec<Option<Vec<usize>>> {
     let mut bins: Vec<Option<Vec<usize>>> = vec![None; model.parameters.len()];
     let mut whole = vec![false; model.parameters.len()];

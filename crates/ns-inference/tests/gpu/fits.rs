@@ -1,4 +1,4 @@
-//! Compares minima, covariances and rankings between the CPU and a GPU.
+//! Compares minima, covariances and rankings computed on the CPU with those computed on a GPU.
 
 use ns_core::{Control, Data, FitOutcome, FitRequest, FitTask, Model, OutcomeParts, Search, Session};
 use ns_inference::ranking::Side;
@@ -18,7 +18,7 @@ fn fit(session: &dyn Session, data: &Data, search: Search) -> FitOutcome {
     outcomes.remove(0).fits.remove(0).unwrap()
 }
 
-/// Compares the best fits of the observed data.
+/// Compares the best fits of the observed data on the CPU and on a GPU.
 pub fn compare(name: &str, model: &Model, cpu: &dyn Session, gpu: &dyn Session, search: Search) {
     let (here, there) = (fit(cpu, &Data::observed(), search), fit(gpu, &Data::observed(), search));
     assert!(here.converged() && there.converged(), "{name}: {:?}, {:?}", here.status, there.status);
@@ -35,7 +35,7 @@ pub fn compare(name: &str, model: &Model, cpu: &dyn Session, gpu: &dyn Session, 
     assert_eq!(here.inactive, there.inactive, "{name}");
     let (mut far, mut apart) = (0.0_f64, 0.0_f64);
     for (i, parameter) in model.parameters.iter().enumerate() {
-        // A parameter without an uncertainty is fixed, or the data do not determine it.
+        // A parameter has no uncertainty if it is fixed or if the data do not determine it.
         let (Some(sigma), Some(other)) = (here.uncertainties[i], there.uncertainties[i]) else {
             assert_eq!(
                 here.uncertainties[i].is_some(),

@@ -1,4 +1,4 @@
-//! Shared parts of the tests of GPUs: the devices, the published workspaces, and random points.
+//! Parts that the tests of GPUs share: the devices, the published workspaces, and random points.
 #![allow(unreachable_pub)]
 
 pub mod fits;
@@ -29,14 +29,14 @@ pub const WORKSPACES: [&str; 9] = [
 /// The two interpolation settings of the tests.
 pub const CODES: [Interpolation; 2] = [Interpolation::SMOOTH, Interpolation::PIECEWISE];
 
-/// Returns whether kernels compiled for the CPU replace a GPU (slow). The environment variable
-/// `NEXTSTAT_CUDA_ON_HOST` selects these kernels, in builds that have them.
+/// Returns whether kernels compiled for the CPU replace the GPU, which is slow. This is the case if the build
+/// contains these kernels and the environment variable `NEXTSTAT_CUDA_ON_HOST` is set.
 pub fn on_host() -> bool {
     cfg!(feature = "cuda-on-host") && std::env::var_os("NEXTSTAT_CUDA_ON_HOST").is_some()
 }
 
-/// Returns the number of GPUs, or 2 for the kernels compiled for the CPU. Without a GPU it prints why and
-/// returns 0.
+/// Returns the number of GPUs. For kernels compiled for the CPU the number is 2. If there is no GPU, prints the
+/// reason and returns 0.
 pub fn n_devices() -> usize {
     if on_host() {
         return 2;
@@ -50,8 +50,8 @@ pub fn n_devices() -> usize {
     there
 }
 
-/// Returns whether a model is to be tested. All models are, unless `NEXTSTAT_GPU_TEST_MODELS` lists some, such as
-/// `tHu,tttt_prod/smooth`. The variable is set to run the tests under tools that slow down everything.
+/// Returns whether a model is tested. If `NEXTSTAT_GPU_TEST_MODELS` is set, only the models in it are tested, for
+/// example `tHu,tttt_prod/smooth`. The variable is set if the tests run under tools that slow them down.
 fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     let Ok(only) = std::env::var("NEXTSTAT_GPU_TEST_MODELS") else { return true };
     let named = |entry: &str| WORKSPACES.contains(&entry.split('/').next().unwrap_or(entry));
@@ -64,7 +64,7 @@ fn is_asked_for(name: &str, codes: Interpolation) -> bool {
     asked
 }
 
-/// Reads the workspaces `names` of the reference folder. Without the folder, prints a notice and returns an
+/// Reads the workspaces `names` from the reference folder. If the folder is not set, prints a notice and returns an
 /// empty list.
 pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str, Model)> {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
@@ -80,12 +80,12 @@ pub fn models(names: &[&'static str], codes: Interpolation) -> Vec<(&'static str
     names.iter().filter(|name| is_asked_for(name, codes)).map(model).collect()
 }
 
-/// Opens a session on the CPU with all threads.
+/// Opens a session on the CPU that uses all threads.
 pub fn cpu_session(model: &Model) -> CpuSession {
     CpuSession::open(model, &Execution::default()).unwrap()
 }
 
-/// Opens a session on the GPU with this index.
+/// Opens a session on the GPU with the index `index`.
 pub fn device(model: &Model, index: usize) -> Box<dyn Session> {
     #[cfg(feature = "cuda-on-host")]
     if on_host() {
@@ -107,8 +107,8 @@ pub fn all_devices(model: &Model) -> Box<dyn Session> {
     open_session(model, &execution).unwrap()
 }
 
-/// Returns `n` random points around the start values: constrained parameters are moved by random multiples of
-/// their widths, unconstrained ones are scaled.
+/// Returns `n` random points around the initial parameters, one after another. Constrained parameters are moved by
+/// random multiples of their widths, and unconstrained parameters are scaled.
 pub fn random_points(model: &Model, n: u64) -> Vec<f64> {
     let unit = Normal::new(0.0, 1.0).unwrap();
     let mut points = Vec::new();
@@ -127,8 +127,8 @@ pub fn random_points(model: &Model, n: u64) -> Vec<f64> {
     points
 }
 
-/// Returns a lower bound of the sum of the absolute terms of `-ln L`: the absolute saturated value plus the
-/// distance from it.
+/// Returns a lower bound on the sum of the absolute terms of `-ln L`. It is the absolute value of the saturated `-ln
+/// L` plus the distance of `nll` from it.
 pub fn absolute_terms(nll: f64, saturated: f64) -> f64 {
     (nll - saturated).abs() + saturated.abs()
 }

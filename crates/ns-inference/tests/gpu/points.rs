@@ -1,11 +1,11 @@
-//! Compares values, gradients and Hessians at random points between CPU and GPU.
+//! Compares values, gradients and Hessians of CPU and GPU at random points.
 
 use ns_core::{Constraint, Data, Evaluation, EvaluationRequest, Model, Session};
 
 use super::tolerances::{CUDA_GRADIENT, CUDA_HESSIAN, CUDA_NLL_FLOOR, CUDA_NLL_ROUNDINGS};
 use super::{absolute_terms, random_points};
 
-/// The largest differences, each divided by its tolerance.
+/// The largest differences. Each difference is divided by its tolerance.
 #[derive(Debug, Default)]
 pub struct Worst {
     pub value: f64,
@@ -49,7 +49,7 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
         worst.hessian = worst.hessian.max(compare_hessians(&elements(&here), &elements(&there), &sizes));
         for (p, scale) in gradient_scales(model, &slopes, lambda, point).iter().enumerate() {
             let difference = (here.gradient[k * width + p] - there.gradient[k * width + p]).abs();
-            // The test fails if a difference is not a finite number.
+            // The test fails if a difference is not finite.
             assert!(difference.is_finite(), "point {k}, {}", model.parameters[p].name);
             assert!(scale.is_finite(), "point {k}, {}", model.parameters[p].name);
             worst.gradient = worst.gradient.max(difference / (CUDA_GRADIENT * scale).max(f64::MIN_POSITIVE));
@@ -58,8 +58,8 @@ pub fn compare(model: &Model, cpu: &dyn Session, gpu: &dyn Session, n: u64) -> W
     worst
 }
 
-/// Returns the largest difference of an element, divided by its tolerance. The tolerance is relative to the
-/// geometric mean of the scales of the element's row and column.
+/// Returns the largest difference between two Hessians. The difference of each element is divided by its tolerance.
+/// The tolerance is relative to the geometric mean of the scales of the element's row and column.
 fn compare_hessians(here: &[f64], there: &[f64], scales: &[f64]) -> f64 {
     let n = scales.len();
     assert!(scales.iter().all(|scale| scale.is_finite()), "{scales:?}");
@@ -71,8 +71,8 @@ fn compare_hessians(here: &[f64], there: &[f64], scales: &[f64]) -> f64 {
     here.iter().zip(there).enumerate().map(of).fold(0.0, f64::max)
 }
 
-/// Computes `|d lambda_b / d theta_i|`, parameter after parameter, by central differences. A few digits are
-/// accurate enough for a scale.
+/// Computes `|d lambda_b / d theta_i|` by central differences. The result has one list per parameter, with one number
+/// per bin. A few digits are accurate enough, because the numbers are only used as scales.
 fn slopes(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<Vec<f64>> {
     let mut points = point.to_vec();
     let mut steps = Vec::new();
@@ -97,7 +97,8 @@ fn slopes(model: &Model, cpu: &dyn Session, point: &[f64]) -> Vec<Vec<f64>> {
     (0..point.len()).map(of).collect()
 }
 
-/// Computes `sum_b |J_bi| (1 + n_b / lambda_b)` plus the terms of the constraint, for every parameter.
+/// Computes a scale for each gradient element `i`: `sum_b |J_bi| (1 + n_b / lambda_b)` plus the terms of the
+/// constraint.
 fn gradient_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[f64]) -> Vec<f64> {
     let datum = |aux: usize| model.observed.aux[aux];
     let of = |(i, slopes): (usize, &Vec<f64>)| {
@@ -113,8 +114,8 @@ fn gradient_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[
     slopes.iter().enumerate().map(of).collect()
 }
 
-/// Computes `sum_b J_bi^2 (1 + n_b / lambda_b) / lambda_b` plus the curvature of the constraint, for every
-/// parameter.
+/// Computes a scale for each diagonal element `i` of the Hessian: `sum_b J_bi^2 (1 + n_b / lambda_b) / lambda_b` plus
+/// the curvature of the constraint.
 fn curvature_scales(model: &Model, slopes: &[Vec<f64>], lambda: &[f64], point: &[f64]) -> Vec<f64> {
     let of = |(i, slopes): (usize, &Vec<f64>)| {
         let bins = slopes.iter().zip(&model.observed.main).zip(lambda);

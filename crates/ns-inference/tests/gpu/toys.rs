@@ -1,4 +1,5 @@
-//! Compares toys. Statistics agree with the CPU, and every bit is the same for any batch size and any GPU.
+//! Compares toys of CPU and GPU. Their statistics must agree. On GPUs, every bit must be the same for any batch size
+//! and any GPU.
 
 use ns_core::{Control, Model, Session};
 use ns_inference::toys::{HypotestToysOptions, ToyPlan, ToyRow, ToyStatus, ToyTest};
@@ -6,8 +7,8 @@ use ns_inference::toys::{HypotestToysOptions, ToyPlan, ToyRow, ToyStatus, ToyTes
 /// The tested value. At this value tHu and tttt_prod have toys on both sides of the observed statistic.
 const MU: f64 = 1.0;
 
-/// Prepares a test with `n_toys` toys per hypothesis. The CPU makes the fits to the observed data, so all
-/// devices run the same toys.
+/// Prepares a test with `n_toys` toys per hypothesis. The fits to the observed data are made on the CPU. All devices
+/// therefore run the same toys.
 pub fn prepare(model: &Model, cpu: &dyn Session, n_toys: u64) -> ToyPlan {
     let options = HypotestToysOptions::default().n_toys(n_toys).seed(3);
     ToyTest::prepare(model, cpu, MU, &options, Control::default()).unwrap().plan()
@@ -23,7 +24,7 @@ pub fn run(plan: &ToyPlan, model: &Model, session: &dyn Session, n: u64, batch: 
     rows
 }
 
-/// How many toys were compared, and how many of them are exceptions: their difference is above the tolerance.
+/// Number of compared toys, and number of exceptions. An exception is a toy whose difference is above the tolerance.
 #[derive(Debug, Default)]
 pub struct Agreement {
     pub compared: usize,
@@ -33,7 +34,7 @@ pub struct Agreement {
     pub worst: f64,
 }
 
-/// Compares rows toy by toy, and prints every exception with the results of both devices.
+/// Compares rows toy by toy. Prints every exception with the results of both devices.
 pub fn compare(name: &str, here: &[ToyRow], there: &[ToyRow], tolerance: f64, all: &mut Agreement) {
     assert_eq!(here.len(), there.len());
     for (a, b) in here.iter().zip(there) {
@@ -64,7 +65,7 @@ pub fn compare(name: &str, here: &[ToyRow], there: &[ToyRow], tolerance: f64, al
     }
 }
 
-/// Asserts that two lists of rows are the same to the last bit.
+/// Asserts that two lists of rows are equal to the last bit.
 pub fn assert_same_bits(what: &str, a: &[ToyRow], b: &[ToyRow]) {
     assert_eq!(a.len(), b.len(), "{what}");
     let bits = |x: Option<f64>| x.map(f64::to_bits);

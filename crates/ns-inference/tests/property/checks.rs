@@ -1,4 +1,4 @@
-//! Checks the properties of one model, and lists the violated ones.
+//! Checks the properties of one model and lists the violated properties.
 
 use ns_core::{Control, Execution, Model, Session};
 use ns_inference::{FitOptions, FitResult, HypotestResult, fit, open_session};
@@ -8,22 +8,22 @@ use super::reference::{Reference, SAME, noise};
 use super::workspace::Case;
 use super::{intervals, tests};
 
-/// A property that does not hold, or an analysis that gave no result.
+/// A property that does not hold, or an analysis that returned an error.
 #[derive(Debug, Clone)]
 pub struct Finding {
     pub property: &'static str,
     pub numbers: String,
-    /// Size of the violation in the units of the property, to find the worst one.
+    /// Size of the violation in the units of the property. The worst violation has the largest size.
     pub size: f64,
 }
 
-/// The findings for one model.
+/// All findings for one model.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Properties that do not hold.
     pub violations: Vec<Finding>,
-    /// Properties that do not hold in a model with a negative expected yield at a minimum. The likelihood
-    /// then falls towards the corners of the bounds, and findings say nothing about realistic models.
+    /// Violated properties of a model with a negative expected yield at a minimum. The likelihood of such a model
+    /// grows towards the corners of the bounds. These findings say nothing about realistic models.
     pub negative_yield: Vec<Finding>,
     /// Analyses that returned an error.
     pub refused: Vec<Finding>,
@@ -34,8 +34,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Records that a property was checked. If the property does not hold, also records the violation with
-    /// `numbers`.
+    /// Records that a property was checked. If `holds` is false, also records the violation, with its size and with
+    /// the text `numbers`.
     pub fn check(
         &mut self,
         property: &'static str,
@@ -54,17 +54,17 @@ impl Report {
     }
 }
 
-/// The model under test, with everything that its checks share.
+/// The model under test, and the data that all its checks share.
 pub struct Subject<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
     pub reference: Reference<'a>,
     pub report: Report,
-    /// Random numbers for the choice of parameters to check.
+    /// Generator of the random numbers that choose the parameters to check.
     pub draw: Draw,
     /// Result of the fit with default options.
     pub best: FitResult,
-    /// Hypothesis tests made so far, with their tested values.
+    /// Tested values and results of the hypothesis tests that have been made.
     pub tests: Vec<(f64, Option<HypotestResult>)>,
 }
 
@@ -73,13 +73,13 @@ impl Subject<'_> {
         &self.model.parameters[parameter].name
     }
 
-    /// Returns the lowest `-ln L` of the observed data with the parameters in `held` fixed; infinite if no
-    /// likelihood is finite. `near` are minima of neighbouring fits.
+    /// Returns the lowest `-ln L` of the observed data with the parameters in `held` fixed. The result is infinite if
+    /// no likelihood is finite. `near` are minima of neighbouring fits.
     pub fn held(&mut self, held: &[(usize, f64)], near: &[Vec<f64>]) -> f64 {
         self.reference.lowest_among(false, held, near).map_or(f64::INFINITY, |lowest| lowest.nll)
     }
 
-    /// Chooses some free parameters; the POI comes first.
+    /// Chooses the POI and up to `n` other free parameters. The POI comes first.
     pub fn choose(&mut self, n: usize) -> Vec<usize> {
         let poi = self.model.poi;
         let free: Vec<usize> = (0..self.model.parameters.len())
@@ -93,22 +93,22 @@ impl Subject<'_> {
     }
 }
 
-/// Largest number of free parameters of a model whose limits and ranking are quick.
+/// Largest number of free parameters at which limits and the ranking of a model are quick.
 const QUICK_MODEL: usize = 30;
 
-/// How many of the properties are checked.
+/// Selects whether all properties are checked or only some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Every property.
     Whole,
-    /// A subset of the checks, chosen by the index of the model: a test of one of two values, two of the six limits,
-    /// and one other analysis. For models with more free parameters than [`QUICK_MODEL`], limits are computed for
-    /// every second model only. For models with kinks, whose fits take seconds, limits and ranking are computed for
-    /// every fourth model only.
+    /// A subset of the checks, chosen by the index of the model: a hypothesis test of one of two values, two of the
+    /// six limits, and one other analysis. For models with more free parameters than [`QUICK_MODEL`], limits are
+    /// computed for every second model only. Fits of models with kinks take seconds. For these models, limits and the
+    /// ranking are computed for every fourth model only.
     Part,
 }
 
-/// Decides by the index of a model which checks are made. With [`Depth::Whole`] all checks are made.
+/// Decides from the index of a model which checks are made. With [`Depth::Whole`] all checks are made.
 #[derive(Debug, Clone, Copy)]
 pub struct Turns {
     index: u64,
@@ -116,13 +116,14 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Returns whether check number `which` of `n` is made.
+    /// Returns whether a check is made. With [`Depth::Whole`] it is made for every model, otherwise for the models
+    /// whose index is `which` modulo `n`.
     pub fn of(self, which: usize, n: u64) -> bool {
         self.depth == Depth::Whole || self.index % n == which as u64
     }
 }
 
-/// Checks the properties of one model.
+/// Checks the properties of the model of `case`.
 pub fn check(case: &Case, depth: Depth) -> Report {
     match case.model() {
         Ok(model) => check_model(case.index, &model, depth),
@@ -134,7 +135,7 @@ pub fn check(case: &Case, depth: Depth) -> Report {
     }
 }
 
-/// Checks the properties of model number `index`.
+/// Checks the properties of the model `model`, whose index is `index`.
 pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     let mut report = Report::default();
     let execution = Execution { threads: 1, ..Execution::default() };
@@ -167,8 +168,7 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     let best = match fit(model, session, &options, Control::default()) {
         Ok(best) => best,
         Err(error) => {
-            // An error means that no likelihood is finite. The thorough search must then find no minimum
-            // either.
+            // An error means that no likelihood is finite. Then the thorough search must not find a minimum.
             let refused = reference.lowest(false, &[]).is_none();
             report.check("a fit is made where there is one", refused, 1.0, || error.to_string());
             report.refuse("fit", error.to_string());
@@ -181,7 +181,7 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     if !subject.reference.negative_yield {
         free_fit(&mut subject);
     }
-    // The other checks do not count for such a model.
+    // For such a model, the other checks are not meaningful.
     if subject.reference.negative_yield {
         let aside = subject.report.violations.len();
         if depth == Depth::Whole {
@@ -242,7 +242,7 @@ pub fn check_model(index: u64, model: &Model, depth: Depth) -> Report {
     report
 }
 
-/// Checks that the free fit has converged and does not lie above the thorough fit.
+/// Checks that the free fit has converged and does not end above the thorough fit.
 fn free_fit(s: &mut Subject<'_>) {
     let (nll, point) = (s.best.nll, s.best.bestfit.clone());
     s.report.check("the free fit converges", s.best.converged, 1.0, || s.best.termination_reason.clone());

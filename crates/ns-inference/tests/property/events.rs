@@ -1,6 +1,5 @@
-//! Random models with events. Each model has one or two event channels with a signal and a background. Half
-//! of the models also have a channel with bins. Channels share names and nuisance parameters. The data are a
-//! toy.
+//! Random models with events. Each model has one or two event channels with a signal and a background. Half of the
+//! models also have a binned channel. Channels share names and nuisance parameters. The data are those of a toy.
 
 use std::sync::Arc;
 
@@ -13,13 +12,13 @@ use ns_inference::open_session;
 
 use super::random::Draw;
 
-/// A model that is being drawn.
+/// A model under construction.
 struct Parts {
     parameters: Vec<Parameter>,
     functions: Vec<Function>,
     penalties: Vec<Penalty>,
     aux: Vec<f64>,
-    /// Nuisance parameters with a normal constraint of width 1.
+    /// Indices of the nuisance parameters with a normal constraint of width 1.
     alphas: Vec<usize>,
 }
 
@@ -42,7 +41,7 @@ impl Parts {
         Value::Function(self.functions.len() - 1)
     }
 
-    /// Returns a number that some nuisance parameters change by a few percent.
+    /// Returns a value that up to two nuisance parameters change by a few percent. `nominal` is its nominal value.
     fn varied(&mut self, d: &mut Draw, nominal: f64) -> Value {
         let count = d.integer(0, 2);
         let chosen = d.some(&self.alphas.clone(), count);
@@ -62,7 +61,7 @@ impl Parts {
     }
 }
 
-/// Returns model number `index`.
+/// Returns the model with the index `index`.
 pub fn draw(index: u64) -> Model {
     let mut d = Draw::new(index ^ 0xE7E7_0000);
     let mut parts = Parts {
@@ -83,7 +82,7 @@ pub fn draw(index: u64) -> Model {
         (0..n_channels).map(|c| event_channel(&mut d, &mut parts, c, mu, shared_mean)).collect();
     let channels = if d.chance(0.5) { vec![binned(&mut d, &mut parts, mu)] } else { Vec::new() };
     if d.chance(0.3) {
-        // A penalty on a function of the signal strength, with a datum of its own.
+        // A penalty on a function of the signal strength. It has its own datum.
         let x = parts.function(FunctionForm::Sum(vec![Value::Parameter(mu), Value::Number(0.5)]));
         let datum = Measured::Datum(parts.aux.len());
         parts.aux.push(1.5);
@@ -117,7 +116,7 @@ pub fn draw(index: u64) -> Model {
     observe(&mut d, model)
 }
 
-/// Returns the model with a toy as its observed data. The auxiliary data stay unchanged.
+/// Returns the model with the data of a toy as its observed data. The auxiliary data do not change.
 fn observe(d: &mut Draw, model: Model) -> Model {
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).unwrap();
     let mut point: Vec<f64> = model.parameters.iter().map(|p| p.init).collect();
@@ -168,7 +167,7 @@ fn event_channel(d: &mut Draw, parts: &mut Parts, c: usize, mu: usize, mean: usi
     }
 }
 
-/// Returns a peak. Its position or width can be a parameter that is shared with other channels.
+/// Returns a peak. Its position or its width can be a parameter that other channels use too.
 fn peak(d: &mut Draw, parts: &mut Parts, c: usize, mean: usize) -> Density {
     let place = if d.chance(0.6) { Value::Parameter(mean) } else { Value::Number(d.between(3.0, 7.0)) };
     let width = d.between(0.3, 0.9);
@@ -203,7 +202,7 @@ fn peak(d: &mut Draw, parts: &mut Parts, c: usize, mean: usize) -> Density {
     }
 }
 
-/// Returns a background whose parameters are not shared with other channels.
+/// Returns a background. Its parameters are not used in other channels.
 fn smooth(d: &mut Draw, parts: &mut Parts, c: usize) -> Density {
     let mut shape =
         |name: &str, init: f64, bounds| Value::Parameter(parts.parameter(format!("{name}{c}"), init, bounds));

@@ -1,4 +1,4 @@
-//! Properties of analyses along the profile likelihood of one parameter: MINOS, uncertainties, scans and
+//! Properties of analyses that follow the profile likelihood of one parameter: MINOS, uncertainties, scans and
 //! rankings.
 
 use ns_core::{Control, Interpolation};
@@ -10,15 +10,15 @@ use super::checks::Subject;
 use super::reference::{SAME, noise};
 use super::tests::thorough_is_above;
 
-/// Returns the rise of `twice_nll` above the default fit with one parameter fixed at `value`, from thorough
-/// fits.
+/// Returns the rise of `twice_nll` above the default fit if one parameter is fixed at `value`. It is computed with
+/// thorough fits.
 fn rise(s: &mut Subject<'_>, parameter: usize, value: f64) -> f64 {
     let near = [s.best.bestfit.clone()];
     2.0 * (s.held(&[(parameter, value)], &near) - s.best.nll)
 }
 
-/// Returns the same number as [`rise`], or an upper bound on it that is at most `limit`. `further` is a start
-/// point.
+/// Returns the rise as [`rise`] does, or an upper bound on the rise if there is one of at most `limit`. `further` is
+/// an additional starting point.
 fn rise_at_most(
     s: &mut Subject<'_>,
     parameter: usize,
@@ -32,7 +32,8 @@ fn rise_at_most(
     2.0 * (found.unwrap_or(f64::INFINITY) - s.best.nll)
 }
 
-/// Checks MINOS intervals: `twice_nll` has risen by 1 at each end, and not before it.
+/// Checks MINOS intervals. `twice_nll` must have risen by 1 at each end, and must not have risen by 1 nearer to the
+/// best fit.
 pub fn minos(s: &mut Subject<'_>) {
     if !s.best.converged {
         return;
@@ -53,7 +54,7 @@ pub fn minos(s: &mut Subject<'_>) {
     }
 }
 
-/// Checks that the profile has risen by 1 at `value`, and not between `value` and the best fit.
+/// Checks that the profile has risen by 1 at `value`, and is lower between `value` and the best fit.
 fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str) {
     let best = s.best.bestfit[parameter];
     let name = s.name(parameter).to_owned();
@@ -67,8 +68,8 @@ fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str
             worst = Some((x, between));
         }
     }
-    // Beyond the end of the interval the profile may follow another minimum. At the end, that minimum is then known
-    // too.
+    // Beyond the end of the interval the profile may follow another minimum. The fits in between then also find this
+    // minimum.
     let off = (at - 1.0).abs();
     s.report.check("MINOS: twice_nll has risen by 1", off <= 1e-4, off, || {
         format!("{what} {name} = {value}: {at}")
@@ -79,7 +80,7 @@ fn crossed(s: &mut Subject<'_>, parameter: usize, value: f64, what: &'static str
     });
 }
 
-/// Checks that the profile does not rise by 1 on a side without a crossing.
+/// Checks a side without a crossing: the profile must not rise by 1 on this side.
 fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &str) {
     let name = s.name(parameter).to_owned();
     s.report.check("MINOS: a missing side has a reason", !reason.is_empty(), 1.0, || name.clone());
@@ -100,7 +101,7 @@ fn not_crossed(s: &mut Subject<'_>, parameter: usize, direction: f64, reason: &s
     }
 }
 
-/// Checks that an uncertainty agrees with the profile near the minimum, and that a missing uncertainty has a reason.
+/// Checks that an uncertainty agrees with the profile near the minimum. A missing uncertainty must have a reason.
 pub fn uncertainties(s: &mut Subject<'_>) {
     if !s.best.converged {
         return;
@@ -111,7 +112,7 @@ pub fn uncertainties(s: &mut Subject<'_>) {
         let name = s.name(parameter).to_owned();
         let Some(sigma) = s.best.uncertainties[parameter] else {
             let listed = s.best.at_bound.contains(&name) || s.best.at_kink.contains(&name);
-            // Warnings show only the first names of long lists, so the list of flat parameters is used.
+            // Warnings contain only the first names of long lists. The list of flat parameters is therefore used.
             let flat = s.best.flat.contains(&name);
             s.report.check("uncertainty: a missing one has a reason", listed || flat, 1.0, || name.clone());
             if flat && !listed {
@@ -119,8 +120,8 @@ pub fn uncertainties(s: &mut Subject<'_>) {
                 let step = 1e-3 * (1.0 + best.abs());
                 let values: Vec<f64> =
                     [best - step, best + step].into_iter().filter(|x| *x >= lower && *x <= upper).collect();
-                // If another parameter that moves along the flat direction is at a bound, the direction is
-                // flat on one side only.
+                // The direction is flat on one side only if another parameter that moves along the flat direction is
+                // at a bound.
                 let rises: Vec<f64> = values.iter().map(|x| rise(s, parameter, *x)).collect();
                 let least = rises.iter().copied().fold(f64::INFINITY, f64::min);
                 s.report.check("uncertainty: a flat direction is flat", least < 1e-5, least, || {
@@ -130,20 +131,20 @@ pub fn uncertainties(s: &mut Subject<'_>) {
             continue;
         };
         s.report.check("uncertainty: positive", sigma > 1e-12, 1.0, || format!("{name}: {sigma}"));
-        // Away from the minimum, other parameters may leave their kink or bound. The uncertainty assumes that
-        // they stay.
+        // The uncertainty assumes that other parameters stay on their kink or bound. Away from the minimum they may
+        // leave it.
         let conditional = !s.best.at_kink.is_empty() || !s.best.at_bound.is_empty();
         let least = if conditional { -1e-6 } else { 0.4 };
-        // If a warning says that the two sides of a minimum differ, the uncertainty applies to both sides and must
-        // lie between their values.
+        // If a warning says that the two sides of a minimum differ, the same uncertainty is given for both sides. It
+        // must lie between the values of the two sides.
         let one_for_both = s.best.warnings.iter().any(|w| {
             w.contains("the mean of both curvatures")
                 || (w.contains("holds on one side only") && w.contains(name.as_str()))
         });
         let mut sides: Vec<(f64, f64, f64)> = Vec::new();
         for side in [-1.0, 1.0] {
-            // Two distances are tried, because parameters that reach a bound on the way change the curvature.
-            // Points beyond a kink are left out, because the curvature differs there.
+            // Two distances are tried, because a parameter that reaches a bound changes the curvature. Points beyond
+            // a kink are left out, because the curvature is different there.
             let kinked = s.model.interpolation != Interpolation::SMOOTH;
             let ratio = |s: &mut Subject<'_>, fraction: f64| {
                 let x = best + side * fraction * sigma;
@@ -169,7 +170,7 @@ pub fn uncertainties(s: &mut Subject<'_>) {
     }
 }
 
-/// Checks that points and crossings of a scan lie on the profile of thorough fits.
+/// Checks that the points and crossings of a scan lie on the profile that thorough fits give.
 pub fn scan(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let options = ScanOptions::new(ScanAxis::default().points(5));
@@ -211,8 +212,8 @@ pub fn scan(s: &mut Subject<'_>) {
     }
 }
 
-/// Checks that refits of a ranking are conditional minima: fixing the POI at its value in the refit does not
-/// raise the lowest `-ln L`.
+/// Checks that the refits of a ranking are conditional minima. If the POI is fixed at its value in the refit, the
+/// lowest `-ln L` must not rise.
 pub fn ranking(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let prefit = s.draw.chance(0.5);

@@ -1,5 +1,5 @@
-//! Random models, and properties of all analyses of them. Used by the test `consistency` and the example
-//! `check_consistency`.
+//! Random models, and the properties that their analyses must have. The test `consistency` and the example
+//! `check_consistency` use this module.
 #![allow(
     unreachable_pub,
     dead_code,

@@ -1,6 +1,6 @@
-//! Random numbers for a model, from SplitMix64. The index of the model alone reproduces them.
+//! Random numbers for a model, generated with SplitMix64. They depend only on the index of the model.
 
-/// The generator of the random numbers of one model.
+/// Generator of the random numbers of one model.
 pub struct Draw {
     state: u64,
 }
@@ -8,7 +8,7 @@ pub struct Draw {
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Draw {
-    /// Starts the generator of model `index`.
+    /// Creates the generator for the model with the index `index`.
     pub fn new(index: u64) -> Self {
         let mut draw = Self { state: index.wrapping_add(1).wrapping_mul(GOLDEN) ^ 0x5DEE_CE66_D1A4_B87F };
         draw.bits();
@@ -23,12 +23,12 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// Draws a number that is uniform in `[0, 1)`.
+    /// Returns a random number that is uniform in `[0, 1)`.
     pub fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Draws a number that is uniform between `a` and `b`.
+    /// Returns a random number that is uniform between `a` and `b`.
     pub fn between(&mut self, a: f64, b: f64) -> f64 {
         a + (b - a) * self.uniform()
     }
@@ -38,29 +38,30 @@ impl Draw {
         self.uniform() < p
     }
 
-    /// Draws an integer from `a` to `b`, ends included.
+    /// Returns a random integer from `a` to `b`, including both ends.
     pub fn integer(&mut self, a: usize, b: usize) -> usize {
         a + (self.bits() % (b - a + 1) as u64) as usize
     }
 
-    /// Draws one of the items.
+    /// Returns one of the items, chosen at random.
     pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.integer(0, items.len() - 1)]
     }
 
-    /// Draws up to `n` different items in random order.
+    /// Returns up to `n` different items in random order.
     pub fn some<T: Copy>(&mut self, items: &[T], n: usize) -> Vec<T> {
         let mut rest = items.to_vec();
         (0..n.min(items.len())).map(|_| rest.swap_remove(self.integer(0, rest.len() - 1))).collect()
     }
 
-    /// Draws from a Gaussian with mean 0 and width 1.
+    /// Returns a random number from a Gaussian with mean 0 and width 1.
     pub fn normal(&mut self) -> f64 {
         let (u, v) = (1.0 - self.uniform(), self.uniform());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 
-    /// Draws a Poisson count; for a mean above 200, the nearest integer to a Gaussian, not below 0.
+    /// Returns a random count from a Poisson distribution. For a mean above 200, the count is the nearest integer to
+    /// a Gaussian random number, but at least 0.
     pub fn poisson(&mut self, mean: f64) -> f64 {
         if mean > 200.0 {
             return (mean + mean.sqrt() * self.normal()).round().max(0.0);

@@ -1,5 +1,5 @@
-//! The reference of the checks: single fits with the thorough search, each verified by descents from the
-//! minima of neighbouring fits.
+//! The reference for the checks: single fits with the thorough search. Each is verified by descents from the minima
+//! of neighbouring fits.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use ns_core::{
 /// Smallest difference in `-ln L` between two different minima.
 pub const SAME: f64 = 1e-6;
 
-/// A minimum: its `-ln L`, its parameters, and whether the fit that found it has converged.
+/// A minimum: its `-ln L`, its parameters, and whether its fit has converged.
 #[derive(Debug, Clone)]
 pub struct Lowest {
     pub nll: f64,
@@ -19,12 +19,12 @@ pub struct Lowest {
     pub converged: bool,
 }
 
-/// A fit for which the thorough search ended too high.
+/// A fit for which the thorough search did not find the lowest minimum.
 #[derive(Debug, Clone)]
 pub struct Missed {
     pub held: Vec<(usize, f64)>,
     pub asimov: bool,
-    /// Distance in `-ln L` to the lower point.
+    /// `-ln L` of the minimum known before minus `-ln L` of the lower point.
     pub depth: f64,
     /// Parameters of the lower point.
     pub point: Vec<f64>,
@@ -32,17 +32,17 @@ pub struct Missed {
 
 type Key = (bool, Vec<(usize, u64)>);
 
-/// Conditional minima of one model, each of which is fitted once.
+/// Conditional minima of one model. Each minimum is fitted once and stored.
 pub struct Reference<'a> {
     pub model: &'a Model,
     pub session: &'a dyn Session,
-    /// The Asimov set, if there is one. Its fits are stored separately from the fits to the observed data.
+    /// The Asimov set, if there is one. Fits to it are stored separately from fits to the observed data.
     asimov: Option<Data>,
     known: HashMap<Key, Option<Lowest>>,
     pub missed: Vec<Missed>,
     pub n_fits: usize,
-    /// True if a bin has a negative expected yield at some minimum. Without an event in that bin the
-    /// likelihood grows as the yield falls, and the minimum lies at the bounds.
+    /// Whether any bin has a negative expected yield at any minimum. If the bin has no events, the likelihood grows
+    /// as the yield falls, and the minimum lies at the bounds.
     pub negative_yield: bool,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Sets the Asimov set and removes the fits to an earlier Asimov set.
+    /// Sets the Asimov set. Removes the fits to an earlier Asimov set.
     pub fn set_asimov(&mut self, data: Data) {
         self.known.retain(|(asimov, _), _| !asimov);
         self.asimov = Some(data);
@@ -72,7 +72,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Makes one fit; `None` if it fails.
+    /// Makes one fit and returns its outcome; `None` if the fit fails.
     pub fn fit(&mut self, asimov: bool, request: FitRequest) -> Option<FitOutcome> {
         self.n_fits += 1;
         let task = FitTask { data: self.data(asimov), fits: vec![request], cancel: None };
@@ -81,8 +81,8 @@ impl<'a> Reference<'a> {
         outcomes.pop()?.fits.pop()?.ok().filter(|fit| fit.nll.is_finite())
     }
 
-    /// Returns the lowest minimum found so far with the parameters in `held` fixed, or makes a thorough fit
-    /// if there is none yet. Returns `None` if no likelihood is finite.
+    /// Returns the lowest minimum found so far with the parameters in `held` fixed. If there is none, makes a
+    /// thorough fit. Returns `None` if no likelihood is finite.
     pub fn lowest(&mut self, asimov: bool, held: &[(usize, f64)]) -> Option<Lowest> {
         let key = key(asimov, held);
         if let Some(known) = self.known.get(&key) {
@@ -101,7 +101,7 @@ impl<'a> Reference<'a> {
         found
     }
 
-    /// Records whether some bin has a negative expected yield at a minimum.
+    /// Records whether a bin has a negative expected yield at the minimum `point`.
     pub fn look_at(&mut self, asimov: bool, point: &[f64]) {
         let request = EvaluationRequest { expected: true, ..EvaluationRequest::default() };
         if let Ok(found) = self.session.evaluate(&self.data(asimov), point, request) {
@@ -109,8 +109,8 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Returns the lowest minimum of [`Self::lowest`] and of descents from `near`, the minima of neighbouring
-    /// fits.
+    /// Makes descents from the points `near`, the minima of neighbouring fits. Returns the lowest minimum found by
+    /// these descents and by [`Self::lowest`].
     pub fn lowest_among(&mut self, asimov: bool, held: &[(usize, f64)], near: &[Vec<f64>]) -> Option<Lowest> {
         let mut best = self.lowest(asimov, held);
         for point in near {
@@ -123,9 +123,9 @@ impl<'a> Reference<'a> {
         best
     }
 
-    /// Returns an upper bound on the lowest `-ln L`, for properties that only need a bound of at most `limit`. The
-    /// bound is `-ln L` at the end of a descent from one of the points `near` if this value is low enough, and
-    /// otherwise the value of [`Self::lowest_among`].
+    /// Returns an upper bound on the lowest `-ln L`, for properties that need only a bound of at most `limit`. If a
+    /// descent from one of the points `near` ends at or below `limit`, the bound is `-ln L` at its end. Otherwise the
+    /// bound is the value of [`Self::lowest_among`].
     pub fn at_most(
         &mut self,
         asimov: bool,
@@ -146,7 +146,7 @@ impl<'a> Reference<'a> {
         self.lowest_among(asimov, held, near).map(|lowest| lowest.nll)
     }
 
-    /// Makes a descent from a point; `None` if it does not converge.
+    /// Makes a single descent from `point`; `None` if it does not converge.
     fn local(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) -> Option<FitOutcome> {
         self.fit_at(asimov, held, point, Search::Local)
     }
@@ -167,20 +167,20 @@ impl<'a> Reference<'a> {
         self.fit(asimov, request).filter(FitOutcome::converged)
     }
 
-    /// Makes a descent from a point and stores its end if this is lower than the known minimum.
+    /// Makes a single descent from `point`. Stores its end if it is lower than the known minimum.
     pub fn descend(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64]) {
         self.search_from(asimov, held, point, Search::Local);
     }
 
-    /// Makes a search from a point and stores its end if this is lower than the known minimum.
+    /// Makes a search from `point`. Stores its end if it is lower than the known minimum.
     pub fn search_from(&mut self, asimov: bool, held: &[(usize, f64)], point: &[f64], search: Search) {
         if let Some(fit) = self.fit_at(asimov, held, point, search) {
             self.learn(asimov, held, fit.nll, &fit.parameters);
         }
     }
 
-    /// Stores a point that another fit found, if it is lower than the known minimum. Records it as missed by
-    /// the thorough search if it is lower by more than [`SAME`].
+    /// Stores a point that another fit found if it is lower than the known minimum. If it is lower by more than
+    /// [`SAME`], it is also recorded as missed by the thorough search.
     pub fn learn(&mut self, asimov: bool, held: &[(usize, f64)], nll: f64, point: &[f64]) {
         let Some(known) = self.lowest(asimov, held) else { return };
         let depth = known.nll - nll;
@@ -201,7 +201,7 @@ fn key(asimov: bool, held: &[(usize, f64)]) -> Key {
     (asimov, held.iter().map(|(i, x)| (*i, x.to_bits())).collect())
 }
 
-/// Returns the uncertainty of a likelihood due to rounding.
+/// Returns the uncertainty of `-ln L` due to rounding. `nll` is its value.
 pub fn noise(nll: f64) -> f64 {
     1e-9 + 64.0 * f64::EPSILON * nll.abs()
 }

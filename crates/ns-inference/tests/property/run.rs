@@ -1,4 +1,4 @@
-//! Checks many models in several threads.
+//! Checks many models with several threads.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::checks::{Depth, Report, check};
 use super::workspace::{Case, draw};
 
-/// Counts for one property.
+/// Numbers of checks and violations of one property.
 #[derive(Debug, Default, Clone)]
 pub struct Count {
     pub looked: usize,
@@ -19,12 +19,12 @@ pub struct Count {
     pub worst_model: u64,
 }
 
-/// Counts over all models.
+/// Numbers of checks and violations over all models.
 #[derive(Debug, Default)]
 pub struct Summary {
     pub models: usize,
     pub models_violated: usize,
-    /// Number of models with a negative expected yield at a minimum and at least one finding.
+    /// Number of models that have a negative expected yield at a minimum and at least one finding.
     pub negative_yield: usize,
     pub properties: BTreeMap<&'static str, Count>,
     pub refused: BTreeMap<&'static str, usize>,
@@ -56,7 +56,7 @@ impl Summary {
     }
 }
 
-/// Checks `count` models from index `first` on, and passes every report to `each` when it is ready.
+/// Checks `count` models, beginning with the index `first`. Passes every report to `each` when it is finished.
 pub fn run(
     first: u64,
     count: u64,

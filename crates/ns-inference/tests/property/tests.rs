@@ -9,7 +9,8 @@ use ns_inference::{
 use super::checks::{Subject, Turns};
 use super::reference::{Lowest, SAME, noise};
 
-/// Returns the hypothesis test of `mu`, made now or earlier, because several limits may need the same test.
+/// Returns the result of the hypothesis test of `mu`. Results are stored, because several limits may need the same
+/// test.
 fn tested(s: &mut Subject<'_>, mu: f64) -> Option<HypotestResult> {
     if let Some((_, known)) = s.tests.iter().find(|(value, _)| *value == mu) {
         return known.clone();
@@ -29,12 +30,13 @@ fn tested(s: &mut Subject<'_>, mu: f64) -> Option<HypotestResult> {
     result
 }
 
-/// Marks the model as one with a negative expected yield at a minimum if a warning says so.
+/// If a warning says that an expected yield is negative, marks the model as one with a negative expected yield at a
+/// minimum.
 fn aside(s: &mut Subject<'_>, warnings: &[String]) {
     s.reference.negative_yield |= warnings.iter().any(|w| w.contains("expects a negative number of events"));
 }
 
-/// Checks the free, conditional and Asimov fits of hypothesis tests of two values.
+/// Checks the free, conditional and Asimov fits of hypothesis tests at two values.
 pub fn hypotest(s: &mut Subject<'_>, turns: Turns) {
     let Some(poi) = s.model.poi else { return };
     let upper = s.model.parameters[poi].bounds.1;
@@ -70,8 +72,8 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
         );
     }
     s.report.check("hypotest converges", result.converged, 1.0, || format!("mu={mu}: {:?}", result.warnings));
-    // The reference generates its Asimov set in the same way: at the lowest minimum for `mu` = 0. A search
-    // from the free fit may also find this minimum.
+    // The reference generates its Asimov set in the same way, at the lowest minimum for `mu` = 0. A search from the
+    // free fit may find this minimum too.
     let best = s.best.bestfit.clone();
     s.reference.search_from(false, &[(poi, 0.0)], &best, Search::Thorough);
     let at_zero = s.reference.lowest(false, &[(poi, 0.0)]);
@@ -90,17 +92,16 @@ fn compare(s: &mut Subject<'_>, poi: usize, mu: f64, result: &HypotestResult) {
     }
     let expected = 2.0 * (one.nll - asimov_best(s, &zero, bounds)).max(0.0);
     let off = (result.q_asimov - expected).abs();
-    // The Asimov set depends on the minimum for `mu` = 0, which is known only within the precision of a
+    // The Asimov set depends on the minimum for `mu` = 0. This minimum is known only with the precision of a
     // converged fit.
     s.report.check("hypotest: the Asimov statistic agrees", off <= 1e-5 * (1.0 + expected), off, || {
         format!("mu={mu}: {} and {expected} from thorough fits", result.q_asimov)
     });
 }
 
-/// Returns `-ln L` of the free fit to the Asimov set. If every bin has a positive expected yield, the best
-/// fit is the point that generated the set. In a bin without background the likelihood rises towards negative
-/// yields. The statistic then uses the best fit within the bounds of the measurement, as in pyhf, and a
-/// descent finds this fit.
+/// Returns `-ln L` of the free fit to the Asimov set. If every bin has a positive expected yield, the best fit is the
+/// point that generated the set. In a bin without background, the likelihood rises towards negative yields. As in
+/// pyhf, the statistic then uses the best fit within the bounds of the measurement. A descent finds this fit.
 fn asimov_best(s: &mut Subject<'_>, zero: &Lowest, bounds: (f64, f64)) -> f64 {
     let request = FitRequest {
         start: Start::At(zero.point.as_slice().into()),
@@ -111,8 +112,8 @@ fn asimov_best(s: &mut Subject<'_>, zero: &Lowest, bounds: (f64, f64)) -> f64 {
     free.map_or(zero.nll, |free| free.nll.min(zero.nll))
 }
 
-/// Checks that a test gives numbers, or a reason for a missing number, for any yields at its minima. No statistic may
-/// be negative, and no number may be NaN.
+/// Checks that a test returns numbers, or a reason for each missing number, whatever the yields at its minima. No
+/// statistic may be negative, and no number may be NaN.
 pub fn numbers(s: &mut Subject<'_>) {
     let mu = 1.0;
     if let Some(result) = tested(s, mu) {
@@ -130,14 +131,14 @@ pub fn numbers(s: &mut Subject<'_>) {
     }
 }
 
-/// Reports that an analysis found a lower minimum than the thorough fit.
+/// Reports that an analysis found a minimum lower than that of the thorough fit.
 pub fn thorough_is_above(s: &mut Subject<'_>, what: &str, depth: f64) {
     s.report.check("an analysis is not below the thorough fit", false, depth, || {
         format!("{what}: lower by {depth:.3e} in nll")
     });
 }
 
-/// Checks that q0 is twice the rise of `-ln L` from the best fit to 0.
+/// Checks that q0 is twice the difference in `-ln L` between the conditional fit at 0 and the best fit.
 pub fn significance(s: &mut Subject<'_>) {
     let Some(poi) = s.model.poi else { return };
     let result = match discover(s.model, s.session, &FitOptions::default(), Control::default()) {
@@ -157,7 +158,8 @@ pub fn significance(s: &mut Subject<'_>) {
     });
 }
 
-/// Returns the words by which warnings name the observed limit (`None`) or an expected limit.
+/// Returns the words that warnings use for the observed limit (`None`) or for the expected limit with the given
+/// index.
 fn spelled(which: Option<usize>) -> &'static str {
     let expected = [
         "the expected limit at -2 sigma",
@@ -169,7 +171,7 @@ fn spelled(which: Option<usize>) -> &'static str {
     which.and_then(|i| expected.get(i).copied()).unwrap_or("the observed limit")
 }
 
-/// Checks for all six limits that the CLs of a test at the limit is `1 - cl`.
+/// Checks all six limits. The CLs of a test at each limit must be `1 - cl`.
 pub fn limit(s: &mut Subject<'_>, turns: Turns) {
     let Some(poi) = s.model.poi else { return };
     let options = LimitOptions::default();
@@ -203,8 +205,8 @@ pub fn limit(s: &mut Subject<'_>, turns: Turns) {
             Some(i) => r.expected_set.cls.get(i).copied().flatten(),
         };
         let Some(value) = value else {
-            // Each limit has its own reason. One limit may lie above the bound, while for another limit CLs is below
-            // `1 - cl` everywhere.
+            // Each limit has its own reason. For example, one limit may be above the bound, while for another limit
+            // CLs is below `1 - cl` at all values.
             let said = spelled(which);
             let why = result.warnings.iter().find(|w| w.contains("null: ") && w.contains(said));
             s.report.check("limit: a missing limit has a reason", why.is_some(), 1.0, || name.clone());

@@ -1,10 +1,10 @@
-//! Random pyhf workspaces that depend on their index alone.
+//! Random pyhf workspaces. Each depends only on its index.
 //!
-//! Each workspace has one to four channels of one to five bins and two to five samples, effects of 5 to 40 %
-//! with up and down sides of independent size, and a few to hundreds of events. Some bins have no or negative
-//! background, and in some no events are observed. Channels, samples and modifiers of several types share
-//! names. A third of the models has piecewise interpolation in some code. Most data are drawn away from the
-//! expected yields; some equal them exactly.
+//! Each workspace has one to four channels of one to five bins, two to five samples, and a few to hundreds of events.
+//! Effects are 5 to 40 %. The up and down variations have independent sizes. Some bins have no background or a
+//! negative background, and some bins have no observed events. Channels, samples and modifiers of several types share
+//! names. A third of the models have a piecewise interpolation code. Most data are drawn away from the expected
+//! yields. Some data are equal to the expected yields.
 
 use ns_core::{Data, EvaluationRequest, Execution, HistosysCode, Interpolation, Model, NormsysCode};
 use ns_inference::open_session;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::random::Draw;
 
-/// A workspace, and the settings with which it is read.
+/// A workspace, and the settings with which its model is built.
 pub struct Case {
     pub index: u64,
     pub workspace: Value,
@@ -34,18 +34,18 @@ impl Case {
         workspace.model(&options).map_err(|e| e.to_string())
     }
 
-    /// Returns the options with which the command line reads the workspace in the same way.
+    /// Returns the options of the command line with which it builds the same model.
     pub fn flags(&self) -> String {
         let Interpolation { normsys, histosys } = self.interpolation;
         format!("--measurement '{}' --normsys-code {normsys} --histosys-code {histosys}", self.measurement)
     }
 }
 
-/// Names that channels, samples and modifiers may share.
+/// Names that channels, samples and modifiers may have in common.
 const NAMES: [&str; 6] = ["SR", "bkg", "top", "W jets", "sig", "región"];
 const ALPHAS: [&str; 8] = ["JES", "bkg", "alpha_1", "theory [b]", "SR", "top", "θ", "eff"];
 
-/// Draws the workspace with this index.
+/// Returns the random workspace with the index `index`.
 pub fn draw(index: u64) -> Case {
     let mut d = Draw::new(index);
     let interpolation = interpolation(&mut d);
@@ -65,7 +65,7 @@ pub fn draw(index: u64) -> Case {
     let measurement = text(&workspace["measurements"][chosen]["name"]);
     let mut case = Case { index, workspace: workspace.clone(), measurement, interpolation };
     if let Some(counts) = observe(&mut d, &case) {
-        // Channels of the model are sorted by name.
+        // The model sorts its channels by name.
         let mut names: Vec<String> = channels.iter().map(|c| text(&c["name"])).collect();
         names.sort_unstable();
         let mut first = 0;
@@ -80,7 +80,7 @@ pub fn draw(index: u64) -> Case {
     case
 }
 
-/// Draws the interpolation: smooth codes in two thirds of the models.
+/// Chooses the interpolation codes. Two thirds of the models have smooth codes.
 fn interpolation(d: &mut Draw) -> Interpolation {
     use HistosysCode::{Code0, Code2, Code4p};
     use NormsysCode::{Code1, Code4};
@@ -106,7 +106,7 @@ fn n_bins(channel: &Value) -> usize {
     channel["samples"][0]["data"].as_array().map_or(0, Vec::len)
 }
 
-/// Rounds a number to four decimals, as an analysis would write it.
+/// Rounds a number to four decimals, as users do when they write a workspace.
 fn rounded(x: f64) -> f64 {
     (x * 1e4).round() / 1e4
 }
@@ -151,7 +151,7 @@ fn channels(d: &mut Draw) -> Vec<Value> {
                     .collect();
                 samples.push(json!({"name": name, "data": data, "modifiers": []}));
             }
-            // Some channels get a bin with zero or negative background.
+            // Some channels get a bin in which the background is zero or negative.
             let empty = d.uniform();
             if empty < 0.12 {
                 let bin = d.integer(0, bins - 1);
@@ -172,7 +172,7 @@ fn channels(d: &mut Draw) -> Vec<Value> {
 
 fn scalar_names(d: &mut Draw) -> Vec<String> {
     if d.chance(0.04) {
-        // Models of this size are too large for the thorough search of reported fits.
+        // Models of this size are too large for the thorough search that reported fits make in small models.
         let n = d.integer(45, 70);
         return (0..n).map(|i| format!("np_{i}")).collect();
     }
@@ -188,14 +188,14 @@ fn add(sample: &mut Value, name: &str, kind: &str, data: Value) {
     }
 }
 
-/// Draws relative effects of the up and down sides, mostly of opposite signs.
+/// Returns random relative effects of the up and down variations. Most pairs have opposite signs.
 fn sides(d: &mut Draw) -> (f64, f64) {
     let up = d.between(0.05, 0.4) * d.pick(&[1.0, 1.0, 1.0, -1.0]);
     let down = d.between(0.05, 0.4) * d.pick(&[-1.0, -1.0, -1.0, -1.0, 1.0]) * up.signum();
     (up, down)
 }
 
-/// Adds modifiers to samples; returns true if `lumi` is among them.
+/// Adds modifiers to the samples. Returns whether `lumi` is one of them.
 fn modifiers(d: &mut Draw, channels: &mut [Value], alphas: &[String]) -> bool {
     let several = alphas.len() > 20;
     for alpha in alphas {
@@ -316,7 +316,7 @@ fn measurements(d: &mut Draw, channels: &[Value], alphas: &[String], has_lumi: b
         .collect()
 }
 
-/// Draws the counts of all bins, with the channels sorted by name.
+/// Returns random counts of all bins. The channels are in the order of their names.
 fn observe(d: &mut Draw, case: &Case) -> Option<Vec<f64>> {
     let model = case.model().ok()?;
     let session = open_session(&model, &Execution { threads: 1, ..Execution::default() }).ok()?;

@@ -1,5 +1,5 @@
-//! A session whose minima are known in closed form. `-ln L` is the lowest of a few quadratic functions within
-//! bounds.
+//! A session whose minima are known in closed form. Its `-ln L` is the lowest of a few quadratic functions, within
+//! the bounds of the parameters.
 #![allow(unreachable_pub)]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use ns_core::{
     Start, TaskOutcome, ToySource,
 };
 
-/// The function `offset + (x - centre)' A (x - centre) / 2` of two parameters.
+/// The quadratic function `offset + (x - centre)' A (x - centre) / 2` of two parameters. `A` is `curvature`.
 #[derive(Debug, Clone)]
 pub struct Well {
     pub offset: f64,
@@ -19,15 +19,15 @@ pub struct Well {
     pub curvature: [[f64; 2]; 2],
 }
 
-/// A session whose `-ln L` is the lowest of some wells. A fit stays in the well nearest to its start point.
-/// Given data shift the centre of every well by `main`.
+/// A session whose `-ln L` is the lowest of some wells. A fit stays in the well nearest to its starting point. If a
+/// task has given data, its main data shift the centre of every well.
 pub struct Wells {
     pub wells: Vec<Well>,
     pub status: FitStatus,
     pub fail_above: f64,
     /// Amount by which `-ln L` of conditional fits is too low.
     pub error: f64,
-    /// Set by the session when its second batch starts, as if a user had stopped the work.
+    /// Set by the session when its second batch begins. It imitates a user who stops the work.
     pub stop_after_first: AtomicBool,
     n_batches: AtomicUsize,
     table: ParameterTable,
@@ -64,8 +64,8 @@ impl Wells {
         well.offset + 0.5 * (a[0][0] * d[0] * d[0] + 2.0 * a[0][1] * d[0] * d[1] + a[1][1] * d[1] * d[1])
     }
 
-    /// Finds the exact minimum, within the bounds, of the well nearest to the start point. It tries every
-    /// choice of parameters fixed at a bound, and takes the lowest minimum inside the bounds.
+    /// Returns the exact minimum, within the bounds, of the well nearest to the starting point. All combinations of
+    /// parameters fixed at a bound are tried. The result is the lowest minimum inside the bounds.
     fn minimise(&self, request: &FitRequest, data: &Data) -> FitOutcome {
         let shift = Self::shift(data);
         let start = match &request.start {
@@ -205,7 +205,7 @@ impl Session for Wells {
     }
 }
 
-/// Builds a model with a free `mu` (the POI) and a constrained `alpha`.
+/// Builds a model with two parameters: a free `mu`, which is the POI, and a constrained `alpha`.
 pub fn model(mu_bounds: (f64, f64)) -> Model {
     let parameter = |name: &str, init, bounds, constraint| Parameter {
         name: name.to_owned(),
@@ -245,8 +245,8 @@ pub fn model(mu_bounds: (f64, f64)) -> Model {
     }
 }
 
-/// Returns a well centred at `(mu, 0.3)` in which the two parameters are correlated. The uncertainty of `mu`
-/// is 0.5 at fixed `alpha` and 0.5 / 0.8 otherwise.
+/// Returns a well with the centre `(mu, 0.3)`. Its two parameters are correlated. The uncertainty of `mu` is 0.5 if
+/// `alpha` is fixed, and 0.5 / 0.8 if `alpha` is free.
 pub fn well(mu: f64, offset: f64) -> Well {
     Well { offset, centre: [mu, 0.3], curvature: [[4.0, 1.2], [1.2, 1.0]] }
 }

@@ -2,17 +2,17 @@
 
 use thiserror::Error;
 
-/// An error in an expression, with its position.
+/// An error in the text of an expression, and the position of the error.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("at character {character}: {mistake}")]
 pub struct ExpressionError {
-    /// Position of the error in characters, counted from 1.
+    /// Position of the error in characters. The first character has the position 1.
     pub character: usize,
-    /// What is wrong.
+    /// Kind of the error.
     pub mistake: Mistake,
 }
 
-/// Kind of an error in an expression.
+/// Kind of an error in the text of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Mistake {
@@ -21,55 +21,55 @@ pub enum Mistake {
     TooLong {
         /// Length of the text in bytes.
         length: usize,
-        /// Largest length.
+        /// Largest allowed length in bytes.
         limit: usize,
     },
-    /// Brackets, functions or signs are nested too deeply.
+    /// Brackets, functions or signs are nested in too many levels.
     #[error("the expression is nested more than {limit} levels deep")]
     TooDeep {
-        /// Largest number of levels.
+        /// Largest allowed number of levels.
         limit: usize,
     },
-    /// A character that is not used in expressions.
+    /// A character has no meaning in expressions.
     #[error("'{}' has no meaning in an expression", found.escape_debug())]
     Character {
-        /// The character.
+        /// The character that was found.
         found: char,
     },
-    /// A number that is not finite.
+    /// A number is too large to be finite.
     #[error("the number is too large")]
     Number,
-    /// The text has something other than what is expected at this place.
+    /// The text contains something that is not allowed at this position.
     #[error("{expected} is expected, not '{found}'")]
     Unexpected {
-        /// What is expected.
+        /// Description of what is allowed.
         expected: &'static str,
-        /// The text found.
+        /// The text that was found.
         found: String,
     },
-    /// The text ends too early.
+    /// The text ends before the expression is complete.
     #[error("the expression ends where {expected} is expected")]
     Ends {
-        /// What is expected.
+        /// Description of what is missing.
         expected: &'static str,
     },
-    /// A function that does not exist.
+    /// A function does not exist.
     #[error("there is no function '{name}'")]
     UnknownFunction {
         /// Name of the function.
         name: String,
     },
-    /// A function with a wrong number of arguments.
+    /// The number of arguments of a function is wrong.
     #[error("the function '{name}' takes {expected}, not {found}")]
     Arguments {
         /// Name of the function.
         name: String,
-        /// Expected number of arguments, in words.
+        /// Allowed number of arguments, in words.
         expected: &'static str,
-        /// Number of arguments given.
+        /// Number of arguments in the text.
         found: usize,
     },
-    /// A function without its arguments.
+    /// A function is used without its arguments.
     #[error("the function '{name}' has no arguments")]
     WithoutArguments {
         /// Name of the function.
@@ -78,13 +78,13 @@ pub enum Mistake {
 }
 
 impl ExpressionError {
-    /// Makes the error for a position given in bytes.
+    /// Creates the error for a position in bytes. `text` is the text of the expression.
     pub(super) fn at(text: &str, byte: usize, mistake: Mistake) -> Self {
         let character = text.get(..byte).map_or(0, |before| before.chars().count()) + 1;
         Self { character, mistake }
     }
 
-    /// Returns what the user can do, as a sentence.
+    /// Returns a sentence that tells the user what to do.
     #[must_use]
     pub fn remedy(&self) -> String {
         match &self.mistake {

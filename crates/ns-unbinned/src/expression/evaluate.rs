@@ -1,12 +1,12 @@
-//! The value of an expression at given numbers.
+//! Evaluates expressions and their operations.
 
 use super::node::{Binary, Expression, Node, Unary};
 
-/// Numbers that differ by at most this many units in the last place of the larger one are almost equal.
+/// Largest difference of almost equal numbers. The unit is the last place of the larger number.
 pub(super) const ALMOST: f64 = 4.0;
 
 impl Unary {
-    /// Returns the result of the operation.
+    /// Returns the result of the operation for the value `x`.
     #[must_use]
     pub fn apply(self, x: f64) -> f64 {
         match self {
@@ -27,7 +27,7 @@ impl Unary {
 }
 
 impl Binary {
-    /// Returns the result of the operation.
+    /// Returns the result of the operation for the values `a` and `b`.
     #[must_use]
     pub fn apply(self, a: f64, b: f64) -> f64 {
         match self {
@@ -54,7 +54,7 @@ fn truth(value: bool) -> f64 {
 }
 
 impl Expression {
-    /// Returns the value of the expression. `of` returns the number for the name at a position in
+    /// Returns the value of the expression. `of` returns the number for a name, which is given by its position in
     /// [`Expression::names`].
     pub fn value(&self, of: impl Fn(usize) -> f64) -> f64 {
         let mut values: Vec<f64> = Vec::with_capacity(self.nodes.len());

@@ -1,23 +1,24 @@
-//! The functions of expressions, by name.
+//! The functions that expressions can use.
 
 use super::node::{Binary, Unary};
 
-/// The operation that a named function performs.
+/// A function of an expression, as an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// A function of one argument.
     Unary(Unary),
     /// A function of two arguments.
     Binary(Binary),
-    /// `ifelse(condition, value if true, value if false)`.
+    /// `ifelse(condition, a, b)`: `a` if the condition is true, otherwise `b`.
     Select,
     /// The logarithm to base 10.
     Log10,
-    /// A number that ROOT writes as a function without arguments, such as `TMath::Pi()`.
+    /// A function without arguments that stands for a number, such as `TMath::Pi()` of ROOT. The text is the name of
+    /// the constant.
     Constant(&'static str),
 }
 
-/// All functions with their meaning. Names with the prefix `TMath::` are ROOT's.
+/// Names of all functions, with their operations. Functions with the prefix `TMath::` belong to ROOT.
 const FUNCTIONS: &[(&str, Function)] = &[
     ("exp", Function::Unary(Unary::Exp)),
     ("log", Function::Unary(Unary::Ln)),
@@ -54,13 +55,13 @@ const FUNCTIONS: &[(&str, Function)] = &[
 ];
 
 impl Function {
-    /// Returns the function of this name, if there is one.
+    /// Returns the function with the name `name`; `None` if it does not exist.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| *function)
     }
 
-    /// Returns the names of the functions in the HS3 standard, for messages.
+    /// Returns the names of the functions in the HS3 standard, separated by commas, for messages.
     #[must_use]
     pub fn names() -> String {
         let names: Vec<&str> =
@@ -68,7 +69,7 @@ impl Function {
         names.join(", ")
     }
 
-    /// Returns the number of arguments.
+    /// Returns the number of arguments of the function.
     #[must_use]
     pub const fn arguments(self) -> usize {
         match self {
@@ -80,7 +81,7 @@ impl Function {
     }
 }
 
-/// Returns the number of a named constant: `PI`, `EULER`, `TRUE` or `FALSE`.
+/// Returns the value of a named constant: `PI`, `EULER`, `TRUE` or `FALSE`. Returns `None` for other names.
 pub(super) fn constant(name: &str) -> Option<f64> {
     match name {
         "PI" => Some(std::f64::consts::PI),

@@ -1,4 +1,4 @@
-//! Expressions such as `300*mu*pow(1.1, theta)`: text is parsed to an [`Expression`].
+//! Parses and evaluates expressions such as `300*mu*pow(1.1, theta)`. Parsing turns text into an [`Expression`].
 //!
 //! ```
 //! # fn main() -> Result<(), ns_unbinned::expression::ExpressionError> {
@@ -11,9 +11,9 @@
 //! # }
 //! ```
 //!
-//! The language is that of section 3.1 of the HS3 standard, version 0.2.9, and also has what ROOT writes: the
-//! conditional operator `a ? b : c` and functions with the prefix `TMath::`. Logical values are numbers: 0 is false,
-//! everything else is true, and comparisons give 0 or 1.
+//! The language is that of section 3.1 of the HS3 standard, version 0.2.9. It has two additions, because ROOT writes
+//! them: the conditional operator `a ? b : c`, and functions with the prefix `TMath::`. Logical values are numbers: 0
+//! is false, and any other number is true. Comparisons give 0 or 1.
 
 mod error;
 mod evaluate;

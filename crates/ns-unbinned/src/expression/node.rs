@@ -1,29 +1,30 @@
-//! The parsed form of an expression: a list of nodes, each of which uses only earlier nodes.
+//! The parsed form of an expression: a list of nodes. Each node uses only earlier nodes.
 
-/// An expression. Its nodes are computed one after another; the last node is the value of the expression. Each name
-/// is listed once, in the order in which the names first occur.
+/// A parsed expression. Its nodes are computed one after another, and the value of the last node is the value of the
+/// expression. Each name is listed once, in the order of first use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
     pub(super) nodes: Vec<Node>,
     pub(super) names: Vec<String>,
 }
 
-/// One step of the computation. Numbers of type `usize` are positions of earlier nodes, except in [`Node::Name`].
+/// One step of the computation. A number of type `usize` is the position of an earlier node, except in
+/// [`Node::Name`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Node {
     /// A number.
     Number(f64),
-    /// The value of a name, given by its position in [`Expression::names`].
+    /// The value of the name at this position in [`Expression::names`].
     Name(usize),
     /// An operation on one value.
     Unary(Unary, usize),
     /// An operation on two values.
     Binary(Binary, usize, usize),
-    /// The second value if the first is true, otherwise the third.
+    /// The second value if the first value is true, otherwise the third value.
     Select(usize, usize, usize),
 }
 
-/// Operations on one value.
+/// Operations on one value `x`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unary {
     /// `-x`.
@@ -52,34 +53,34 @@ pub enum Unary {
     Atan,
 }
 
-/// Operations on two values.
+/// Operations on two values `a` and `b`. Comparisons and logical operations give 1 for true and 0 for false.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binary {
-    /// Sum.
+    /// Sum `a + b`.
     Add,
-    /// Difference.
+    /// Difference `a - b`.
     Sub,
-    /// Product.
+    /// Product `a * b`.
     Mul,
-    /// Quotient. The quotient of two integers is not rounded.
+    /// Quotient `a / b`. The quotient of two integers is not rounded.
     Div,
-    /// The first value to the power of the second.
+    /// The power `a^b`.
     Pow,
-    /// The smaller value.
+    /// The smaller of the two values.
     Min,
-    /// The larger value.
+    /// The larger of the two values.
     Max,
     /// `a < b`.
     Less,
     /// `a <= b`.
     LessOrEqual,
-    /// `a == b`, true within four units in the last place of the larger value.
+    /// `a == b`. True if the values differ by at most four units in the last place of the larger value.
     AlmostEqual,
-    /// `a === b`: equal to the last bit.
+    /// `a === b`. True if the values are exactly equal.
     Equal,
-    /// `a && b`.
+    /// `a && b`: true if both values are true.
     And,
-    /// `a || b`.
+    /// `a || b`: true if at least one value is true.
     Or,
 }
 
@@ -90,13 +91,13 @@ impl Expression {
         &self.nodes
     }
 
-    /// Returns the names in the expression, each once.
+    /// Returns the names in the expression. Each name is listed once.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Returns the value of an expression without names. Returns `None` if the expression has names.
+    /// Returns the value of an expression that contains no names. Returns `None` if it contains names.
     #[must_use]
     pub fn constant(&self) -> Option<f64> {
         match self.nodes.last() {

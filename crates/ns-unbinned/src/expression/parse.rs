@@ -1,7 +1,8 @@
-//! Parses the text of an expression by the precedence of its operators (Pratt's method).
+//! Parses the text of an expression. The precedence of the operators decides how they group (Pratt's method).
 //!
-//! Operators from the lowest to the highest precedence: `? :`, `||`, `&&`, `== != === !==`, `< <= > >=`, `+ -`,
-//! `* /`, the signs `- + !`, and `^`. `^` and `? :` group from the right, all others from the left.
+//! The operators, from the lowest to the highest precedence: `? :`, `||`, `&&`, `== != === !==`, `< <= > >=`, `+ -`,
+//! `* /`, the signs `- + !`, and `^`. The operators `^` and `? :` group from the right, all other operators from the
+//! left.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,17 +15,18 @@ use super::token::{Token, tokens};
 /// Largest length of an expression in bytes.
 pub const LONGEST: usize = 65_536;
 
-/// Largest number of levels of brackets, functions, signs and operators that group from the right.
+/// Largest number of nested levels. Brackets, functions, signs and operators that group from the right count as
+/// levels.
 pub const NESTING: usize = 200;
 
-/// Precedence of a sign. Its operand includes all operators of at least this precedence.
+/// Precedence of a sign. Operators of at least this precedence belong to the operand of the sign.
 const SIGN: u8 = 13;
 
 impl Expression {
     /// Parses an expression.
     ///
     /// # Errors
-    /// The first error in the text, with its position.
+    /// The first error in the text, and its position.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         if text.len() > LONGEST {
             let mistake = Mistake::TooLong { length: text.len(), limit: LONGEST };
@@ -59,13 +61,14 @@ struct Parser<'a> {
 
 /// An operator between two operands.
 enum Infix {
-    /// The operation, whether its operands are exchanged, and whether its result is inverted.
+    /// The operation; whether its operands are exchanged; whether its result is inverted.
     Binary(Binary, bool, bool),
-    /// `? :`.
+    /// The conditional operator `? :`.
     Conditional,
 }
 
-/// Returns an operator with its precedences on the left and on the right side.
+/// Returns the operator of a token, and its precedences on the left and on the right side. Returns `None` if the
+/// token is no such operator.
 fn infix(token: Token<'_>) -> Option<(Infix, u8, u8)> {
     let plain = |operation| Infix::Binary(operation, false, false);
     Some(match token {
@@ -94,7 +97,8 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.next).map(|(token, _)| *token)
     }
 
-    /// Returns the error for the next token, or for the end of the text.
+    /// Returns the error for an unexpected token, or for an unexpected end of the text. `expected` describes what is
+    /// allowed.
     fn unexpected(&self, expected: &'static str) -> ExpressionError {
         match self.tokens.get(self.next) {
             Some((_, place)) => {
@@ -105,7 +109,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns an error at a token.
+    /// Creates an error at the position of the token with index `token`.
     fn mistake(&self, token: usize, mistake: Mistake) -> ExpressionError {
         let byte = self.tokens.get(token).map_or(self.text.len(), |(_, place)| place.start);
         ExpressionError::at(self.text, byte, mistake)
@@ -119,8 +123,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Parses an operand and all operators after it whose precedence is at least `least`. Returns the position of its
-    /// node.
+    /// Parses an operand and all operators after it whose precedence is at least `least`. Returns the position of the
+    /// node with the result.
     fn operand(&mut self, least: u8) -> Result<usize, ExpressionError> {
         self.depth += 1;
         if self.depth > NESTING {
@@ -151,7 +155,8 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    /// Parses a number, a name, a function, a sign with its operand, or an expression in brackets.
+    /// Parses a number, a name, a function, a sign with its operand, or an expression in brackets. Returns the
+    /// position of its node.
     fn first(&mut self) -> Result<usize, ExpressionError> {
         const EXPECTED: &str = "a number, a name or '('";
         let Some(token) = self.peek() else { return Err(self.unexpected(EXPECTED)) };
@@ -181,8 +186,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the arguments of a function after its name. A name without arguments is complete. `at` is the token of
-    /// the name.
+    /// Parses the rest of a name or of a function. A function has its arguments after the name. `at` is the index of
+    /// the token with the name.
     fn name(&mut self, name: &'a str, at: usize) -> Result<usize, ExpressionError> {
         let function = Function::of(name);
         if self.peek() == Some(Token::Open) {
@@ -260,7 +265,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Replaces the nodes from position `first` on by their result.
+    /// Replaces all nodes from position `first` on by a single node with their result.
     fn fold(&mut self, first: usize, value: f64) -> usize {
         self.nodes.truncate(first);
         self.push(Node::Number(value))

@@ -1,4 +1,4 @@
-//! Turns an expression into operations of a [`ns_core::Tape`].
+//! Converts an expression to operations of a [`ns_core::Tape`].
 
 use ns_core::Op;
 
@@ -6,9 +6,9 @@ use super::evaluate::ALMOST;
 use super::node::{Binary, Expression, Node, Unary};
 
 impl Expression {
-    /// Appends the expression to a list of operations. `operands` has, for every name of [`Expression::names`], the
-    /// index of the operation that gives its value. Returns the index of the operation that gives the value of the
-    /// expression.
+    /// Appends the operations of the expression to `ops`. For each name in [`Expression::names`], `operands` has the
+    /// index of the operation that gives the value of the name. Returns the index of the operation that gives the
+    /// value of the expression.
     pub fn append_to(&self, ops: &mut Vec<Op>, operands: &[usize]) -> usize {
         let mut places: Vec<usize> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {

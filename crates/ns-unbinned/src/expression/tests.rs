@@ -1,4 +1,4 @@
-//! Tests of the parser against values computed by Rust, and of its messages.
+//! Tests of the parser. Values of expressions are compared with values that Rust computes, and messages are checked.
 
 use proptest::prelude::*;
 
@@ -125,7 +125,8 @@ fn depth_and_length_are_limited() {
     assert_eq!(error.mistake, Mistake::TooLong { length: LONGEST + 1, limit: LONGEST });
 }
 
-/// Evaluates operations one after another, to compare them with the expression from which they were made.
+/// Evaluates operations one after another. The result is compared with the value of the expression from which they
+/// were made.
 fn computed(ops: &[ns_core::Op], x: f64, y: f64) -> f64 {
     use ns_core::{Op, Value};
     let truth = |condition: bool| f64::from(u8::from(condition));
@@ -212,7 +213,7 @@ proptest! {
         let parsed = Expression::parse(&text).unwrap();
         let (got, terms) = (parsed.value(|_| f64::NAN), [a * b, c / (a - b), -c.powf(2.0)]);
         let want: f64 = terms.iter().sum();
-        // A compiler may compute a square in place of a power, which differs in the last bit.
+        // A compiler may replace a power by a square. The results can then differ in the last bit.
         let scale: f64 = terms.iter().map(|x| x.abs()).sum();
         prop_assert!(got == want || (got - want).abs() <= 4.0 * f64::EPSILON * scale, "{} {}", got, want);
     }

@@ -6,7 +6,7 @@ use logos::Logos;
 
 use super::error::{ExpressionError, Mistake};
 
-/// A token. White space may separate tokens.
+/// A token of an expression. There may be white space between tokens.
 #[derive(Logos, Debug, Clone, Copy, PartialEq)]
 #[logos(skip r"[ \t\r\n]+")]
 pub(super) enum Token<'a> {
@@ -59,11 +59,10 @@ pub(super) enum Token<'a> {
     GreaterOrEqual,
 }
 
-/// Splits a text into tokens with their positions.
+/// Splits a text into tokens. Returns each token with its range of bytes.
 ///
 /// # Errors
-/// [`Mistake::Character`] for a character that no token contains, and [`Mistake::Number`] for a number that is not
-/// finite.
+/// [`Mistake::Character`] if a character belongs to no token; [`Mistake::Number`] if a number is not finite.
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>, ExpressionError> {
     let mut tokens = Vec::new();
     for (token, place) in Token::lexer(text).spanned() {

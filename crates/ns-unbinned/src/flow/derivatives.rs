@@ -1,28 +1,29 @@
-//! Log-densities with first and second derivatives with respect to the context.
+//! Log-densities of flows, and their first and second derivatives with respect to the context. The context is the
+//! list of numbers on which the density is conditioned.
 
 use ns_core::LogProbError;
 
 use super::pdf::FlowPdf;
 
-/// Steps of the differences that give second derivatives, for graphs with 64-bit and with 32-bit numbers. They are used
-/// if a graph gives the first derivatives and the manifest has no steps. Their sizes balance the third derivative of a
-/// function of scale 1 with rounding errors.
+/// Default steps of the finite differences that give second derivatives, for graphs with 64-bit and with 32-bit
+/// numbers. They are used if a graph gives the first derivatives and the manifest has no steps. For a function of
+/// scale 1, they balance the error due to the third derivative against rounding errors.
 const DEFAULT_STEPS: [f64; 2] = [1e-4, 1e-2];
 
-/// Returns the number of columns: the log-density, and its first and second derivatives with respect to `c`
-/// numbers.
+/// Returns the number of columns of the result for `c` context variables. There is one column for the log-density and
+/// one for each first and second derivative.
 pub(super) fn width(c: usize) -> usize {
     1 + c + c * (c + 1) / 2
 }
 
-/// Returns the index of the column with the second derivative with respect to the numbers `i` and `j` of `c`
-/// numbers.
+/// Returns the index of the column with the second derivative with respect to the context variables `i` and `j`. `c`
+/// is the number of context variables.
 pub(super) fn second(c: usize, i: usize, j: usize) -> usize {
     let (i, j) = if i < j { (j, i) } else { (i, j) };
     1 + c + i * (i + 1) / 2 + j
 }
 
-/// The columns that one call fills.
+/// The columns of results that one call fills, each with one number per event.
 struct Columns<'a> {
     n: usize,
     out: &'a mut [f64],
@@ -35,15 +36,15 @@ impl Columns<'_> {
 }
 
 impl FlowPdf {
-    /// Returns the step of differences for each number of the context, in the order of the manifest.
+    /// Returns the step of finite differences for each context variable, in the order of the manifest.
     pub(super) fn second_steps(&self) -> Vec<f64> {
         let default = DEFAULT_STEPS[usize::from(self.is_single())];
         (0..self.order().len()).map(|k| self.steps().get(k).copied().unwrap_or(default)).collect()
     }
 
-    /// Writes the log-densities of `events` to `out`, with their first and second derivatives with respect to the
-    /// context, column after column. The numbers in `context` have the order of the manifest. The columns of derivatives
-    /// have the order in which the caller lists the context.
+    /// Writes the log-densities of `events`, and their first and second derivatives with respect to the context, to
+    /// `out`, column after column. `events` has one row of features per event. The numbers in `context` are in the
+    /// order of the manifest. The columns of derivatives are in the order in which the caller lists the context.
     pub(super) fn derivatives(
         &self,
         events: &[f64],
@@ -63,7 +64,7 @@ impl FlowPdf {
         self.check_derivatives(events, c, &mut columns)
     }
 
-    /// Returns the context with some numbers changed.
+    /// Returns a copy of the context. The numbers with the indices in `moves` are increased by the given amounts.
     fn moved(context: &[f64], moves: &[(usize, f64)]) -> Vec<f64> {
         let mut moved = context.to_vec();
         for &(k, by) in moves {
@@ -72,8 +73,8 @@ impl FlowPdf {
         moved
     }
 
-    /// Takes the first derivatives from the graph, and computes second derivatives as central differences of the first
-    /// derivatives. A mixed second derivative is the mean of the differences in both orders.
+    /// Computes derivatives with a graph that gives first derivatives. Second derivatives are central differences of
+    /// the first derivatives. A mixed second derivative is the mean of the two possible differences.
     fn differentiate_gradients(
         &self,
         events: &[f64],
@@ -101,8 +102,8 @@ impl FlowPdf {
         Ok(())
     }
 
-    /// Computes first and second derivatives as differences of log-densities on a grid. The grid has points one step to
-    /// either side and, for mixed derivatives, four corners.
+    /// Computes first and second derivatives as finite differences of log-densities. The log-densities are computed
+    /// one step to either side of the context and, for mixed derivatives, at four corners.
     fn differentiate_logs(
         &self,
         events: &[f64],
@@ -142,8 +143,7 @@ impl FlowPdf {
         Ok(())
     }
 
-    /// Sets all derivatives to 0 where the density is 0. Returns an error for derivatives that are not
-    /// finite.
+    /// Sets all derivatives to 0 for events whose density is 0. Returns an error if a derivative is not finite.
     fn check_derivatives(
         &self,
         events: &[f64],

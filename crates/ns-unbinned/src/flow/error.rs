@@ -1,4 +1,4 @@
-//! Errors of flows. Each error names the place and the remedy.
+//! Errors of flows. Each message says where the error is and what to do.
 
 use std::path::PathBuf;
 
@@ -9,20 +9,20 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FlowError {
-    /// The program was built without flows.
+    /// This build of NextStat does not support flows.
     #[error(
         "this build of NextStat has no flows, and '{manifest}' is one. Build it with the feature 'neural': cargo install --path crates/ns-cli --features neural, or for Python with MATURIN_PEP517_ARGS=\"--features pyo3/extension-module,neural\""
     )]
     NotBuilt {
-        /// The manifest.
+        /// Path of the manifest.
         manifest: PathBuf,
     },
-    /// The library of ONNX Runtime does not exist, or is too old.
+    /// The library of ONNX Runtime does not exist or is too old.
     #[error(
         "the library of ONNX Runtime cannot be loaded from '{library}': {cause}. Install it (`pip install onnxruntime`), and let ORT_DYLIB_PATH name the library file, such as .../onnxruntime/capi/libonnxruntime.so.1.31.1"
     )]
     Library {
-        /// The file or name that was tried.
+        /// File or name with which loading was tried.
         library: String,
         /// Message of the loader.
         cause: String,
@@ -30,7 +30,7 @@ pub enum FlowError {
     /// A file cannot be read.
     #[error("'{path}' cannot be read: {cause}. Check the path")]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Error of the operating system.
         cause: std::io::Error,
@@ -40,59 +40,59 @@ pub enum FlowError {
         "manifest '{manifest}', at {place}: {cause}. The keys of a manifest are in docs/flow-manifest.schema.json"
     )]
     Manifest {
-        /// The manifest.
+        /// Path of the manifest.
         manifest: PathBuf,
-        /// Path of the mistake within the JSON.
+        /// Path of the error within the JSON.
         place: String,
-        /// What is wrong.
+        /// Description of the error.
         cause: String,
     },
-    /// A value of the manifest cannot be used.
+    /// A value in the manifest cannot be used.
     #[error("manifest '{manifest}', at {place}: {problem}. {remedy}")]
     Value {
-        /// The manifest.
+        /// Path of the manifest.
         manifest: PathBuf,
         /// Path of the value within the JSON.
         place: String,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
-        /// What the user can do.
+        /// Sentence that tells the user what to do.
         remedy: String,
     },
-    /// The path of a graph leads out of the manifest's folder.
+    /// The path of a graph file leads out of the folder of the manifest.
     #[error(
         "manifest '{manifest}', at {place}: the file '{file}' does not stay in the folder of the manifest. Put the graph beside the manifest, and write its path relative to that folder"
     )]
     Outside {
-        /// The manifest.
+        /// Path of the manifest.
         manifest: PathBuf,
-        /// Path of the file name within the JSON.
+        /// Path within the JSON of the entry with the file name.
         place: String,
-        /// The file.
+        /// Path of the graph file in the manifest.
         file: String,
     },
-    /// The content of a graph file differs from the content that the manifest describes.
+    /// The hash of a graph file differs from the hash in the manifest.
     #[error(
         "manifest '{manifest}', at {place}: the SHA-256 hash of '{file}' is {actual}, not {expected}. Restore the file, or export the flow again"
     )]
     Digest {
-        /// The manifest.
+        /// Path of the manifest.
         manifest: PathBuf,
-        /// Path of the hash within the JSON.
+        /// Path within the JSON of the entry with the hash.
         place: String,
-        /// The file.
+        /// Path of the graph file in the manifest.
         file: String,
-        /// Hash of the file.
+        /// SHA-256 hash of the file.
         actual: String,
-        /// Hash in the manifest.
+        /// SHA-256 hash in the manifest.
         expected: String,
     },
-    /// ONNX Runtime refuses a graph.
+    /// ONNX Runtime cannot load a graph.
     #[error(
         "ONNX Runtime cannot load the graph '{file}': {cause}. Export it again, as one file without external data"
     )]
     Graph {
-        /// The file.
+        /// Path of the graph file.
         file: PathBuf,
         /// Message of ONNX Runtime.
         cause: String,
@@ -102,64 +102,64 @@ pub enum FlowError {
         "the graph '{file}' has no {kind} '{name}'; it has {known:?}. Export it with the names of docs/flows.md"
     )]
     Tensor {
-        /// The file.
+        /// Path of the graph file.
         file: PathBuf,
-        /// `input` or `output`.
+        /// Kind of the missing tensor: `input` or `output`.
         kind: &'static str,
-        /// The name that is required.
+        /// Name of the required input or output.
         name: &'static str,
-        /// The names that exist.
+        /// Names that the graph has.
         known: Vec<String>,
     },
-    /// An input or output has a wrong element type.
+    /// The element type of an input or output is wrong.
     #[error(
         "'{name}' of the graph '{file}' is of type {actual}. Export it with 32-bit or 64-bit floating-point numbers"
     )]
     ElementType {
-        /// The file.
+        /// Path of the graph file.
         file: PathBuf,
         /// Name of the input or output.
         name: String,
         /// Element type in the graph.
         actual: String,
     },
-    /// An output has a wrong shape.
+    /// The shape of an output is wrong.
     #[error(
         "'{name}' of the graph '{file}' has the shape {actual:?} for {events} events, not {expected:?}. Correct the graph, and export it again"
     )]
     Shape {
-        /// The file.
+        /// Path of the graph file.
         file: PathBuf,
         /// Name of the output.
         name: &'static str,
         /// Number of events that were evaluated.
         events: usize,
-        /// Actual shape.
+        /// Shape of the output.
         actual: Vec<i64>,
         /// Required shape.
         expected: Vec<i64>,
     },
-    /// The names of the caller's context differ from the names in the manifest.
+    /// The context variables that the caller gave do not have the names in the manifest.
     #[error("the flow has the context {expected:?}, and {actual:?} was given. Name each of them once")]
     Context {
-        /// Names in the manifest.
+        /// Names of the context variables in the manifest.
         expected: Vec<String>,
-        /// Names that the caller gave.
+        /// Names of the context variables that the caller gave.
         actual: Vec<String>,
     },
-    /// The sizes of batches for a GPU are not in ascending order, or not allowed.
+    /// The numbers of events in `FlowGpuConfig` are not in ascending order, or not allowed.
     #[error(
         "the sizes of batches on a GPU are {least}, {best} and {most}; write 1 <= profile_min_batch <= profile_opt_batch <= profile_max_batch < 2^31"
     )]
     Batches {
-        /// The smallest size.
+        /// Smallest number of events.
         least: usize,
-        /// The size for which the kernels are chosen.
+        /// Number of events for which the kernels are chosen.
         best: usize,
-        /// The largest size.
+        /// Largest number of events.
         most: usize,
     },
-    /// An evaluation failed.
+    /// The log-densities could not be evaluated.
     #[error(transparent)]
     LogProb(#[from] LogProbError),
 }

@@ -1,4 +1,4 @@
-//! Manifests of flows, which name the graphs and describe their inputs. The JSON schema is
+//! Manifests of flows. A manifest names the graph files of a flow and describes their inputs. Its JSON schema is
 //! `docs/flow-manifest.schema.json`.
 
 use std::path::{Component, Path, PathBuf};
@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 
 use super::FlowError;
 
-/// The format of manifests that this version reads.
+/// The format of manifests that this version of NextStat reads.
 const FORMAT: &str = "nextstat-flow/1";
 
-/// Distribution of the random numbers that a sampler takes.
+/// Distribution of the random numbers that are the input of a sampler.
 #[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum BaseName {
@@ -19,7 +19,7 @@ pub(super) enum BaseName {
     Uniform,
 }
 
-/// A graph: the name of its file and the hash of the file.
+/// A graph: the path of its file, and the SHA-256 hash of the file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GraphFile {
@@ -27,7 +27,7 @@ pub(super) struct GraphFile {
     pub(super) sha256: String,
 }
 
-/// The graph of a sampler.
+/// The graph of a sampler, and the random numbers that it needs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SamplerFile {
@@ -37,7 +37,7 @@ pub(super) struct SamplerFile {
     pub(super) numbers: usize,
 }
 
-/// A manifest as it is written in the file.
+/// A manifest with the keys and values of its file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -56,14 +56,14 @@ pub(super) struct Manifest {
     pub(super) finite_differences: Vec<f64>,
 }
 
-/// A manifest with valid values, and the path of its file.
+/// A manifest whose values have been checked, and the path of its file.
 #[derive(Debug, Clone)]
 pub(super) struct Checked {
     pub(super) manifest: Manifest,
     pub(super) path: PathBuf,
-    /// Lower and upper end of each feature.
+    /// Lower and upper end of the support for each feature.
     pub(super) support: Vec<(f64, f64)>,
-    /// SHA-256 hash of the manifest, which contains the hashes of the graphs.
+    /// SHA-256 hash of the manifest file. The manifest contains the hashes of the graphs.
     pub(super) digest: String,
 }
 
@@ -161,7 +161,7 @@ impl Checked {
         Ok(())
     }
 
-    /// Returns the path and the content of a graph of the manifest, after checking its hash.
+    /// Returns the path and the content of a graph file of the manifest. Checks the hash of the content.
     pub(super) fn graph(
         &self,
         place: &str,
@@ -205,7 +205,7 @@ impl Checked {
     }
 }
 
-/// Returns the SHA-256 hash as hexadecimal text.
+/// Returns the SHA-256 hash of `bytes` as hexadecimal text.
 pub(super) fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

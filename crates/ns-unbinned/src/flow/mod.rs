@@ -1,9 +1,9 @@
-//! Normalising flows: densities learned by a network, as ONNX graphs with a manifest.
+//! Normalising flows: densities that a neural network has learned. A flow consists of ONNX graphs and a manifest.
 //!
-//! A manifest names a graph of the log-density and, optionally, a graph of a sampler and a graph of the derivatives
-//! with respect to the context, with the hashes of their files; see `docs/flows.md`. ONNX Runtime evaluates the
-//! graphs. Its library is loaded together with the first flow. Without the feature `neural` there are no flows, and
-//! [`load`] returns an error.
+//! A manifest names the graph of the log-density. Optionally, it names the graph of a sampler, and the graph of the
+//! derivatives with respect to the context. It also contains the hashes of the graph files; see `docs/flows.md`. ONNX
+//! Runtime evaluates the graphs. Its library is loaded together with the first flow. In a build without the feature
+//! `neural`, [`load`] returns an error.
 
 #[cfg(feature = "neural")]
 mod derivatives;
@@ -29,16 +29,16 @@ pub use ns_core::{Base, BoxIntegral, GradientMethod, LogProb, LogProbError, Netw
 #[cfg(feature = "neural")]
 pub use pdf::FlowPdf;
 
-/// A flow, and warnings with their remedies: why the flow is not evaluated on the requested GPU, or not in the best
-/// precision.
+/// A flow, and pairs of a warning and its remedy. The warnings tell why the flow is not evaluated on the requested
+/// GPU, or not in the faster precision.
 pub type Loaded = (Arc<dyn LogProb>, Vec<(String, String)>);
 
-/// Loads the flow that a manifest describes. Its context has the order of the manifest. `gpu` is the index of an NVIDIA
-/// GPU. If it is given and the build has a provider for GPUs, log-densities of a flow without context are evaluated
-/// there. GPU and CPU are compared for events within `sides`, which has one pair of ends per feature.
+/// Loads the flow that a manifest describes. The context has the order of the manifest. `gpu` is the index of an
+/// NVIDIA GPU. This GPU evaluates the log-densities of a flow without context, if the build has a provider for GPUs.
+/// `sides` has the lower and upper end of each feature. GPU and CPU are compared for events within these ends.
 ///
 /// # Errors
-/// [`FlowError::NotBuilt`] in a build without flows; otherwise the errors of `FlowPdf::load`.
+/// [`FlowError::NotBuilt`] in a build without the feature `neural`; otherwise the errors of `FlowPdf::load`.
 pub fn load(manifest: &Path, gpu: Option<usize>, sides: &[(f64, f64)]) -> Result<Loaded, FlowError> {
     #[cfg(feature = "neural")]
     {

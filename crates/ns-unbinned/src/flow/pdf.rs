@@ -1,4 +1,4 @@
-//! [`FlowPdf`]: a flow that has been loaded.
+//! The type [`FlowPdf`]: a normalising flow that has been loaded.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -10,50 +10,52 @@ use super::manifest::{BaseName, Checked};
 use super::runtime::{Graph, Rows, Width};
 use super::{FlowError, quadrature};
 
-/// A box, a context, and the integral over the box for this context.
+/// A box in the space of features, a context, and the integral over the box for this context.
 type KnownIntegral = (Vec<(f64, f64)>, Vec<f64>, BoxIntegral);
 
 /// Number of integrals that are kept for reuse.
 const KNOWN: usize = 64;
 
-/// A normalising flow.
+/// A normalising flow, loaded from a manifest.
 #[derive(Debug)]
 pub struct FlowPdf {
     name: String,
     features: Vec<String>,
     context: Vec<String>,
-    /// The names of the context in the caller's order.
+    /// Names of the context variables, in the caller's order.
     given: Vec<String>,
-    /// For each number of the graph's context, its position in the caller's context.
+    /// For each context variable in the order of the manifest, its position in the caller's context.
     order: Vec<usize>,
     support: Vec<(f64, f64)>,
     digest: String,
     log_prob: Graph,
     sampler: Option<(Graph, Base, usize)>,
     gradient: Option<Graph>,
-    /// Steps of central differences for each number of the context, in the order of the manifest.
+    /// Step of central differences for each context variable, in the order of the manifest.
     steps: Vec<f64>,
-    /// Integrals that have been computed.
+    /// Integrals that have been computed, for reuse.
     integrals: Mutex<Vec<KnownIntegral>>,
-    /// The graph of the log-density on a GPU. All other graphs are evaluated on the CPU.
+    /// The graph of the log-density if a GPU evaluates it. All other graphs are evaluated on the CPU.
     placed: Option<Placed>,
     warnings: Vec<FlowWarning>,
 }
 
 impl FlowPdf {
-    /// Loads the flow of a manifest. `context` lists the names of the context in the order in which calls give the
-    /// numbers. It must contain each name of the manifest once, and is empty for a flow without context.
+    /// Loads the flow of a manifest. `context` lists the names of the context variables in the order in which later
+    /// calls give the numbers. It must contain each name in the manifest once. It is empty for a flow without
+    /// context.
     ///
-    /// Each graph is evaluated for two events, so that wrong shapes are found when the flow is loaded.
+    /// Each graph is evaluated for two events. A wrong shape is therefore found when the flow is loaded.
     ///
     /// # Errors
-    /// If the manifest is wrong; if a graph is missing, has another hash or is outside the manifest's folder; if a
-    /// graph does not have the required inputs, outputs and shapes; or if ONNX Runtime does not exist.
+    /// If the manifest is wrong; if a graph file is missing, has another hash or is outside the folder of the
+    /// manifest; if a graph does not have the required inputs, outputs and shapes; if the library of ONNX Runtime
+    /// cannot be loaded.
     pub fn from_manifest(path: impl AsRef<Path>, context: &[&str]) -> Result<Self, FlowError> {
         Self::open(&Checked::read(path.as_ref())?, context)
     }
 
-    /// Loads the flow of a manifest, with the context in the order of the manifest.
+    /// Loads the flow of a manifest. The context variables have the order of the manifest.
     ///
     /// # Errors
     /// The errors of [`Self::from_manifest`].
@@ -113,7 +115,7 @@ impl FlowPdf {
         Ok(flow)
     }
 
-    /// Evaluates every graph for two events to check its shapes.
+    /// Evaluates every graph for two events, to check the shapes of its results.
     fn try_graphs(&self) -> Result<(), FlowError> {
         let middle = |(lo, hi): &(f64, f64)| match (lo.is_finite(), hi.is_finite()) {
             (true, true) => 0.5 * (lo + hi),
@@ -134,29 +136,29 @@ impl FlowPdf {
         Ok(())
     }
 
-    /// Returns the names of the features, in the order of their columns.
+    /// Returns the names of the features, in the order of the columns of events.
     #[must_use]
     pub fn features(&self) -> &[String] {
         &self.features
     }
 
-    /// Returns the names of the context, in the order of the manifest.
+    /// Returns the names of the context variables, in the order of the manifest.
     #[must_use]
     pub fn context_names(&self) -> &[String] {
         &self.context
     }
 
-    /// Makes the NVIDIA GPU with this index evaluate log-densities, with the provider `first` or otherwise with CUDA.
-    /// If neither can be used, the CPU evaluates them. [`Self::gpu_ep_kind`] returns the provider that is used, and
-    /// [`Self::warnings`] the reasons.
+    /// Evaluates log-densities on the NVIDIA GPU with index `device` from now on. The provider `first` is tried
+    /// first, then CUDA. If neither can be used, the CPU evaluates log-densities. [`Self::gpu_ep_kind`] returns the
+    /// provider that is used, and [`Self::warnings`] returns the reasons.
     ///
-    /// The results of the GPU are compared with those of the CPU for 1 024 events and the given context. The events
-    /// are distributed evenly over the part of `sides` (one pair of ends per feature) within the support. Integrals,
-    /// samples and derivatives with respect to the context stay on the CPU.
+    /// The results of GPU and CPU are compared for 1 024 events and the given context. `sides` has the lower and
+    /// upper end of each feature. The events are distributed evenly over the part of this box within the support.
+    /// Integrals, samples and derivatives with respect to the context are always computed on the CPU.
     ///
     /// # Errors
-    /// [`FlowError::Batches`] if the sizes of batches are not in ascending order; [`FlowError::LogProb`] for a wrong
-    /// number of sides or of context numbers, or if the CPU cannot evaluate the events.
+    /// [`FlowError::Batches`] if the numbers of events in `config` are not in ascending order. [`FlowError::LogProb`]
+    /// if the number of sides or of context numbers is wrong, or if the CPU cannot evaluate the events.
     pub fn on_gpu(
         mut self,
         device: usize,
@@ -178,7 +180,7 @@ impl FlowPdf {
         Ok(self)
     }
 
-    /// Returns the provider that evaluates log-densities on a GPU; `None` if the CPU evaluates them.
+    /// Returns the GPU provider that evaluates log-densities; `None` if the CPU evaluates them.
     #[must_use]
     pub fn gpu_ep_kind(&self) -> Option<FlowGpuEpKind> {
         self.placed.as_ref().map(|placed| placed.kind)
@@ -191,15 +193,15 @@ impl FlowPdf {
         self.placed.as_ref().map_or(own, |placed| placed.precision)
     }
 
-    /// Returns the largest difference of log-densities between GPU and CPU for 1 024 events, divided by the larger of 1
-    /// and the absolute value; `None` if the CPU evaluates them.
+    /// Returns the largest difference between the log-densities of GPU and CPU for 1 024 events. A difference is
+    /// divided by the larger of 1 and the absolute value of the log-density. Returns `None` if the CPU evaluates
+    /// log-densities.
     #[must_use]
     pub fn largest_difference(&self) -> Option<f64> {
         self.placed.as_ref().map(|placed| placed.difference)
     }
 
-    /// Returns the reasons why log-densities are not evaluated by the provider, or in the precision, that was
-    /// tried first.
+    /// Returns the reasons why the provider or the precision that was tried first is not used.
     #[must_use]
     pub fn warnings(&self) -> &[FlowWarning] {
         &self.warnings
@@ -221,12 +223,13 @@ impl FlowPdf {
         self.gradient.is_some()
     }
 
-    /// Returns whether the graph of log-densities or of derivatives has 32-bit numbers.
+    /// Returns whether the graph of log-densities or the graph of derivatives has 32-bit numbers.
     pub(super) fn is_single(&self) -> bool {
         self.log_prob.is_single() || self.gradient.as_ref().is_some_and(Graph::is_single)
     }
 
-    /// Evaluates a graph. `context` has one row per event, in the order of the manifest.
+    /// Evaluates a graph and writes its output to `out`. `rows` has `width` numbers per event. `context` has one row
+    /// per event, in the order of the manifest.
     fn run(
         &self,
         graph: &Graph,
@@ -240,7 +243,7 @@ impl FlowPdf {
         graph.run(n, given, out)
     }
 
-    /// Returns the caller's context in the order of the manifest.
+    /// Returns the caller's context, sorted in the order of the manifest.
     fn ordered(&self, context: &[f64]) -> Result<Vec<f64>, LogProbError> {
         self.length("the context", context.len(), self.context.len())?;
         Ok(self.order.iter().filter_map(|&i| context.get(i)).copied().collect())
@@ -269,8 +272,8 @@ impl FlowPdf {
         event.iter().zip(&self.support).all(|(x, (lo, hi))| lo <= x && x <= hi)
     }
 
-    /// Computes log-densities on the GPU, if there is one, for the first events. Returns the number of these
-    /// events; the CPU must compute the others.
+    /// Computes the log-densities of the first events on the GPU, if the flow uses a GPU. Returns the number of these
+    /// events. The CPU must compute the log-densities of all further events.
     fn on_device(&self, events: &[f64], context: &[f64], out: &mut [f64]) -> Result<usize, LogProbError> {
         let Some(placed) = &self.placed else { return Ok(0) };
         let (d, n) = (self.features.len(), out.len());
@@ -288,8 +291,8 @@ impl FlowPdf {
         Ok(taken)
     }
 
-    /// Computes log-densities for one context, which is in the order of the manifest. Uses the GPU if the flow was
-    /// placed there, otherwise the CPU.
+    /// Computes log-densities for one context, which must be in the order of the manifest. If `placed` is true and
+    /// the flow uses a GPU, the GPU computes them. Otherwise the CPU does.
     pub(super) fn evaluate(
         &self,
         events: &[f64],
@@ -320,8 +323,8 @@ impl FlowPdf {
 }
 
 impl FlowPdf {
-    /// Computes derivatives with the graph of derivatives for one context, one row per event. Context and
-    /// derivatives are in the order of the manifest.
+    /// Computes the derivatives with respect to the context, using the graph of derivatives. The result has one row
+    /// per event. The context and the derivatives are in the order of the manifest.
     pub(super) fn gradients(
         &self,
         events: &[f64],
@@ -417,7 +420,7 @@ impl LogProb for FlowPdf {
         self.length("the events", events.len(), n * d)?;
         self.length("the gradient", out.len(), n * c)?;
         let method = self.gradient_method().unwrap_or(GradientMethod::Graph);
-        // Derivatives in the order of the manifest, then in the order of the caller.
+        // The derivatives are computed in the order of the manifest, then written in the order of the caller.
         let mut own = vec![0.0; n * c];
         if self.has_gradient() {
             self.gradients(events, &ordered, &mut own)?;

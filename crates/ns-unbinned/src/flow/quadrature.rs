@@ -1,15 +1,16 @@
-//! Integrates flows over boxes by Gauss-Legendre quadrature. Panels are halved until the integral is stable.
+//! Integrates flows over boxes by Gauss-Legendre quadrature. The panels are halved until the integral no longer
+//! changes.
 
 use ns_core::{BoxIntegral, LogProb, LogProbError};
 
 use super::derivatives::{second, width};
 
-/// Number of panels per feature at the beginning. The constant below has the largest numbers, for one and for
-/// two features.
+/// Number of panels per feature at the beginning.
 const FIRST: usize = 16;
+/// Largest number of panels per feature, for flows with one and with two features.
 const LAST: [usize; 2] = [8192, 256];
 
-/// Change of the integral in the last refinement at which the refinement ends.
+/// The refinement ends if the integral changes by at most this much.
 const FINE: f64 = 1e-7;
 
 /// Largest accepted change of the integral in the last refinement.
@@ -21,7 +22,7 @@ const NORMALISED: f64 = 1e-3;
 /// Smallest accepted integral over a fit range.
 const LEAST: f64 = 1e-9;
 
-/// Returns nodes and weights of the Gauss-Legendre rule with five nodes on [-1, 1].
+/// Returns the nodes and weights of the Gauss-Legendre rule with five nodes on the interval from -1 to 1.
 fn rule() -> [(f64, f64); 5] {
     let root = |sign: f64| (5.0 + sign * 2.0 * (10.0_f64 / 7.0).sqrt()).sqrt() / 3.0;
     let weight = |sign: f64| (322.0 - sign * 13.0 * 70.0_f64.sqrt()) / 900.0;
@@ -29,7 +30,8 @@ fn rule() -> [(f64, f64); 5] {
     [(-far.0, far.1), (-near.0, near.1), (0.0, 128.0 / 225.0), near, far]
 }
 
-/// Function that writes the log-densities of events for a context.
+/// Function that writes the log-densities of events to its last argument. The first two arguments are the events and
+/// the context.
 type Evaluate<'a> = &'a dyn Fn(&[f64], &[f64], &mut [f64]) -> Result<(), LogProbError>;
 
 /// The part of a box within the support of a density.
@@ -59,8 +61,8 @@ impl Clipped {
         Ok(Self { sides: clipped, whole })
     }
 
-    /// Returns an error if an integral is not accurate or not possible. `error` is its change in the last
-    /// refinement.
+    /// Returns an error if an integral is not accurate or has an impossible value. `error` is the change of the
+    /// integral in the last refinement.
     fn check(&self, density: &dyn LogProb, value: f64, error: f64) -> Result<(), LogProbError> {
         if !(error <= COARSE) {
             return Err(refused(
@@ -96,10 +98,11 @@ fn refused(density: &dyn LogProb, cause: String) -> LogProbError {
     LogProbError::NotNormalised { density: density.name().to_owned(), cause }
 }
 
-/// Integrates a density over a box. `log_prob` evaluates the density.
+/// Integrates a density over a box. `log_prob` evaluates the log-density, and `sides` has the lower and upper end of
+/// each feature.
 ///
-/// The integral is taken over the part of the box within the support. For a density of three or more features, the
-/// integral is 1 if the box contains the support, and a smaller box is an error.
+/// The integral is computed over the part of the box within the support. For three or more features no integral is
+/// computed. It is then 1 if the box contains the support, and any other box is an error.
 pub(super) fn integrate(
     density: &dyn LogProb,
     log_prob: Evaluate<'_>,
@@ -135,9 +138,9 @@ pub(super) fn integrate(
     Ok(found)
 }
 
-/// Writes the integral over a box with its derivatives with respect to the context, computed with `panels` panels.
-/// The integral with half as many panels shows whether the panels are narrow enough. If `panels` is 0, the integral
-/// is 1 and its derivatives are 0.
+/// Writes the integral over a box and its derivatives with respect to the context to `out`. The quadrature has
+/// `panels` panels per feature. A second integral with half as many panels shows whether there are enough panels. If
+/// `panels` is 0, the integral is 1 and its derivatives are 0.
 pub(super) fn differentiate(
     density: &dyn LogProb,
     (sides, panels): (&[(f64, f64)], usize),
@@ -180,7 +183,7 @@ pub(super) fn differentiate(
     clipped.check(density, out[0], (out[0] - coarse).abs())
 }
 
-/// Applies the rule with `panels` equal panels per feature.
+/// Returns the integral computed with `panels` equal panels per feature.
 fn sum(
     log_prob: Evaluate<'_>,
     sides: &[(f64, f64)],
@@ -197,11 +200,11 @@ fn sum(
     Ok(total)
 }
 
-/// Function that receives nodes (rows of features) and their weights.
+/// Function that receives some nodes (one row of features per node) and their weights.
 type Batch<'a> = &'a mut dyn FnMut(&[f64], &[f64]) -> Result<(), LogProbError>;
 
-/// Calls `add` with the nodes and weights of the rule with `panels` equal panels per feature. Each call gets
-/// some of the nodes.
+/// Calls `add` with nodes and weights of the quadrature with `panels` equal panels per feature. Each call gets some
+/// of the nodes. All calls together cover all nodes.
 fn each_batch(sides: &[(f64, f64)], panels: usize, add: Batch<'_>) -> Result<(), LogProbError> {
     let axis = |(lo, hi): (f64, f64)| {
         let half = 0.5 * (hi - lo) / panels as f64;
@@ -219,7 +222,7 @@ fn each_batch(sides: &[(f64, f64)], panels: usize, add: Batch<'_>) -> Result<(),
             rows.extend(first.iter().map(|(x, _)| *x));
             weights.extend(first.iter().map(|(_, w)| *w));
         }
-        // Each call gets the nodes of one row of panels.
+        // Each call gets the nodes of one or more values of the first feature.
         Some(second) => {
             for (x, weight) in first {
                 for (y, other) in second {

@@ -1,4 +1,4 @@
-//! ONNX Runtime: its library, which is loaded together with the first flow, and its graphs.
+//! ONNX Runtime: its library and its graphs. The library is loaded together with the first flow.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -10,10 +10,10 @@ use ort::value::{TensorElementType, TensorRef};
 
 use super::FlowError;
 
-/// The environment variable that names the library file.
+/// Name of the environment variable with the path of the library file.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// The name with which the system's loader searches for the library if the variable is not set.
+/// Name of the library if the environment variable is not set. The system's loader searches for it.
 const LIBRARY: &str = if cfg!(target_os = "windows") {
     "onnxruntime.dll"
 } else if cfg!(target_os = "macos") {
@@ -22,19 +22,19 @@ const LIBRARY: &str = if cfg!(target_os = "windows") {
     "libonnxruntime.so"
 };
 
-/// Number of rows that are evaluated in one call. It is constant, so that results do not depend on the number of
+/// Number of rows that are evaluated in one call. It is constant. Results therefore do not depend on the number of
 /// threads.
 const ROWS: usize = 4096;
 
-/// Returns the path of ONNX Runtime's library, or the name for which the system's loader searches.
+/// Returns the path of ONNX Runtime's library, or its name if the system's loader must search for it.
 pub(super) fn library() -> PathBuf {
     std::env::var_os(VARIABLE)
         .filter(|path| !path.is_empty())
         .map_or_else(|| PathBuf::from(LIBRARY), PathBuf::from)
 }
 
-/// Returns the environment of ONNX Runtime, which exists until the process ends. After a failure the next call tries
-/// again.
+/// Returns the environment of ONNX Runtime. The environment exists until the process ends. If it cannot be created,
+/// the next call tries again.
 pub(super) fn environment() -> Result<&'static Environment, FlowError> {
     static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
     static LOADING: Mutex<()> = Mutex::new(());
@@ -50,7 +50,7 @@ pub(super) fn environment() -> Result<&'static Environment, FlowError> {
     Ok(ENVIRONMENT.get_or_init(|| made))
 }
 
-/// One input of a call: the same number of columns for each row.
+/// One input of a graph: rows that all have `width` numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) numbers: &'a [f64],
@@ -58,35 +58,34 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Returns the numbers of some rows.
+    /// Returns the numbers of the rows from `from` up to, but not including, `to`.
     fn part(&self, from: usize, to: usize) -> &'a [f64] {
         self.numbers.get(from * self.width..to * self.width).unwrap_or_default()
     }
 }
 
-/// Shape of the output for one row.
+/// Number of output values of a graph per row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
-    /// A single number: the shape is `[n]`, or `[n, 1]`.
+    /// A single number per row: the shape is `[n]` or `[n, 1]`.
     One,
-    /// This many numbers: the shape is `[n, d]`.
+    /// The given number `d` of values per row: the shape is `[n, d]`.
     Many(usize),
 }
 
-/// A graph with several inputs of shape `[n, d]` and one output.
+/// An ONNX graph with several inputs of shape `[n, d]` and one output.
 pub(super) struct Graph {
     path: PathBuf,
     bytes: Vec<u8>,
-    /// Names of the inputs, and whether their numbers have 32 bits.
+    /// Name of each input, and whether its numbers have 32 bits.
     inputs: Vec<(&'static str, bool)>,
-    /// Whether the numbers of an input or of the output have 32 bits.
+    /// Whether any input or the output has 32-bit numbers.
     single: bool,
     output: &'static str,
     width: Width,
-    /// Sessions that no thread uses at the moment. Each call of ONNX Runtime in progress needs its own
-    /// session.
+    /// Sessions that are not in use. Each call of ONNX Runtime needs its own session while it runs.
     idle: Mutex<Vec<Session>>,
-    /// Whether there is only one session, for which calls wait. A graph on a GPU has one session.
+    /// Whether there is only one session, so that calls wait for each other. This is the case for a graph on a GPU.
     alone: bool,
     /// Number of rows that are evaluated in one call.
     rows: usize,
@@ -138,7 +137,8 @@ impl Graph {
         Ok(Self { path, bytes, inputs: typed, output, single, width, idle, alone: false, rows: ROWS })
     }
 
-    /// Evaluates the graph for `n` rows. `given` has the inputs in the order of their names in [`Self::new`].
+    /// Evaluates the graph for `n` rows and writes its output to `out`. `given` has the inputs in the order of their
+    /// names in [`Self::new`].
     pub(super) fn run(&self, n: usize, given: &[Rows<'_>], out: &mut [f64]) -> Result<(), FlowError> {
         let mut idle = self.idle();
         let taken = idle.pop();
@@ -167,12 +167,12 @@ impl Graph {
         self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Returns whether an input or the output has 32-bit numbers.
+    /// Returns whether any input or the output has 32-bit numbers.
     pub(super) fn is_single(&self) -> bool {
         self.single
     }
 
-    /// Returns how many rows are evaluated in one call.
+    /// Returns the number of rows that are evaluated in one call.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
@@ -190,7 +190,7 @@ impl Graph {
             cause: error.message().to_owned(),
         };
         let (from, to) = (first, first + n);
-        // Both the 32-bit and the 64-bit inputs must live until the call ends.
+        // The arrays for 32-bit and for 64-bit inputs must exist until the call ends.
         let singles: Vec<Vec<f32>> =
             self.inputs
                 .iter()
@@ -249,8 +249,8 @@ impl Graph {
 
 #[cfg(feature = "neural-cuda")]
 impl Graph {
-    /// Returns the same graph with a session that evaluates it on another device, with `rows` rows in one
-    /// call.
+    /// Returns a copy of the graph that uses only the session `session`, which evaluates the graph on another device.
+    /// One call evaluates `rows` rows.
     pub(super) fn with_session(&self, session: Session, rows: usize) -> Self {
         Self {
             path: self.path.clone(),
@@ -265,7 +265,7 @@ impl Graph {
         }
     }
 
-    /// Returns the content of the graph's file.
+    /// Returns the content of the graph file.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -275,10 +275,10 @@ impl Graph {
         self.inputs.iter().map(|(name, _)| *name)
     }
 
-    /// Ends the profile of a session that was opened with profiling, and returns the profile.
+    /// Ends the profile of a session that was opened with profiling. Returns the profile as JSON text.
     ///
     /// # Errors
-    /// The reason why there is no profile.
+    /// The reason if there is no profile.
     pub(super) fn end_profiling(&self) -> Result<Vec<u8>, String> {
         let mut idle = self.idle();
         let session = idle.first_mut().ok_or_else(|| "there is no session".to_owned())?;
@@ -287,13 +287,13 @@ impl Graph {
     }
 }
 
-/// Begins to build a session with one thread. The threads of NextStat share the work, and each sum then has
-/// one order.
+/// Begins to build a session that uses one thread. NextStat distributes the work over its own threads. The terms of
+/// each sum are then always added in the same order.
 pub(super) fn builder(environment: &Environment) -> Result<SessionBuilder, ort::Error> {
     Ok(Session::builder(environment)?.with_intra_threads(1)?.with_inter_threads(1)?)
 }
 
-/// Opens a session.
+/// Opens a session for the graph with the content `bytes`. `path` is for error messages.
 fn open(path: &Path, bytes: &[u8]) -> Result<Session, FlowError> {
     let environment = environment()?;
     let wrong = |cause: &str| FlowError::Graph { file: path.to_owned(), cause: cause.to_owned() };

@@ -1,7 +1,7 @@
 //! CLs upper limits with toys.
 //!
-//! The search starts at the asymptotic limit and tests values until CLs equals `1 - cl` within half its
-//! statistical error. The observed and the expected limits share the tested values and their toys.
+//! The search begins at the asymptotic limit. It tests values until CLs differs from `1 - cl` by less than half its
+//! statistical error. The observed and the expected limits share the tested values and the toys.
 
 mod options;
 mod result;
@@ -18,17 +18,18 @@ use crate::limit::bracket::{Bracket, End};
 use crate::present::significant;
 use crate::{InferenceError, LimitOptions, upper_limit};
 
-/// Largest number of values tested for one limit.
+/// Largest number of values tested in the search for one limit.
 const MOST_POINTS: usize = 20;
 
-/// Number of statistical errors within which the search function counts as 0.
+/// Largest absolute value of the search function, in units of its statistical error, that counts as 0.
 const NEAR: f64 = 0.5;
 
-/// Largest value of the search function at a tested value where no toy of the tested hypothesis is counted.
-/// It is negative, so that the search continues at smaller values of the POI.
+/// Largest value of the search function at a tested value for which no toy of the tested hypothesis is counted. It is
+/// negative. The search therefore continues at smaller values of the POI.
 const BELOW: f64 = -0.1;
 
-/// A tested value, with the search function of each limit (observed, then expected).
+/// A tested value, and the search functions of all limits at this value: first the observed limit, then the expected
+/// limits.
 struct Tested {
     point: ToyLimitPoint,
     levels: Vec<Option<Level>>,
@@ -37,12 +38,12 @@ struct Tested {
 /// The search function of one limit at a tested value.
 #[derive(Debug, Clone, Copy)]
 struct Level {
-    /// Value of the function: positive below the limit, 0 at the limit, and nearly linear.
+    /// Value of the search function. It is positive below the limit, 0 at the limit, and nearly linear.
     height: f64,
     /// Statistical error of `height`.
     error: f64,
-    /// Whether any toy of the tested hypothesis is counted at this value; if not, only the sign of `height`
-    /// has a meaning.
+    /// Whether at least one toy of the tested hypothesis is counted at this value. If false, only the sign of
+    /// `height` has a meaning.
     counts: bool,
 }
 
@@ -54,22 +55,22 @@ struct ToyLimitSearch {
     steps: usize,
 }
 
-/// The common state of all searches.
+/// The common state of the searches for all limits.
 struct Work<'a> {
     model: &'a Model,
     session: &'a dyn Session,
     options: &'a ToyLimitOptions,
     control: Control<'a>,
     tested: Vec<Tested>,
-    /// Warnings, each with the number of further tested values whose warning differs only in its numbers.
+    /// Warnings. Each has the count of later warnings that differ from it only in their numbers.
     notes: Vec<(String, usize)>,
     converged: bool,
     n_toys: u64,
     wall_s: f64,
 }
 
-/// Finds the CLs upper limit with toys: the value of the parameter of interest above which CLs is below
-/// `1 - cl`, with its statistical error.
+/// Finds the CLs upper limit with toys, and the statistical error of the limit. The limit is the value of the
+/// parameter of interest at which CLs falls below `1 - cl`.
 ///
 /// # Errors
 /// The errors of [`upper_limit`] and [`super::hypotest_toys`].
@@ -93,7 +94,7 @@ pub fn upper_limit_toys(
         .map_or((f64::NEG_INFINITY, f64::INFINITY), |p| p.bounds);
 
     let root = (-2.0 * (1.0 - options.cl).ln()).sqrt();
-    // CLs is 1 at the best fit, where the statistic is 0, and at 0, where both hypotheses are the same.
+    // CLs is 1 at two values: at the best fit, where the statistic is 0, and at 0, where both hypotheses are equal.
     let search = |low: f64, guess: Option<f64>| {
         let low = low.clamp(lower, upper);
         Bracket::new(low, root, guess.unwrap_or(f64::NAN), upper, 0.0)
@@ -120,7 +121,7 @@ pub fn upper_limit_toys(
 }
 
 impl Work<'_> {
-    /// Runs every search to its end. Returns false if the caller stopped the work.
+    /// Runs every search to its end. Returns false if the caller stopped the work. `root` is `sqrt(-2 ln(1 - cl))`.
     fn follow(&mut self, searches: &mut [ToyLimitSearch], root: f64) -> Result<bool, InferenceError> {
         for wanted in searches {
             while let Some(value) = wanted.search.next().filter(|_| wanted.steps < MOST_POINTS) {
@@ -129,7 +130,7 @@ impl Work<'_> {
                     return Ok(false);
                 }
                 let level = self.level(wanted.slot, value);
-                // Within half its statistical error, the function is 0.
+                // If the function differs from 0 by less than half its statistical error, it counts as 0.
                 let found = level.is_some_and(|l| l.counts && l.height.abs() <= NEAR * l.error);
                 wanted.search.accept(if found { Some(0.0) } else { level.map(|l| l.height) });
             }
@@ -137,12 +138,13 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Returns the search function of a limit at a value that was tested before.
+    /// Returns the search function of a limit at a value that has been tested. Returns `None` if there is none.
     fn level(&self, slot: usize, value: f64) -> Option<Level> {
         self.tested.iter().find(|t| t.point.mu == value)?.levels.get(slot).copied().flatten()
     }
 
-    /// Tests a value with toys, unless it was tested before. Returns false if the caller stopped the work.
+    /// Tests a value with toys. Does nothing if the value has been tested before. Returns false if the caller stopped
+    /// the work.
     fn test(&mut self, value: f64, root: f64) -> Result<bool, InferenceError> {
         if self.tested.iter().any(|t| t.point.mu == value) {
             return Ok(true);
@@ -199,8 +201,8 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Adds a warning about a tested value. A warning that differs from an earlier one only in its numbers is
-    /// counted with the earlier one.
+    /// Adds a warning about a tested value. If it differs from an earlier warning only in its numbers, it is counted
+    /// as a repetition of the earlier warning.
     fn note(&mut self, note: String) {
         let words = |text: &str| text.replace(|c: char| c.is_ascii_digit() || ".-e".contains(c), "");
         if self.notes.iter().any(|(known, _)| *known == note) {
@@ -212,8 +214,9 @@ impl Work<'_> {
         }
     }
 
-    /// Returns the limit of a search and its statistical error. The limit is the root of a straight line
-    /// through the search function at two tested values: the value where the search ended, and another one.
+    /// Returns the limit found by a search, and the statistical error of the limit. The limit is the root of a
+    /// straight line through the search function at two tested values. One of them is the value with the search
+    /// function closest to 0.
     fn limit(&self, wanted: &ToyLimitSearch, root: f64) -> Option<(f64, f64)> {
         let low = wanted.search.start();
         let known: Vec<(f64, Level)> = self
@@ -227,7 +230,7 @@ impl Work<'_> {
             Some(End::Found(value)) => known.iter().find(|(mu, _)| *mu == value)?,
             _ => known.iter().min_by(lowest)?,
         };
-        // Two values that toys cannot distinguish do not determine the slope.
+        // The slope between two values is not known if toys cannot distinguish the values.
         let apart = |(_, other): &&(f64, Level)| (other.height - level.height).abs() > 3.0 * level.error;
         let (other, height) = known
             .iter()
@@ -239,7 +242,8 @@ impl Work<'_> {
         (slope < 0.0 && limit.is_finite()).then_some((limit, level.error / -slope))
     }
 
-    /// Returns the smallest tested value at which no toy is counted for a limit, and the bound on CLs at this value.
+    /// Returns the smallest tested value at which no toy is counted for a limit. Also returns the bound on CLs at
+    /// this value.
     fn lowest_without_toys(&self, slot: usize) -> Option<(f64, f64)> {
         let bound = |t: &Tested| {
             let error = match slot {
@@ -285,7 +289,7 @@ impl Work<'_> {
                     )),
                 ),
                 None if interrupted => (None, Some(format!("{which} is null: interrupted"))),
-                // All steps are used up, and the search function counts as 0 at none of the tested values.
+                // The search has made all its steps. The search function does not count as 0 at any tested value.
                 None if limit.is_some() => (
                     limit,
                     Some(format!(
@@ -336,7 +340,7 @@ impl Work<'_> {
     }
 }
 
-/// Formats a warning, with the number of other tested values that have the same warning.
+/// Formats a warning. The text contains the number of other tested values with the same warning.
 fn said((note, more): (String, usize)) -> String {
     match more {
         0 => note,
@@ -344,7 +348,7 @@ fn said((note, more): (String, usize)) -> String {
     }
 }
 
-/// Creates the entry of a tested value at which no toys could be run.
+/// Creates the entry of a tested value for which no toys could be run.
 fn without_toys(mu: f64) -> ToyLimitPoint {
     ToyLimitPoint {
         mu,
@@ -360,11 +364,11 @@ fn without_toys(mu: f64) -> ToyLimitPoint {
     }
 }
 
-/// Returns the search function `root - sqrt(-2 ln CLs)`. It is nearly linear in the tested value, because CLs
-/// falls approximately like a Gaussian.
+/// Returns the search function `root - sqrt(-2 ln CLs)` and its error. As a function of the tested value, CLs falls
+/// approximately like a Gaussian. The search function is therefore nearly linear.
 fn level_of(cls: f64, error: f64, root: f64) -> Level {
-    // If no toy is counted, `error` is an upper bound on CLs. With few toys this bound can lie above `1 - cl`, but
-    // the search must continue at smaller values of the POI.
+    // If no toy is counted, `error` is an upper bound on CLs. With few toys this bound may lie above `1 - cl`. The
+    // search must nevertheless continue at smaller values of the POI.
     let counts = cls > 0.0;
     let cls = if counts { cls } else { 0.5 * error };
     let y = (-2.0 * cls.clamp(f64::MIN_POSITIVE, 1.0).ln()).sqrt();
@@ -372,7 +376,7 @@ fn level_of(cls: f64, error: f64, root: f64) -> Level {
     Level { height, error: error / (cls * y.max(0.1)), counts }
 }
 
-/// Reports progress over the tested values. The total number of values is an estimate that grows with the
+/// Reports the progress over the tested values. The total number of values is not known. Its estimate grows with the
 /// number of values tested so far.
 struct Shifted<'a> {
     control: Control<'a>,

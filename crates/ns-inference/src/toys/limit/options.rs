@@ -1,4 +1,4 @@
-//! The options of a toy-based limit.
+//! The options of an upper limit with toys.
 
 use serde::Deserialize;
 
@@ -9,19 +9,19 @@ use crate::{FitOptions, TestStatistic, options};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ToyLimitOptions {
-    /// Data, fixed parameters, starting point and search of the fits.
+    /// Data, fixed parameters, starting point and search of the fits to the observed data.
     pub fit: FitOptions,
     /// Test statistic: q or qtilde.
     #[serde(rename = "test_stat", deserialize_with = "options::text")]
     pub statistic: TestStatistic,
-    /// Confidence level.
+    /// Confidence level, between 0.5 and 1.
     pub cl: f64,
-    /// Whether to find the expected limits too.
+    /// Whether to find the expected limits in addition to the observed limit.
     pub expected: bool,
     /// Number of toys of each hypothesis at every tested value.
     pub n_toys: u64,
-    /// Seed of the random numbers. It is the same at every tested value, so that CLs is a smooth function of
-    /// the tested value.
+    /// Seed of the random numbers. It is the same at every tested value. CLs is then a smooth function of the tested
+    /// value.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The result of a toy-based limit.
+//! The result of an upper limit with toys.
 
 use serde::Serialize;
 
@@ -11,19 +11,19 @@ use crate::toys::PerHypothesis;
 pub struct ToyLimitPoint {
     /// Tested value of the parameter of interest.
     pub mu: f64,
-    /// Observed CLs.
+    /// Observed CLs; `None` if it does not exist.
     pub cls: Option<f64>,
-    /// Statistical error of `cls`.
+    /// Statistical error of `cls`; `None` if `cls` is `None`.
     pub cls_error: Option<f64>,
-    /// Observed p-value of the tested hypothesis.
+    /// Observed p-value CLs+b of the tested hypothesis; `None` if no toy converged.
     pub clsb: Option<f64>,
-    /// Observed p-value of the alternative.
+    /// Observed p-value CLb of the alternative hypothesis; `None` if no toy converged.
     pub clb: Option<f64>,
-    /// Observed value of the test statistic.
+    /// Observed test statistic; `None` if no toys could be run.
     pub q_obs: Option<f64>,
-    /// CLs expected at -2 to +2 standard deviations; empty unless asked for.
+    /// Expected CLs at -2 to +2 standard deviations; empty if not asked for.
     pub expected_cls: Vec<Option<f64>>,
-    /// Statistical errors of `expected_cls`.
+    /// Statistical errors of `expected_cls`, in the same order.
     pub expected_cls_error: Vec<Option<f64>>,
     /// Number of toys with a fit that did not converge, for each hypothesis.
     pub n_nonconverged: PerHypothesis<u64>,
@@ -31,7 +31,7 @@ pub struct ToyLimitPoint {
     pub n_error: PerHypothesis<u64>,
 }
 
-/// The result of a toy-based limit. Serialises to the JSON of `nextstat upper-limit --toys`.
+/// The result of an upper limit with toys. Serialises to the JSON of `nextstat upper-limit --toys`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ToyLimitResult {
@@ -43,19 +43,20 @@ pub struct ToyLimitResult {
     pub test_stat: &'static str,
     /// Observed limit; `None` if it was not found.
     pub observed: Option<f64>,
-    /// Statistical error of `observed`.
+    /// Statistical error of `observed`, due to the number of toys; `None` if `observed` is `None`.
     pub observed_error: Option<f64>,
-    /// Limits expected for background alone, at -2 to +2 standard deviations; empty unless asked for.
+    /// Five limits expected under the background-only hypothesis, at -2 to +2 standard deviations. Empty if not asked
+    /// for.
     pub expected: Vec<Option<f64>>,
-    /// Statistical errors of `expected`.
+    /// Statistical errors of `expected`, in the same order.
     pub expected_error: Vec<Option<f64>>,
-    /// Numbers of standard deviations to which the five values of every expected band belong, in their order.
+    /// Numbers of standard deviations of the five values in each list of expected values.
     pub nsigma_order: NsigmaOrder,
-    /// Observed asymptotic limit, at which the search began.
+    /// Observed asymptotic limit, at which the search began; `None` if it does not exist.
     pub observed_asymptotic: Option<f64>,
     /// Best-fit value of the parameter of interest.
     pub mu_hat: f64,
-    /// Number of values of the parameter of interest tested with toys.
+    /// Number of values of the parameter of interest that were tested with toys.
     pub n_evaluations: usize,
     /// Number of toys of each hypothesis at every tested value.
     pub n_toys: u64,
@@ -67,11 +68,11 @@ pub struct ToyLimitResult {
     pub points: Vec<ToyLimitPoint>,
     /// Number of toys of both hypotheses per second of wall time.
     pub toys_per_s: Option<f64>,
-    /// Whether every fit behind these numbers converged.
+    /// Whether every fit to the observed data and every fit of a toy converged.
     pub converged: bool,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// True if the caller stopped the work; limits that were not found are missing.
+    /// Whether the caller stopped the work. Some limits may then be missing.
     #[serde(skip)]
     pub interrupted: bool,
 }

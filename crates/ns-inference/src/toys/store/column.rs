@@ -1,4 +1,4 @@
-//! Columns of toys in memory. They are read and written as chunks of a Parquet file.
+//! Columns of toys in memory. The values of a column are read from and written to column chunks of a Parquet file.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use parquet::schema::types::{Type, TypePtr};
 pub(super) enum Content {
     /// Unsigned integers, never null.
     Count,
-    /// Floating-point numbers, or null.
+    /// Floating-point numbers; a number may be null.
     Number,
-    /// Names from a short list, never null.
+    /// Names from a short list; never null.
     Name,
-    /// Texts, or null.
+    /// Texts; a text may be null.
     Text,
 }
 
@@ -103,7 +103,8 @@ impl Column {
         }
     }
 
-    /// Adds a value. A value of another type is dropped; a later check of the column lengths then fails.
+    /// Adds a value. A value whose type is not that of the column is not added. A later check of the lengths of all
+    /// columns then fails.
     pub(super) fn push(&mut self, value: &Value<'_>) {
         match (self, value) {
             (Self::Count(v), Value::Count(x)) => v.push(*x),
@@ -114,7 +115,7 @@ impl Column {
         }
     }
 
-    /// Returns value number `row`, or `None` if the column is shorter.
+    /// Returns the value in row `row`; `None` if the column has fewer rows.
     pub(super) fn get(&self, row: usize) -> Option<Value<'_>> {
         Some(match self {
             Self::Count(v) => Value::Count(*v.get(row)?),
@@ -124,7 +125,7 @@ impl Column {
         })
     }
 
-    /// Adds the bits of value number `row` to a fingerprint.
+    /// Adds the bits of the value in row `row` to a digest.
     pub(super) fn add_to(&self, digest: &mut Digest, row: usize) {
         match self.get(row) {
             Some(Value::Count(x)) => digest.integer(usize::try_from(x).unwrap_or(usize::MAX)),
@@ -159,7 +160,8 @@ impl Column {
         Ok(())
     }
 
-    /// Appends up to `most` values of a column chunk and returns their number.
+    /// Reads up to `most` values of a column chunk and appends them to the column. Returns the number of values that
+    /// were read.
     pub(super) fn read(&mut self, reader: &mut ColumnReader, most: usize) -> Result<usize> {
         let mut levels = Vec::new();
         let count = match (self, reader) {
@@ -195,7 +197,7 @@ impl Column {
     }
 }
 
-/// Appends values to `to`, with a null for each 0 in Parquet's definition levels `levels`.
+/// Appends values to `to`. In the definition levels `levels` of Parquet, 0 stands for a null.
 fn spread<T>(
     levels: &[i16],
     mut values: impl Iterator<Item = Result<T>>,

@@ -1,4 +1,4 @@
-//! Errors of files of toys, with advice on what to do.
+//! Errors of files of toys. Each message says what to do.
 
 use std::path::PathBuf;
 
@@ -6,19 +6,19 @@ use thiserror::Error;
 
 use crate::InferenceError;
 
-/// The error that a file of toys belongs to another run.
+/// The error for a file of toys that belongs to another run.
 #[derive(Debug, Error)]
 #[error("{}: from another run than {than}: {what} is {theirs} there and {ours} here; {remedy}", path.display())]
 pub struct ForeignFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// What the file was compared with: the name of another file, or this run.
+    /// Name of what the file was compared with: another file, or this run.
     pub than: String,
-    /// Property that differs.
+    /// Name of the property that differs.
     pub what: String,
-    /// Value in the file.
+    /// Value of the property in the file.
     pub theirs: String,
-    /// Value in the other file, or in this run.
+    /// Value of the property in the other file, or in this run.
     pub ours: String,
     /// Advice on what to do.
     pub remedy: &'static str,
@@ -33,7 +33,7 @@ pub enum StoreError {
     Io {
         /// Path of the file or folder.
         path: PathBuf,
-        /// Operation that failed, as in `cannot be read`.
+        /// Operation that failed, for example `cannot be read`.
         doing: &'static str,
         /// Error of the operating system.
         source: std::io::Error,
@@ -46,18 +46,18 @@ pub enum StoreError {
     Broken {
         /// Path of the file.
         path: PathBuf,
-        /// Error at which reading ended.
+        /// Message of the error that occurred while the file was read.
         reason: String,
     },
-    /// The file is a Parquet file, but not one of toys.
+    /// The file is a Parquet file, but does not contain toys.
     #[error("{}: not a file of toys: {reason}; name a file that --save of this program wrote", path.display())]
     NotToys {
         /// Path of the file.
         path: PathBuf,
-        /// Description of the entry that is missing.
+        /// Description of the missing entry.
         reason: String,
     },
-    /// The file holds toys of the other kind (toys of tests or toys of studies).
+    /// The file contains toys of another kind. There are toys of hypothesis tests and toys of studies.
     #[error(
         "{}: holds rows of `{found}`, not of `{expected}`; name files of one command only",
         path.display()
@@ -70,7 +70,7 @@ pub enum StoreError {
         /// Kind of toys asked for.
         expected: &'static str,
     },
-    /// The file has a format that this version does not know.
+    /// The format of the file is not known to this version of NextStat.
     #[error(
         "{}: toy file format {found}; this version reads format {expected}: use the version of NextStat that wrote it",
         path.display()
@@ -78,23 +78,23 @@ pub enum StoreError {
     OtherFormat {
         /// Path of the file.
         path: PathBuf,
-        /// Format version that the file states.
+        /// Format version of the file.
         found: String,
-        /// Format version that this version of NextStat reads.
+        /// Format version that this version of NextStat can read.
         expected: u32,
     },
-    /// The file has rows that no run writes. The rows may have been changed after they were written.
+    /// The file has rows that no run writes. It may have been changed after it was written.
     #[error("{}: damaged: {reason}; copy it again, or remove it and run its toys again", path.display())]
     Damaged {
         /// Path of the file.
         path: PathBuf,
-        /// The first contradiction found in the file.
+        /// Description of the first inconsistency found in the file.
         reason: String,
     },
     /// The file belongs to another run.
     #[error(transparent)]
     Foreign(#[from] Box<ForeignFile>),
-    /// Some toys are in two files.
+    /// Two files contain the same toys.
     #[error(
         "{} and {} both have toys {first} to {last} of {stream}; leave one of the files out",
         one.display(), other.display()
@@ -106,27 +106,27 @@ pub enum StoreError {
         other: PathBuf,
         /// Name of the series of these toys: the hypothesis, or the study.
         stream: &'static str,
-        /// Index of the first toy that both files have.
+        /// Index of the first toy that is in both files.
         first: u64,
-        /// Index of the last toy in the first range of toys that both files have.
+        /// Index of the last toy in the first range of toys that is in both files.
         last: u64,
     },
-    /// Some toys are missing in all files.
+    /// Some toys are in none of the files.
     #[error(
         "toys are missing: {missing}; run the missing shards (those interrupted with --resume) and name their files too, \
          or take what is there with --allow-incomplete"
     )]
     Incomplete {
-        /// Missing toys, in words.
+        /// Description of the missing toys.
         missing: String,
     },
-    /// The toys of an earlier run exist already and would be replaced.
+    /// A file or pieces with toys of an earlier run exist. They would be replaced.
     #[error(
         "{}: already there; continue that run with --resume, remove it for a fresh one, or choose another name",
         found.display()
     )]
     AlreadyThere {
-        /// Path of the existing file, or of the folder that holds its pieces.
+        /// Path of the existing file, or of the folder with its pieces.
         found: PathBuf,
     },
     /// Another process is writing the same file.
@@ -138,7 +138,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns whether the cause is a failure of the machine (for example, a full disk) and not a wrong request.
+    /// Returns whether the cause is a failure of the machine, such as a full disk. If false, the request was wrong.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};

@@ -1,8 +1,8 @@
-//! The folder `FILE.parts/`, which holds the finished pieces of a file that is being written.
+//! The folder `FILE.parts/`, which contains the finished pieces of the file `FILE` while a run is being saved.
 //!
-//! Every piece, and finally the file itself, is written under a temporary name in this folder, flushed to the
-//! disk and then moved to its final path in one step. So files with a final name are always complete,
-//! whenever a run is killed.
+//! Every piece is written under a temporary name in this folder, flushed to the disk and then moved to its final path
+//! in one step. The complete file is written in the same way. A file with a final name is therefore complete, even if
+//! a run is killed.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -23,7 +23,8 @@ const PIECE: &str = "piece-";
 /// Name of the file that a run locks while it uses the folder.
 const LOCK: &str = "lock";
 
-/// Number of attempts to create and lock the folder. Another process may remove the folder in between.
+/// Number of attempts to create and lock the folder. An attempt fails if another process removes the folder in
+/// between.
 const ATTEMPTS: usize = 16;
 
 /// A folder of pieces that only this process may change.
@@ -35,11 +36,11 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Creates and locks the folder of `target`, and removes incomplete files of a killed run.
+    /// Creates and locks the folder for the pieces of `target`. Removes incomplete files that a killed run has left.
     ///
     /// # Errors
-    /// If the folder cannot be created, if another run is using the folder, or if an earlier run exists and
-    /// `resume` is not set.
+    /// If the folder cannot be created, if another run is using the folder, or if an earlier run exists and `resume`
+    /// is false.
     pub(super) fn claim(target: &Path, resume: bool) -> Result<Self, StoreError> {
         let target = settle(target)?;
         let path = pieces_of(&target);
@@ -53,7 +54,7 @@ impl Folder {
                 }
                 _ => {}
             }
-            // Another run may finish and remove the folder between any two of these steps.
+            // Between any two of these steps another run may finish and remove the folder.
             let Some(lock) = lock(&target, &path)? else { continue };
             let folder = Self { target, path, _lock: lock };
             if !resume && folder.target.exists() {
@@ -85,7 +86,8 @@ impl Folder {
         pieces(&self.path)
     }
 
-    /// Writes the piece of series `stream` whose first toy is `first`, and returns its path.
+    /// Writes a piece and returns its path. `stream` is the index of the series, and `first` is the index of the
+    /// piece's first toy.
     ///
     /// # Errors
     /// If the piece cannot be written.
@@ -100,10 +102,10 @@ impl Folder {
         Ok(path)
     }
 
-    /// Writes the complete file that combines the pieces.
+    /// Writes the complete file, into which the pieces are combined.
     ///
     /// # Errors
-    /// If the file cannot be written, and the errors of `write`.
+    /// If the file cannot be written; also the errors of `write`.
     pub(super) fn combined<E: From<StoreError>>(
         &self,
         write: impl FnOnce(BufWriter<File>) -> Result<BufWriter<File>, E>,
@@ -111,7 +113,7 @@ impl Folder {
         self.whole(&self.target, write)
     }
 
-    /// Writes a file under a temporary name, flushes it to the disk and moves it to its path.
+    /// Writes a file under a temporary name, flushes it to the disk and moves it to the path `to`.
     fn whole<E: From<StoreError>>(
         &self,
         to: &Path,
@@ -140,8 +142,8 @@ impl Folder {
         builder.tempfile_in(&self.path)
     }
 
-    /// Removes the pieces, after the complete file was moved to its path. The empty folder is removed on
-    /// drop.
+    /// Removes the pieces. It must be called after the complete file has been moved to its path. The empty folder is
+    /// removed on drop.
     ///
     /// # Errors
     /// If a piece cannot be removed.
@@ -158,7 +160,7 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// Removes the folder if it has no pieces. Errors are ignored, because a later run removes it.
+    /// Removes the folder if it contains no pieces. Errors are ignored, because a later run can remove the folder.
     fn drop(&mut self) {
         if self.pieces().is_ok_and(|pieces| pieces.is_empty()) {
             let _ = fs::remove_file(self.path.join(LOCK));
@@ -167,7 +169,7 @@ impl Drop for Folder {
     }
 }
 
-/// Returns the path of the folder for the pieces of a file.
+/// Returns the path of the folder for the pieces of the file `target`.
 pub(super) fn pieces_of(target: &Path) -> PathBuf {
     let mut name: OsString = target.as_os_str().to_owned();
     name.push(".parts");
@@ -191,7 +193,7 @@ pub(super) fn pieces(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(list)
 }
 
-/// Converts an error of writing a Parquet file, and adds the path of the file.
+/// Converts an error from writing a Parquet file. Adds the path of the file.
 pub(super) fn written(path: &Path, error: ParquetError) -> StoreError {
     let source = match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
@@ -210,7 +212,7 @@ fn names(folder: &Path) -> Result<Vec<OsString>, StoreError> {
         .map_err(failed)
 }
 
-/// Returns the final path of a file. Symbolic links are followed, so that their target is replaced.
+/// Returns the final path of a file. Symbolic links are followed, so the file to which a link points is replaced.
 fn settle(target: &Path) -> Result<PathBuf, StoreError> {
     let failed = |kind: ErrorKind, why: String| StoreError::Io {
         path: target.to_owned(),
@@ -236,7 +238,7 @@ fn settle(target: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Locks a folder; returns `None` if another process has removed it.
+/// Locks a folder. Returns `None` if another process has removed the folder.
 fn lock(target: &Path, folder: &Path) -> Result<Option<File>, StoreError> {
     let path = folder.join(LOCK);
     let failed = |source| StoreError::Io { path: path.clone(), doing: "cannot be locked", source };
@@ -248,14 +250,14 @@ fn lock(target: &Path, folder: &Path) -> Result<Option<File>, StoreError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(StoreError::Busy { path: target.to_owned() }),
-        // Some cluster file systems have no locks, and report this by different errors. There, users must ensure that
-        // only one run writes a file.
+        // Some file systems of clusters have no locks. They report this with different errors. On such systems, users
+        // must ensure that only one run writes a file.
         Err(TryLockError::Error(_)) => {}
     }
     Ok(is_at(&file, &path).then_some(file))
 }
 
-/// Returns whether an open file is still the one at `path`.
+/// Returns whether `path` still refers to the open file `file`.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -265,13 +267,13 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Returns whether an open file is still the one at `path`. Outside Unix an open file cannot be removed.
+/// Returns whether `path` still refers to the open file. On systems other than Unix an open file cannot be removed.
 #[cfg(not(unix))]
 fn is_at(_file: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// Flushes the directory entries of a folder to the disk, if the system supports it.
+/// Flushes the directory entries of a folder to the disk if the system supports this.
 fn settle_names(folder: &Path) {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     if let Ok(handle) = File::open(folder) {

@@ -1,4 +1,4 @@
-//! The columns and names of the two kinds of rows in files: of tests and of studies.
+//! The columns and names of the two kinds of rows in files: rows of hypothesis tests and rows of studies.
 
 use super::column::{Content, Spec, Value};
 use crate::InferenceError;
@@ -6,29 +6,29 @@ use crate::toys::{FitToyRow, FitToysHeader, Hypothesis, Row, ToyHeader, ToyRow, 
 
 /// Conversion of a row to and from the columns of a file.
 pub(super) trait Columns: Sized {
-    /// The type of [`Row::Header`].
+    /// Type of the header, equal to [`Row::Header`].
     type Head;
-    /// Returns the names and types of the columns, in their order.
+    /// Returns the name and the type of each column, in the order of the columns.
     fn specs(header: &Self::Head) -> Vec<Spec>;
     /// Passes the values of this row to `take`, in the order of the columns.
     fn values<'a>(&'a self, take: &mut dyn FnMut(Value<'a>));
-    /// Builds a row from the values of its columns. The error describes why the values form no row.
+    /// Builds a row from the values of its columns. If the values do not form a row, the error is the reason.
     fn from_values(values: &[Value<'_>]) -> Result<Self, String>;
 }
 
 /// A row that can be stored in files: [`ToyRow`] or [`FitToyRow`].
 #[allow(private_bounds)]
 pub trait StoredRow: Row + Columns<Head = Self::Header> {
-    /// Name of this kind of rows in files.
+    /// Name of this kind of rows. Files contain this name.
     const KIND: &'static str;
 
-    /// Names of the series, in the order of [`Row::SERIES`].
+    /// Names of the series in files, in the order of [`Row::SERIES`].
     const NAMES: &'static [&'static str];
 
-    /// Checks that toys with these two headers are parts of one run.
+    /// Returns an error unless toys with these two headers belong to one run.
     ///
     /// # Errors
-    /// [`InferenceError::ForeignToys`] with the first difference.
+    /// [`InferenceError::ForeignToys`] with the first field that differs.
     fn compatible(ours: &Self::Header, theirs: &Self::Header) -> Result<(), InferenceError>;
 
     /// Returns the index of this row's series in [`Row::SERIES`].
@@ -169,7 +169,7 @@ impl Columns for FitToyRow {
     }
 }
 
-/// Returns the name of a status in files.
+/// Returns the name of a status. Files contain this name.
 fn status_name(status: ToyStatus) -> &'static str {
     match status {
         ToyStatus::Converged => "converged",
@@ -185,7 +185,7 @@ fn status(name: &str, index: u64) -> Result<ToyStatus, String> {
         .ok_or_else(|| format!("toy {index} has the unknown status '{name}'"))
 }
 
-/// Returns the value of a reason in files: null if the reason is empty.
+/// Returns the value of a reason in files. An empty reason becomes null.
 fn reason_value(reason: &str) -> Value<'_> {
     Value::Text(Some(reason).filter(|text| !text.is_empty()))
 }

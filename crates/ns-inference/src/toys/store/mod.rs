@@ -1,7 +1,8 @@
-//! Stores toys in Parquet files: one row per toy, and a header with everything on which the numbers depend.
+//! Stores toys in Parquet files. A file has one row per toy. Its header contains everything on which the numbers of
+//! the toys depend.
 //!
-//! A run writes its rows in pieces and combines the pieces at the end ([`ToyDestination`], [`Recording`]). So all
-//! files on the disk are complete whenever the run is killed, and a later run continues with the missing toys.
+//! A run writes its rows in pieces and combines the pieces at the end ([`ToyDestination`], [`Recording`]). If the run
+//! is killed, all files on the disk are therefore complete, and a later run can continue with the missing toys.
 //! [`ToySet`] reads the files of several shards together.
 
 mod column;

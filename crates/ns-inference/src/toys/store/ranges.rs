@@ -1,4 +1,4 @@
-//! Sets of toys, stored as ranges of the toys' indices.
+//! Sets of toys. A set is stored as ranges of the indices of the toys.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use std::ops::Range;
 pub struct Ranges(Vec<Range<u64>>);
 
 impl Ranges {
-    /// Adds a number that is larger than all others in the set.
+    /// Adds a number that is larger than all numbers in the set.
     pub(super) fn push(&mut self, number: u64) {
         match self.0.last_mut() {
             Some(last) if last.end == number => last.end = number + 1,
@@ -29,14 +29,14 @@ impl Ranges {
         self.0 = merged;
     }
 
-    /// Returns the first range of numbers that are in this and in another set, if there are any.
+    /// Returns the first range of numbers that are in both sets; `None` if the sets have no number in common.
     pub(super) fn common(&self, other: &Self) -> Option<Range<u64>> {
         let overlap = |a: &Range<u64>, b: &Range<u64>| a.start.max(b.start)..a.end.min(b.end);
         let all = self.0.iter().flat_map(|a| other.0.iter().map(move |b| overlap(a, b)));
         all.filter(|range| range.start < range.end).min_by_key(|range| range.start)
     }
 
-    /// Returns the numbers of `whole` that are not in this set, as ranges.
+    /// Returns the numbers of `whole` that are not in this set, as ranges in ascending order.
     #[must_use]
     pub fn missing(&self, whole: Range<u64>) -> Vec<Range<u64>> {
         let mut next = whole.start;
@@ -60,7 +60,7 @@ impl Ranges {
         self.0.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Returns the ranges of the set.
+    /// Returns the ranges of the set, in ascending order.
     #[must_use]
     pub fn as_slice(&self) -> &[Range<u64>] {
         &self.0

@@ -1,4 +1,4 @@
-//! Reads rows from a Parquet file, and checks that they are consistent.
+//! Reads rows from a Parquet file and checks that they are consistent.
 
 use std::fs::File;
 use std::ops::Range;
@@ -29,7 +29,7 @@ impl<R: StoredRow> Reader<R> {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// If the file cannot be opened, or is not a file of toys of this kind.
+    /// If the file cannot be opened, or does not contain toys of this kind.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let io = |source| StoreError::Io { path: path.to_owned(), doing: "cannot be read", source };
         let not_toys = |reason: String| StoreError::NotToys { path: path.to_owned(), reason };
@@ -77,11 +77,11 @@ impl<R: StoredRow> Reader<R> {
         Ok(Self { path: path.to_owned(), file, specs, kind_and_header, digest, header })
     }
 
-    /// Reads all rows and hands them to `take` in chunks, in the order of series and toys. Returns the toys
+    /// Reads all rows and passes them to `take` in chunks, in the order of series and toys. Returns the set of toys
     /// of each series.
     ///
     /// # Errors
-    /// If the rows contradict the header, each other or their fingerprint, and the errors of `take`.
+    /// If the rows are inconsistent with the header, with each other or with their digest. Also the errors of `take`.
     pub(super) fn rows<E: From<StoreError>>(
         self,
         mut take: impl FnMut(Vec<R>) -> Result<(), E>,
@@ -101,7 +101,7 @@ impl<R: StoredRow> Reader<R> {
             loop {
                 for (column, reader) in columns.iter_mut().zip(&mut readers) {
                     column.clear();
-                    // At the end of a page the Parquet library may return fewer values than asked for.
+                    // At the end of a page the Parquet library may return fewer values than were asked for.
                     while column.len() < GROUP {
                         let most = GROUP - column.len();
                         if guarded(&self.path, || column.read(reader, most))? == 0 {
@@ -139,14 +139,15 @@ impl<R: StoredRow> Reader<R> {
     }
 }
 
-/// Remembers the series and index of the previous row, to check the order of rows.
+/// Series and index of the previous row, with which the order of rows is checked.
 #[derive(Default)]
 struct Order {
     last: Option<(usize, u64)>,
 }
 
 impl Order {
-    /// Checks that a row comes after the previous one and belongs to the file's part of the run, `within`.
+    /// Returns an error unless a row comes after the previous row and its toy belongs to `within`, the range of toys
+    /// in the file's shard.
     fn check<R: StoredRow>(&mut self, row: &R, within: &Range<u64>) -> Result<(), String> {
         let key = (row.stream(), row.index());
         let name = R::NAMES.get(key.0).copied().unwrap_or("?");
@@ -167,7 +168,7 @@ impl Order {
     }
 }
 
-/// Checks that every column chunk lies within the file, because the Parquet library does not check it.
+/// Returns an error unless every column chunk lies within the file. The Parquet library does not check this.
 fn within_the_file(path: &Path, metadata: &ParquetMetaData, length: u64) -> Result<(), StoreError> {
     for chunk in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
@@ -182,7 +183,7 @@ fn within_the_file(path: &Path, metadata: &ParquetMetaData, length: u64) -> Resu
     Ok(())
 }
 
-/// Calls the Parquet library on untrusted bytes. An error or a panic of the library becomes
+/// Calls the Parquet library on bytes that may be damaged. An error or a panic of the library becomes
 /// [`StoreError::Broken`].
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, StoreError> {
     let broken = |reason: String| StoreError::Broken { path: path.to_owned(), reason };
@@ -192,7 +193,7 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Re
     }
 }
 
-/// Returns the message of an error of the Parquet library, without the prefix that the library adds.
+/// Returns the message of an error of the Parquet library. The prefix that the library adds is removed.
 fn words(error: ParquetError) -> String {
     match error {
         ParquetError::General(text) | ParquetError::NYI(text) | ParquetError::EOF(text) => text,

@@ -1,4 +1,4 @@
-//! Saves a run while it is running, and continues an interrupted run.
+//! Saves a run while it is running, and continues a run that was interrupted.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,31 +12,31 @@ use super::reader::Reader;
 use super::writer::Writer;
 use crate::InferenceError;
 
-/// Default time after which a piece (a file with the rows added since the last piece) is written. A killed
-/// run loses the toys of this time, and the toys that were being fitted.
+/// Default time after which a piece is written. A piece is a file with the rows that were added since the previous
+/// piece. If a run is killed, the toys of this time are lost, and the toys whose fits were in progress.
 const PIECE_TIME: Duration = Duration::from_secs(2);
 
 /// Number of rows after which a piece is written.
 const PIECE_ROWS: usize = 1 << 17;
 
-/// A file path that is reserved for one run. The path is claimed before the first fit, so that a wrong path is
-/// reported before any fit is made.
+/// A file path that is reserved for one run. It is reserved before the first fit, so a wrong path is reported before
+/// time is spent on fits.
 pub struct ToyDestination {
     folder: Folder,
     resume: bool,
 }
 
 impl ToyDestination {
-    /// Claims the path of the file `target`. The file itself is not changed before [`Recording::finish`].
+    /// Reserves the path `target` for a run. The file itself does not change before [`Recording::finish`].
     ///
     /// # Errors
-    /// If the file cannot be written, another run is writing it, or an earlier run exists and `resume` is not
-    /// set.
+    /// If the file cannot be written, if another run is writing it, or if an earlier run exists and `resume` is
+    /// false.
     pub fn claim(target: impl AsRef<Path>, resume: bool) -> Result<Self, StoreError> {
         Ok(Self { folder: Folder::claim(target.as_ref(), resume)?, resume })
     }
 
-    /// Begins to save the run that `header` describes. If `resume` was set, continues an earlier run.
+    /// Begins to save the run with the header `header`. If `resume` was true, an earlier run is continued.
     ///
     /// # Errors
     /// If an earlier run cannot be read or differs from this run.
@@ -59,7 +59,7 @@ impl ToyDestination {
     }
 }
 
-/// A finished piece, with the series and the index of its first toy.
+/// A finished piece: the index of its series, the index of its first toy, and its path.
 struct Piece {
     stream: usize,
     first: u64,
@@ -72,12 +72,12 @@ pub struct Recording<R: StoredRow> {
     header: R::Header,
     there: Vec<Ranges>,
     pieces: Vec<Piece>,
-    /// Whether the complete file exists already.
+    /// Whether the complete file exists.
     finished: bool,
     waiting: Vec<R>,
-    /// Time at which the last piece was written.
+    /// Time at which the last piece was written, or at which saving began.
     since: Instant,
-    /// Time at which rows were last added.
+    /// Time at which rows were added last.
     last: Instant,
     every: Duration,
 }
@@ -95,7 +95,7 @@ impl<R: StoredRow> Recording<R> {
                 return Err(StoreError::Damaged { path: self.folder.target.clone(), reason });
             }
             self.finished = true;
-            // Pieces remain if a run was killed after it had written the complete file.
+            // If a run was killed after it had written the complete file, there are still pieces.
             return self.folder.clear();
         }
         for path in self.folder.pieces()? {
@@ -123,22 +123,22 @@ impl<R: StoredRow> Recording<R> {
         Ok(())
     }
 
-    /// Sets the time after which a piece is written. Results do not depend on it.
+    /// Sets the time after which a piece is written. Results do not depend on this time.
     pub fn set_every(&mut self, time: Duration) {
         self.every = time;
     }
 
-    /// Returns the header of the rows. If an earlier run is continued, it is the header of that run.
+    /// Returns the header of the rows. If an earlier run is continued, it is the header of the earlier run.
     pub fn header(&self) -> &R::Header {
         &self.header
     }
 
-    /// Returns the number of toys saved so far, including those of an earlier run.
+    /// Returns the number of saved toys, including those of an earlier run.
     pub fn n_there(&self) -> u64 {
         self.there.iter().map(Ranges::count).sum()
     }
 
-    /// Returns the toys of the shard that are not saved yet: series and ranges of indices, in order.
+    /// Returns the toys of the shard that are not saved, as pairs of a series and a range of indices, in order.
     pub fn missing(&self) -> Vec<(R::Series, Range<u64>)> {
         let whole = R::origin(&self.header).shard.range(R::origin(&self.header).n_toys);
         let gaps = R::SERIES.iter().zip(&self.there);
@@ -148,7 +148,8 @@ impl<R: StoredRow> Recording<R> {
         .collect()
     }
 
-    /// Adds rows, and writes a piece every two seconds, or after the time given to [`Self::set_every`].
+    /// Adds rows. Writes a piece if two seconds have passed since the last piece. Another time can be set with
+    /// [`Self::set_every`].
     ///
     /// # Errors
     /// If a piece cannot be written.
@@ -161,13 +162,13 @@ impl<R: StoredRow> Recording<R> {
             }
             self.waiting.push(row.clone());
         }
-        // The next rows are assumed to take about as long as these rows.
+        // The next rows are assumed to take about as much time as these rows.
         let ahead = self.last.elapsed();
         self.last = Instant::now();
         if self.since.elapsed() + ahead >= self.every { self.flush() } else { Ok(()) }
     }
 
-    /// Writes the pending rows as a piece.
+    /// Writes a piece with all rows that have been added since the last piece.
     ///
     /// # Errors
     /// If the piece cannot be written.
@@ -192,11 +193,11 @@ impl<R: StoredRow> Recording<R> {
         Ok(())
     }
 
-    /// Combines all pieces into the file, removes them, and hands all rows of the run to `take`, in order. If
-    /// toys are missing because the run was interrupted, the pieces stay and no file is written.
+    /// Combines all pieces into the file and removes the pieces. Passes all rows of the run to `take`, in order. If
+    /// toys are missing because the run was interrupted, no file is written, and the pieces are kept.
     ///
     /// # Errors
-    /// If a piece cannot be read or the file cannot be written, and the errors of `take`.
+    /// If a piece cannot be read or the file cannot be written; also the errors of `take`.
     pub fn finish<E: From<StoreError>>(
         mut self,
         mut take: impl FnMut(&[R]) -> Result<(), E>,
@@ -230,7 +231,7 @@ impl<R: StoredRow> Recording<R> {
     }
 }
 
-/// Checks that an existing file or piece belongs to this run, including its shard.
+/// Returns an error unless an existing file or piece belongs to this run and to the same shard.
 fn same_run<R: StoredRow>(path: &Path, ours: &R::Header, theirs: &R::Header) -> Result<(), StoreError> {
     let (here, there) = (R::origin(ours).shard, R::origin(theirs).shard);
     let same = R::compatible(ours, theirs).and_then(|()| {
@@ -244,7 +245,7 @@ fn same_run<R: StoredRow>(path: &Path, ours: &R::Header, theirs: &R::Header) -> 
     foreign(path, "this one", "remove it, or choose another name", same)
 }
 
-/// Converts an incompatibility of headers to an error that names the file.
+/// Converts the error for two incompatible headers to an error that names the file.
 pub(super) fn foreign(
     path: &Path,
     than: &str,

@@ -1,4 +1,4 @@
-//! Runs prepared toys, and saves them at intervals if the caller wants it.
+//! Runs prepared toys. Saves them at intervals if the caller asks for it.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use super::recording::ToyDestination;
 use crate::InferenceError;
 use crate::toys::{PreparedToys, RowSink, Shard};
 
-/// File in which the toys of a run are saved, and the time between two pieces.
+/// The file in which the toys of a run are saved, and the time after which a piece of the file is written.
 pub struct Saving {
-    /// The file that this run has claimed.
+    /// The file, whose path is reserved for this run.
     pub destination: ToyDestination,
     /// Time after which a piece is written.
     pub every: Duration,
@@ -25,29 +25,29 @@ pub enum SavedRunError {
     /// The file of toys cannot be written or read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The toys cannot be run.
+    /// The toys could not be run.
     #[error(transparent)]
     Inference(#[from] InferenceError),
 }
 
-/// Summary of a finished or interrupted run of toys.
+/// Information about a run of toys that was finished or interrupted.
 #[derive(Debug, Clone, Copy)]
 pub struct SavedRun {
-    /// The part of the toys that was run.
+    /// Part of the run whose toys were run.
     pub shard: Shard,
-    /// Number of rows that an earlier run had saved.
+    /// Number of rows that an earlier run has saved.
     pub earlier: u64,
-    /// Number of all rows, including those of an earlier run.
+    /// Number of all rows, including those of the earlier run.
     pub rows: u64,
-    /// True if the caller stopped the run.
+    /// Whether the caller stopped the run.
     pub interrupted: bool,
-    /// Toys per second of this run; `None` if it ran no toy.
+    /// Number of toys per second of wall time in this run; `None` if it ran no toy.
     pub toys_per_s: Option<f64>,
 }
 
 impl SavedRun {
-    /// Returns warnings if the result covers only part of the toys, because of an interrupt or a shard. `saved` says
-    /// whether the user has a file of the toys.
+    /// Returns warnings if the result does not contain all toys, because the run was interrupted or is only a shard.
+    /// `saved` tells whether the user has a file with the toys.
     #[must_use]
     pub fn warnings(&self, saved: bool) -> Vec<String> {
         let mut list = Vec::new();
@@ -63,8 +63,8 @@ impl SavedRun {
     }
 }
 
-/// Runs the missing toys, saves them as `saving` says, and gives all rows to `sink`, including those of an
-/// earlier run.
+/// Runs the toys that an earlier run has not saved. Saves the rows if `saving` is given. Passes all rows to `sink`,
+/// including those of the earlier run.
 ///
 /// # Errors
 /// If the device fails, the file cannot be written, or the run was interrupted before any toy was finished.
@@ -87,8 +87,7 @@ pub fn run_saved<'a, R: StoredRow>(
         recording.set_every(every);
         earlier = recording.n_there();
         if earlier > 0 {
-            // The generating point of the earlier run is used, so that all toys come from exactly the same
-            // point.
+            // The generating point of the earlier run is used. All toys are then drawn at exactly the same point.
             let header = recording.header().clone();
             test = PreparedToys::from_header(model, session, header, control)?.batch(batch);
         }

@@ -1,4 +1,4 @@
-//! Reads several saved files of one run together.
+//! Reads several files of one run together.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use super::ranges::Ranges;
 use super::reader::Reader;
 use super::recording::foreign;
 
-/// One file of a set, with the ranges of its toys.
+/// A file of a set, with the ranges of toys in it.
 struct Member {
     path: PathBuf,
     there: Vec<Ranges>,
 }
 
 impl Member {
-    /// Returns the index of the file's first toy of a series, if it has any.
+    /// Returns the index of the first toy of a series in the file; `None` if the file has no toy of this series.
     fn first(&self, stream: usize) -> Option<u64> {
         self.there.get(stream)?.as_slice().first().map(|range| range.start)
     }
 }
 
-/// Saved files of one run, checked to be compatible and to have no toy twice.
+/// Files with toys of one run. The files have been checked: they are compatible, and no toy is in two of them.
 pub struct ToySet<R: StoredRow> {
     header: R::Header,
     members: Vec<Member>,
@@ -32,12 +32,12 @@ pub struct ToySet<R: StoredRow> {
 }
 
 impl<R: StoredRow> ToySet<R> {
-    /// Opens files, checks each file, and compares all files. If a run did not finish its file, the pieces of the
-    /// file are read.
+    /// Opens files, checks each file, and compares the files with each other. If a run did not finish its file, the
+    /// pieces of the file are read instead.
     ///
     /// # Errors
-    /// If a file cannot be read, is damaged, or belongs to another run than the first file; if two files have the
-    /// same toys.
+    /// If a file cannot be read, is damaged, or belongs to a run other than that of the first file. Also if two files
+    /// contain the same toys.
     pub fn open(paths: &[PathBuf]) -> Result<Self, StoreError> {
         let mut set: Option<Self> = None;
         for path in paths {
@@ -56,7 +56,7 @@ impl<R: StoredRow> ToySet<R> {
         set.ok_or_else(|| StoreError::Incomplete { missing: "all: none of the files has any".to_owned() })
     }
 
-    /// Checks a file and adds it to the set.
+    /// Checks the file at `path` and adds it to the set. The first file creates the set.
     fn add(set: &mut Option<Self>, path: &Path) -> Result<(), StoreError> {
         let reader = Reader::<R>::open(path)?;
         let header = reader.header.clone();
@@ -91,7 +91,7 @@ impl<R: StoredRow> ToySet<R> {
         Ok(())
     }
 
-    /// Returns the header of the first file. Its shard is the shard of this file only.
+    /// Returns the header of the first file. The shard in this header is that of the first file.
     pub fn header(&self) -> &R::Header {
         &self.header
     }
@@ -101,7 +101,7 @@ impl<R: StoredRow> ToySet<R> {
         &self.interrupted
     }
 
-    /// Returns a description of the toys of the run that no file has; `None` if no toy is missing.
+    /// Returns a description of the toys of the run that are in no file; `None` if no toy is missing.
     pub fn missing(&self) -> Option<String> {
         let whole = 0..R::origin(&self.header).n_toys;
         let mut words: Vec<String> = Vec::new();
@@ -115,10 +115,10 @@ impl<R: StoredRow> ToySet<R> {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Reads all rows in order and hands them to `take`.
+    /// Reads all rows in order and passes them to `take`.
     ///
     /// # Errors
-    /// If a file cannot be read any more, and the errors of `take`.
+    /// If a file can no longer be read; also the errors of `take`.
     pub fn rows<E: From<StoreError>>(&self, mut take: impl FnMut(&[R]) -> Result<(), E>) -> Result<(), E> {
         for stream in 0..R::SERIES.len() {
             let mut with: Vec<(u64, &Member)> =
@@ -135,7 +135,7 @@ impl<R: StoredRow> ToySet<R> {
     }
 }
 
-/// Formats a range with both ends included.
+/// Formats a range of indices. The text contains the first and the last index.
 fn in_words(range: &Range<u64>) -> String {
     match range.end - range.start {
         1 => range.start.to_string(),

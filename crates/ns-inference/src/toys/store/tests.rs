@@ -1,4 +1,4 @@
-//! Tests of files of toys: no toy is lost or doubled, and damaged files are rejected.
+//! Tests of files of toys. No toy may be lost or stored twice, and damaged files must be rejected.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ fn header(shard: Shard) -> ToyHeader {
     }
 }
 
-/// Returns numbers that are difficult to store, such as -0 and NaN, in turn.
+/// Returns number `i` of a series of numbers that are difficult to store, such as -0 and NaN.
 fn number(i: u64) -> f64 {
     let list = [0.0, -0.0, 1.0 / 3.0, f64::MIN_POSITIVE / 8.0, 1e308, f64::from_bits(0x7ff8_0000_0000_1234)];
     list[usize::try_from(i).unwrap_or(0) % list.len()] + if i % 7 == 3 { i as f64 * 0.1 } else { 0.0 }
@@ -77,7 +77,7 @@ fn all(shard: Shard) -> Vec<ToyRow> {
     Hypothesis::BOTH.into_iter().flat_map(|h| range.clone().map(move |i| row(h, i))).collect()
 }
 
-/// Formats rows with the bits of their numbers, because NaN is not equal to itself.
+/// Formats rows with the bits of their numbers. NaN values can then be compared.
 fn bits(rows: &[ToyRow]) -> Vec<String> {
     let bits = |x: Option<f64>| x.map(f64::to_bits);
     rows.iter()
@@ -175,7 +175,7 @@ fn a_run_in_pieces_makes_the_same_file() -> Tested {
     let (whole, pieces) = (folder.path().join("whole.parquet"), folder.path().join("pieces.parquet"));
     save(&whole, Shard::WHOLE)?;
     let rows = all(Shard::WHOLE);
-    // Each run stops after this number of rows; the last one finishes.
+    // Each run except the last stops after this number of rows. The last run finishes.
     for (n, stop) in [5_usize, 17, 0, 60, 100, 1000].into_iter().enumerate() {
         let mut recording = begin(&pieces, Shard::WHOLE, n > 0)?;
         let missing = recording.missing();
@@ -199,7 +199,7 @@ fn a_run_in_pieces_makes_the_same_file() -> Tested {
     }
     assert_eq!(fs::read(&whole)?, fs::read(&pieces)?);
     assert_eq!(fs::read_dir(folder.path())?.count(), 2);
-    // Resumes the run once more, with no toy left to run.
+    // The run is resumed once more. No toys are missing.
     let recording = begin(&pieces, Shard::WHOLE, true)?;
     assert!(recording.missing().is_empty());
     assert_eq!(bits(&finish(recording)?), bits(&rows));

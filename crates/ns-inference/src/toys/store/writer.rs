@@ -1,4 +1,4 @@
-//! Writes rows to a Parquet file: schema, header, row groups, fingerprint.
+//! Writes rows to a Parquet file: first the header, then row groups, then a digest.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use parquet::schema::types::ColumnPath;
 use super::column::{self, Column, Content};
 use super::kind::StoredRow;
 
-/// Version of the file format. It changes when an older reader could misread the file.
+/// Version of the file format. The version changes if an older reader could misread the file.
 pub const FORMAT: u32 = 1;
 
 /// Key of the format version in the file's metadata.
 pub(super) const KEY_FORMAT: &str = "nextstat.format";
-/// Key of the kind of toys.
+/// Key of the kind of toys in the file's metadata.
 pub(super) const KEY_KIND: &str = "nextstat.kind";
-/// Key of the header, as JSON.
+/// Key of the header in the file's metadata. The header is stored as JSON.
 pub(super) const KEY_HEADER: &str = "nextstat.header";
-/// Key of the fingerprint of kind, header and rows.
+/// Key of the digest in the file's metadata. The digest is computed from the kind, the header and the rows.
 pub(super) const KEY_DIGEST: &str = "nextstat.sha256";
 
-/// Number of rows of a row group. The rows of one group are in memory at once.
+/// Largest number of rows in a row group. All rows of a group are in memory at the same time.
 pub(super) const GROUP: usize = 1 << 16;
 
 /// Writes one file of toys.
@@ -37,7 +37,7 @@ pub(super) struct Writer<W: Write + Send> {
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// Begins a file with a header.
+    /// Begins a file that has the header `header`.
     pub(super) fn new<R: StoredRow>(to: W, header: &R::Header) -> Result<Self> {
         let specs = R::specs(header);
         let text = serde_json::to_string(header).map_err(|error| ParquetError::External(error.into()))?;
@@ -76,7 +76,7 @@ impl<W: Write + Send> Writer<W> {
                 column.push(&value);
             }
         });
-        // A row without fitted values leaves its last columns null.
+        // If a row has no fitted values, its last columns are null.
         columns.for_each(|column| column.push(&super::column::Value::Number(None)));
         let last = self.rows() - 1;
         for column in &self.columns {
@@ -85,12 +85,12 @@ impl<W: Write + Send> Writer<W> {
         if self.rows() >= GROUP { self.group() } else { Ok(()) }
     }
 
-    /// Returns the number of pending rows of the next row group.
+    /// Returns the number of rows that have not been written to a row group.
     fn rows(&self) -> usize {
         self.columns.first().map_or(0, Column::len)
     }
 
-    /// Writes the pending rows as a row group.
+    /// Writes the rows of the columns in memory as a row group.
     fn group(&mut self) -> Result<()> {
         let mut group = self.file.next_row_group()?;
         for column in &mut self.columns {
@@ -105,7 +105,8 @@ impl<W: Write + Send> Writer<W> {
         Ok(())
     }
 
-    /// Completes the file with the pending rows and the fingerprint. Returns the underlying writer.
+    /// Completes the file: writes the rows that have not been written, then the digest. Returns the underlying
+    /// writer.
     pub(super) fn finish(mut self) -> Result<W> {
         if self.rows() > 0 {
             self.group()?;

@@ -1,7 +1,7 @@
-//! Studies of parameters: fits of toys that are drawn at one point, so that the true parameter values are
-//! known.
+//! Studies of parameters. Toys are drawn at one point in parameter space and fitted. The true values of the
+//! parameters are therefore known.
 //!
-//! A study has the stages of a toy-based test: prepare, run, summary.
+//! A study has the same stages as a hypothesis test with toys: prepare, run, summary.
 
 mod options;
 mod result;
@@ -18,12 +18,13 @@ pub use summary::FitToysSummary;
 use crate::InferenceError;
 use crate::toys::FitToysTest;
 
-/// Fits toys and compares the fitted values with the values at which the toys were drawn: bias, pulls, coverage.
+/// Fits toys and compares the fitted values with the true values, at which the toys were drawn. Computes bias, pulls
+/// and coverage.
 ///
 /// # Errors
-/// The errors of [`FitToysTest::prepare`] and [`FitToysTest::run`]; [`InferenceError::Cancelled`] if the caller
-/// stopped the work before the first toy. If the caller stops the work later, the result has the toys done so far,
-/// and `interrupted` is set.
+/// The errors of [`FitToysTest::prepare`] and [`FitToysTest::run`]. Also [`InferenceError::Cancelled`] if the caller
+/// stopped the work before the first toy. If the caller stops the work later, the result contains the toys finished
+/// so far, and `interrupted` is true.
 pub fn fit_toys(
     model: &Model,
     session: &dyn Session,

@@ -9,18 +9,18 @@ use crate::options::{self, Point};
 use crate::toys::Shard;
 use crate::{FitOptions, Work};
 
-/// The parameter point at which the toys of a study are drawn.
+/// The values of all parameters at which the toys of a study are drawn.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GeneratingPoint {
-    /// At the best fit to the data.
+    /// The best fit to the data.
     #[serde(rename = "bestfit")]
     #[default]
     BestFit,
-    /// At the model's initial parameters, with fixed parameters at their fixed values.
+    /// The initial parameters of the model. Fixed parameters have their fixed values.
     Init,
-    /// At a given point. Its values may lie outside the bounds, which apply only to the fits.
+    /// A given point. Its values may lie outside the bounds, which apply only to the fits.
     At(Point),
 }
 
@@ -29,25 +29,25 @@ pub enum GeneratingPoint {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FitToysOptions {
-    /// Fixed parameters and search of all fits. For [`GeneratingPoint::BestFit`] also the data and the
-    /// starting point of the fit whose minimum is the generating point.
+    /// Fixed parameters and search of all fits. For [`GeneratingPoint::BestFit`], also the data and the starting
+    /// point of the fit that gives the generating point.
     pub fit: FitOptions,
-    /// Parameter point at which toys are drawn.
+    /// The parameter values at which toys are drawn.
     pub point: GeneratingPoint,
-    /// Expected data from which toys are drawn: main counts, and central values of the auxiliary data. If
-    /// given, `point` is ignored, and the best fit to the expected data takes its place.
+    /// Expected data from which toys are drawn: main counts, and central values of the auxiliary data. If they are
+    /// given, `point` has no effect. The best fit to the expected data is then used as the generating point.
     #[serde(deserialize_with = "options::expectation")]
     pub expectation: Option<Arc<Observations>>,
-    /// Full names of the parameters to study. If empty, all free parameters are studied.
+    /// Full names of the parameters to study. An empty list means all free parameters.
     pub params: Vec<String>,
     /// Number of toys.
     pub n_toys: u64,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Part of the toys to run.
+    /// Part of the run whose toys are run.
     #[serde(deserialize_with = "options::text")]
     pub shard: Shard,
-    /// Number of toys handed to the device at a time. If `None`, the number is chosen from the measured speed.
+    /// Number of toys that the device gets at a time. If `None`, the number is chosen from the measured speed.
     /// Results do not depend on this number.
     pub batch: Option<u64>,
 }
@@ -73,15 +73,15 @@ options::setters! { FitToysOptions {
 } }
 
 impl FitToysOptions {
-    /// Returns the description of the fits of the shard's toys, on which the choice of the device depends.
+    /// Returns the number of fits of the toys in the shard. The choice of the device depends on it.
     #[must_use]
     pub fn work(&self) -> Work {
         let shard = self.shard.range(self.n_toys);
         Work::Toys { toys: shard.end.saturating_sub(shard.start), fits: 1 }
     }
 
-    /// Sets the expected data from which toys are drawn. There need not be parameter values at which the model
-    /// expects these data.
+    /// Sets the expected data from which toys are drawn. The model need not expect these data at any parameter
+    /// values.
     #[must_use]
     pub fn expectation(mut self, expectation: Option<Observations>) -> Self {
         self.expectation = expectation.map(Arc::new);

@@ -1,4 +1,4 @@
-//! Prepares a study by finding its generating point, and reads the fits of its toys.
+//! Prepares a study of parameters by finding its generating point. Also reads the fits of its toys.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ use crate::{FitData, InferenceError, parameter_index};
 
 const UNCERTAINTIES: OutcomeParts = OutcomeParts { uncertainties: true, covariance: false, inverse: false };
 
-/// Hypothesis number of a study, a part of the key of the random numbers. Tests use other numbers, so their
-/// toys differ.
+/// Hypothesis number of a study, which is a part of the key of the random numbers. Hypothesis tests use other
+/// numbers, so their toys differ from those of a study.
 pub const STUDY_HYPOTHESIS: u8 = 2;
 
 impl<'a> FitToysTest<'a> {
-    /// Finds the generating point. Runs no toy.
+    /// Finds the generating point of the study. No toy is run.
     ///
     /// # Errors
-    /// For options that do not match the model; if the likelihood of the fit that gives the point is not
-    /// finite; if toys cannot be drawn because a bin has a negative expected yield.
+    /// For options that do not match the model. If `-ln L` is not finite in the fit that gives the generating point.
+    /// If toys cannot be drawn because a bin has a negative expected yield.
     pub fn prepare(
         model: &'a Model,
         session: &'a dyn Session,
@@ -42,8 +42,8 @@ impl<'a> FitToysTest<'a> {
         let (fit, place) = match &options.expectation {
             None => (options.fit.clone(), &options.point),
             Some(given) => {
-                // The expected data are checked before they are fitted, because the message of a failed fit would
-                // speak of observed data.
+                // The expected data are checked before they are fitted. The message of a failed fit would speak of
+                // observed data.
                 source_of_expectation(model, &given.main, Some(&given.aux), options.seed)?;
                 let data = FitData::Given(Arc::clone(given));
                 (options.fit.clone().data(data), &GeneratingPoint::BestFit)
@@ -137,8 +137,8 @@ impl Prepare for FitToyRow {
     }
 }
 
-/// Makes the row of results of each toy in a study, in which a toy has one fit. Requests a fit again if it failed or
-/// is worth repeating.
+/// Makes the row of each toy in a study. A toy has one fit. If the fit failed or may converge from another starting
+/// point, it is requested again.
 #[derive(Clone)]
 pub(crate) struct FitReader {
     indices: Vec<usize>,
@@ -192,7 +192,7 @@ fn failed(model: &Model, index: u64, failure: &FitFailure) -> FitToyRow {
     }
 }
 
-/// Checks a generating point: one finite number per parameter.
+/// Returns an error unless a generating point has one finite number per parameter.
 fn check(model: &Model, point: &[f64]) -> Result<(), InferenceError> {
     let (expected, actual) = (model.parameters.len(), point.len());
     if actual != expected {
@@ -206,7 +206,7 @@ fn check(model: &Model, point: &[f64]) -> Result<(), InferenceError> {
     }
 }
 
-/// Builds the error that no toys can be drawn. The error names the bin.
+/// Builds the error for a point at which no toys can be drawn. The error names the bin.
 fn refused(model: &Model, error: SessionError) -> InferenceError {
     diagnosis::expectation(model, "toys cannot be drawn", error)
 }

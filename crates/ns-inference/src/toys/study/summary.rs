@@ -1,4 +1,4 @@
-//! Computes moments of fitted values and pulls, toy by toy.
+//! Computes moments of fitted values and of pulls. Toys are added one by one.
 
 use super::result::{FitToysResult, ParameterStudy};
 use crate::InferenceError;
@@ -8,13 +8,13 @@ use crate::toys::{FitToyRow, FitToysHeader, INTERRUPTED, RowSink, ToyRun, ToySta
 /// Largest number of toys for which the median is computed from all values.
 const EXACT: usize = 20_000;
 
-/// Number of bins of the histogram that gives the median of more than [`EXACT`] toys.
+/// Number of bins of the histogram from which the median is computed if there are more than [`EXACT`] toys.
 const BINS: usize = 4096;
-/// Range of the histogram on either side of the generated value, in units of
-/// [`ToyOrigin::sigmas`](crate::toys::ToyOrigin).
+/// Half width of the histogram around the true value, in units of [`ToyOrigin::sigmas`](crate::toys::ToyOrigin).
 const REACH: f64 = 8.0;
 
-/// Summarises the toys of a study row by row. Above 20 000 toys the memory does not grow with the number of toys.
+/// Summarises the toys of a study row by row. If there are more than 20 000 toys, the memory does not grow with their
+/// number.
 #[derive(Debug, Clone)]
 pub struct FitToysSummary {
     header: FitToysHeader,
@@ -37,7 +37,7 @@ struct Column {
 }
 
 impl FitToysSummary {
-    /// Creates a summary without toys.
+    /// Creates a summary that contains no toys.
     #[must_use]
     pub fn new(header: &FitToysHeader) -> Self {
         let column = |i: &usize| {
@@ -92,7 +92,7 @@ impl FitToysSummary {
         }
     }
 
-    /// Adds wall time, in seconds, from which the rate of toys is computed.
+    /// Adds wall time, in seconds. The number of toys per second is computed from the total.
     pub fn add_time(&mut self, wall_s: f64) {
         self.wall_s = Some(self.wall_s.unwrap_or(0.0) + wall_s);
     }
@@ -173,7 +173,7 @@ impl Column {
     }
 }
 
-/// Mean and central moments up to the fourth, updated one value at a time (Welford's recurrence, extended by
+/// Mean and central moments up to the fourth. Values are added one at a time (Welford's recurrence, extended by
 /// Terriberry). `m2` to `m4` are sums of powers of the deviation from the mean.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
@@ -211,8 +211,8 @@ impl Moments {
         self.spread().map(|s| s / (self.n as f64).sqrt())
     }
 
-    /// Returns the error of the standard deviation `s`: `sqrt((m4 - m2^2) / n) / (2 s)`, with the moments
-    /// `m2` and `m4` divided by `n`.
+    /// Returns the statistical error of the standard deviation `s`: `sqrt((m4 - m2^2) / n) / (2 s)`. In this formula,
+    /// `m2` and `m4` are divided by `n`.
     fn spread_error(&self) -> Option<f64> {
         let (n, spread) = (self.n as f64, self.spread()?);
         let (second, fourth) = (self.m2 / n, self.m4 / n);
@@ -221,8 +221,8 @@ impl Moments {
     }
 }
 
-/// Computes a median: exactly for few values, from a histogram for many. The result does not depend on the
-/// order of the values.
+/// Computes a median. It is exact for few values, and comes from a histogram for many values. The result does not
+/// depend on the order of the values.
 #[derive(Debug, Clone)]
 struct Median {
     low: f64,

@@ -1,10 +1,10 @@
-//! The folder in which TensorRT keeps the engines of one graph.
+//! The folder in which TensorRT stores the engine of a graph.
 
 use std::path::{Path, PathBuf};
 
 use super::warning::FlowWarning;
 
-/// Everything on which an engine depends.
+/// Everything that determines an engine of TensorRT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EngineKey<'a> {
     /// SHA-256 hash of the graph, as hexadecimal text.
@@ -23,8 +23,8 @@ impl EngineKey<'_> {
     }
 }
 
-/// Creates the folder for an engine, and checks that files can be written there. Returns `None` if there is
-/// no cache.
+/// Creates the folder for an engine inside `root`, and checks that files can be written to it. Returns `None` if
+/// `root` is `None`, which means that there is no cache.
 ///
 /// # Errors
 /// [`FlowWarning::NoCache`] if the folder cannot be used.
@@ -32,7 +32,7 @@ pub(super) fn folder(root: Option<&Path>, key: &EngineKey<'_>) -> Result<Option<
     let Some(root) = root else { return Ok(None) };
     let path = root.join(key.name());
     let usable = |path: &Path| {
-        // ONNX Runtime reads the path as text that ends at the first zero byte.
+        // ONNX Runtime reads the path as text. The text ends at the first zero byte.
         if path.to_str().is_none_or(|text| text.contains('\0')) {
             return Err("the path is no text".to_owned());
         }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_written_is_a_warning() {
-        // A file with the name of the folder. Not even the administrator can write into it.
+        // A file has the name of the folder. Not even the administrator can write into it.
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("file");
         std::fs::write(&file, "").unwrap();

@@ -1,19 +1,19 @@
-//! Compares log-densities that a GPU computed with those of the CPU.
+//! Compares the log-densities that a GPU computes with those that the CPU computes.
 
 #[cfg(feature = "neural-cuda")]
 use crate::flow::runtime::Rows;
 
-/// Largest accepted difference of log-densities between GPU and CPU, divided by the larger of 1 and the absolute
-/// log-density. The same bound applies to the error of the integral of a flow, so both bias a yield by about the
-/// same amount.
+/// Largest accepted difference between the log-densities of GPU and CPU. A difference is divided by the larger of 1
+/// and the absolute value of the log-density. The error of the integral of a flow has the same bound. Both errors
+/// therefore bias a yield by about the same amount.
 pub const LARGEST_DIFFERENCE: f64 = 1e-4;
 
 /// Number of events for which the GPU and the CPU are compared.
 const EVENTS: usize = 1024;
 
-/// Returns 1 024 events that are distributed evenly over a box, one row per event. From event to event,
-/// feature `k` of `d` advances by the fraction `r^-k` of its side and wraps around at the end; `r` is the
-/// root of `x^(d+1) = x + 1`.
+/// Returns 1 024 events that are distributed evenly over a box, one row per event. `sides` has the lower and upper
+/// end of each feature. From one event to the next, feature `k` of `d` features advances by the fraction `r^-k` of
+/// its side. At the end of the side it starts again at the beginning. `r` is the root of `x^(d+1) = x + 1`.
 #[must_use]
 pub fn spread(sides: &[(f64, f64)]) -> Vec<f64> {
     let d = sides.len() as i32;
@@ -29,18 +29,18 @@ pub fn spread(sides: &[(f64, f64)]) -> Vec<f64> {
     rows
 }
 
-/// Events for a comparison, with the results of the CPU.
+/// Events for the comparison of GPU and CPU, and the results of the CPU.
 pub(in crate::flow) struct Compared<'a> {
     /// Features of the events, one row per event.
     pub(in crate::flow) events: &'a [f64],
-    /// Context of the events, one row per event.
+    /// Context of the events, one row per event; empty for a flow without context.
     pub(in crate::flow) context: &'a [f64],
-    /// Log-densities that the CPU computed.
+    /// Log-densities that the CPU computed, one number per event.
     pub(in crate::flow) expected: &'a [f64],
 }
 
 impl<'a> Compared<'a> {
-    /// Returns the inputs of the graph.
+    /// Returns the inputs of the graph: the features and, if there is a context, the context.
     #[cfg(feature = "neural-cuda")]
     pub(super) fn rows(&self) -> Vec<Rows<'a>> {
         let n = self.expected.len().max(1);
@@ -49,8 +49,8 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// Returns the largest difference of log-densities, divided by the larger of 1 and the absolute value on the CPU.
-/// The difference is infinite if a density is zero or not a number on only one of the two devices.
+/// Returns the largest difference between two lists of log-densities. A difference is divided by the larger of 1 and
+/// the absolute value on the CPU. The result is infinite if a log-density is not finite on only one of the devices.
 #[cfg(any(test, feature = "neural-cuda"))]
 pub(super) fn difference(expected: &[f64], actual: &[f64]) -> f64 {
     let of = |(cpu, gpu): (&f64, &f64)| {

@@ -8,24 +8,25 @@ use crate::flow::FlowError;
 /// Options for the evaluation of the log-densities of a flow on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowGpuConfig {
-    /// Whether arithmetic with fewer bits may be tried: FP16 by TensorRT, TF32 by CUDA. It is not used if its results
-    /// differ from those of the CPU by more than [`super::LARGEST_DIFFERENCE`].
+    /// Whether a faster precision may be tried: FP16 with TensorRT, or TF32 with CUDA. The faster precision is not
+    /// used if its results differ from those of the CPU by more than [`super::LARGEST_DIFFERENCE`].
     pub fp16: bool,
-    /// Folder in which TensorRT stores the engines that it has built; `None` for no cache. Each combination of flow,
-    /// version of TensorRT and kind of GPU has its own subfolder.
+    /// Folder in which TensorRT stores engines that it has built; `None` for no cache. Each combination of flow,
+    /// TensorRT version and GPU architecture has its own subfolder.
     pub engine_cache_path: Option<PathBuf>,
-    /// Smallest number of events that are evaluated on the GPU. The CPU evaluates smaller numbers of events.
+    /// Smallest number of events that the GPU evaluates. The CPU evaluates smaller numbers of events.
     pub profile_min_batch: usize,
     /// Number of events for which TensorRT chooses its kernels.
     pub profile_opt_batch: usize,
-    /// Largest number of events of one evaluation on the GPU. More events are evaluated in several steps.
+    /// Largest number of events in one evaluation on the GPU. If there are more events, they are evaluated in several
+    /// steps.
     pub profile_max_batch: usize,
 }
 
 impl Default for FlowGpuConfig {
-    /// Returns the default configuration: FP16 allowed, batches of 1 to 65 536 events, kernels chosen for 1 024
-    /// events, and the cache in `~/.cache/nextstat/tensorrt`, or in the same subfolder of `XDG_CACHE_HOME`.
-    /// Without a home folder there is no cache.
+    /// Returns the default options. FP16 is allowed. Batches have 1 to 65 536 events, and kernels are chosen for 1
+    /// 024 events. The cache is in `~/.cache/nextstat/tensorrt`, or in the subfolder `nextstat/tensorrt` of
+    /// `XDG_CACHE_HOME`. Without a home folder there is no cache.
     fn default() -> Self {
         let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let caches = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
@@ -40,13 +41,13 @@ impl Default for FlowGpuConfig {
 }
 
 impl FlowGpuConfig {
-    /// Checks that the sizes of batches are in ascending order.
+    /// Returns an error unless the numbers of events are in ascending order and allowed.
     ///
     /// # Errors
-    /// [`FlowError::Batches`] if they are not.
+    /// [`FlowError::Batches`] with the three numbers.
     pub(in crate::flow) fn check(&self) -> Result<(), FlowError> {
         let (least, best, most) = (self.profile_min_batch, self.profile_opt_batch, self.profile_max_batch);
-        // ONNX Runtime reads the numbers of a profile as 32-bit integers.
+        // ONNX Runtime reads these numbers as 32-bit integers.
         if 1 <= least && least <= best && best <= most && i32::try_from(most).is_ok() {
             return Ok(());
         }
@@ -54,10 +55,10 @@ impl FlowGpuConfig {
     }
 }
 
-/// A provider of ONNX Runtime that evaluates graphs on a GPU.
+/// A provider of ONNX Runtime that evaluates graphs on an NVIDIA GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowGpuEpKind {
-    /// NVIDIA's TensorRT. CUDA evaluates the nodes of a graph that TensorRT does not support.
+    /// TensorRT. Nodes of a graph that TensorRT does not support are evaluated by CUDA.
     TensorRtEp,
     /// CUDA.
     CudaEp,
@@ -73,7 +74,7 @@ impl FlowGpuEpKind {
         }
     }
 
-    /// Returns a clause that says which provider or device is tried next.
+    /// Returns a sentence without full stop that says what is tried if this provider cannot be used.
     pub(super) fn next(self) -> &'static str {
         match self {
             Self::TensorRtEp => "CUDA is tried next",
@@ -81,7 +82,7 @@ impl FlowGpuEpKind {
         }
     }
 
-    /// Returns advice on what to install for the provider.
+    /// Returns advice on what to install so that the provider can be used.
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
@@ -95,7 +96,7 @@ impl FlowGpuEpKind {
         }
     }
 
-    /// Returns the best provider that this build has; `None` in a build without providers for GPUs.
+    /// Returns the preferred provider of this build. Returns `None` if the build has no providers for GPUs.
     #[must_use]
     pub fn best() -> Option<Self> {
         if cfg!(feature = "neural-tensorrt") {
@@ -120,13 +121,13 @@ impl fmt::Display for FlowGpuEpKind {
 /// The precision in which a graph is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowPrecision {
-    /// 64-bit numbers.
+    /// 64-bit floating-point numbers.
     F64,
-    /// 32-bit numbers.
+    /// 32-bit floating-point numbers.
     F32,
-    /// 32-bit numbers, but products of matrices use only 19 bits.
+    /// 32-bit floating-point numbers. Products of matrices use only 19 bits of each number.
     Tf32,
-    /// 16-bit numbers for the operations for which TensorRT chooses them.
+    /// 16-bit floating-point numbers in the operations for which TensorRT chooses them.
     Fp16,
 }
 

@@ -1,5 +1,5 @@
-//! Finds the version of TensorRT and the kind of GPU, on which an engine of TensorRT depends besides the graph.
-//! Also loads NVIDIA's libraries that are installed beside ONNX Runtime.
+//! Finds the version of TensorRT and the architecture of the GPU. An engine of TensorRT depends on both. Also loads
+//! the NVIDIA libraries that are installed next to ONNX Runtime.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -9,11 +9,12 @@ use cudarc::driver::result::device;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use cudarc::driver::{DriverError, result};
 
-/// Library file of TensorRT, in the version with which ONNX Runtime is linked.
+/// Library file of TensorRT. Its version is the one with which ONNX Runtime is linked.
 const TENSORRT: &str = if cfg!(target_os = "windows") { "nvinfer_10.dll" } else { "libnvinfer.so.10" };
 
-/// Libraries with which the providers are linked, and the folders in which Python packages install them, relative to
-/// the folder that contains the package of ONNX Runtime. A library comes after the libraries that it needs.
+/// Libraries that the providers need, by the folders in which Python packages install them. The folders are relative
+/// to the folder that contains the package of ONNX Runtime. Each library comes after the libraries on which it
+/// depends.
 const PACKAGED: [(&str, &[&str]); 3] = [
     (
         "nvidia/cu13/lib",
@@ -30,8 +31,8 @@ const PACKAGED: [(&str, &[&str]); 3] = [
     ("tensorrt_libs", &["libnvinfer.so.10", "libnvonnxparser.so.10"]),
 ];
 
-/// Loads NVIDIA's libraries from the Python packages that are installed beside the package of ONNX Runtime, so that
-/// the providers find them. The loader of the system finds all other libraries through `LD_LIBRARY_PATH` or its own
+/// Loads the NVIDIA libraries that are installed by Python packages next to the package of ONNX Runtime. The
+/// providers can then find them. The system's loader finds all other libraries through `LD_LIBRARY_PATH` or its own
 /// list.
 pub(super) fn preload(onnxruntime: &Path) {
     static ONCE: Once = Once::new();
@@ -42,8 +43,8 @@ pub(super) fn preload(onnxruntime: &Path) {
             for file in files {
                 let path = site.join(folder).join(file);
                 if path.is_file() {
-                    // If a library cannot be loaded, the registration of the provider fails later and names
-                    // the library.
+                    // If a library cannot be loaded, the registration of the provider fails later. The error then
+                    // names the library.
                     let _ = ort::util::preload_dylib(&path);
                 }
             }
@@ -54,7 +55,7 @@ pub(super) fn preload(onnxruntime: &Path) {
 /// Returns the version of TensorRT, for example `10.13.3`.
 ///
 /// # Errors
-/// The reason why the library cannot be loaded or called.
+/// The reason if the library cannot be loaded or called.
 pub(super) fn tensorrt_version() -> Result<String, String> {
     // SAFETY: registering the provider of TensorRT has already loaded the same library.
     let library = unsafe { libloading::Library::new(TENSORRT) }.map_err(|error| error.to_string())?;
@@ -66,10 +67,10 @@ pub(super) fn tensorrt_version() -> Result<String, String> {
     Ok(format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100))
 }
 
-/// Returns the compute capability of a GPU, for example (9, 0).
+/// Returns the compute capability of the GPU with index `index`, for example (9, 0).
 ///
 /// # Errors
-/// The reason why NVIDIA's driver cannot be called.
+/// The reason if NVIDIA's driver cannot be called.
 pub(super) fn architecture(index: usize) -> Result<(u32, u32), String> {
     // SAFETY: the call opens and closes the library. Only the driver's own initialisers run.
     if !unsafe { sys::is_culib_present() } {
@@ -87,7 +88,7 @@ pub(super) fn architecture(index: usize) -> Result<(u32, u32), String> {
             part(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         ))
     };
-    // The bindings panic if the library lacks a function.
+    // The Rust bindings panic if the library does not have a function.
     catch_unwind(AssertUnwindSafe(ask))
         .map_err(|_| "NVIDIA's driver lacks a function".to_owned())?
         .map_err(|error| format!("NVIDIA's driver says {:?}", error.0))

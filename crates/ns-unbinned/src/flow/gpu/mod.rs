@@ -1,9 +1,9 @@
-//! Evaluates flows on NVIDIA GPUs with providers of ONNX Runtime: TensorRT, otherwise CUDA, otherwise the
-//! CPU.
+//! Evaluates flows on NVIDIA GPUs with providers of ONNX Runtime. TensorRT is tried first, then CUDA. If neither can
+//! be used, the CPU evaluates the flow.
 //!
-//! If a provider is not used, a [`FlowWarning`] gives the reason. A provider counts as used only if it could be
-//! registered and the profile of a first evaluation names it. The list of providers of ONNX Runtime is no evidence.
-//! The results of the first evaluation are compared with those of the CPU.
+//! If a provider is not used, a [`FlowWarning`] gives the reason. A provider is used only if it can be registered and
+//! if it appears in the profile of a first evaluation. The list of providers that ONNX Runtime reports is not
+//! sufficient. The results of the first evaluation are compared with those of the CPU.
 
 #[cfg(any(test, feature = "neural-cuda"))]
 mod cache;

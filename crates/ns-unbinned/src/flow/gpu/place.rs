@@ -1,4 +1,4 @@
-//! Chooses the provider of a graph: the first provider whose results agree with those of the CPU.
+//! Chooses the provider for a graph: the first provider whose results agree with those of the CPU.
 
 use crate::flow::runtime::Graph;
 
@@ -6,21 +6,21 @@ use super::compare::Compared;
 use super::config::{FlowGpuConfig, FlowGpuEpKind, FlowPrecision};
 use super::warning::FlowWarning;
 
-/// A graph on a GPU.
+/// A graph that a GPU evaluates.
 #[derive(Debug)]
 pub(in crate::flow) struct Placed {
     pub(in crate::flow) graph: Graph,
-    /// The provider that evaluated the graph, according to the profile of the first evaluation.
+    /// The provider that evaluates the graph, as the profile of the first evaluation shows.
     pub(in crate::flow) kind: FlowGpuEpKind,
     pub(in crate::flow) precision: FlowPrecision,
-    /// Largest difference from the CPU, defined as for [`super::LARGEST_DIFFERENCE`].
+    /// Largest difference between the log-densities of GPU and CPU, defined as for [`super::LARGEST_DIFFERENCE`].
     pub(in crate::flow) difference: f64,
-    /// Smallest number of events that are evaluated on the GPU.
+    /// Smallest number of events that the GPU evaluates.
     pub(in crate::flow) least: usize,
 }
 
-/// Opens a graph on a GPU with the provider `first`, or otherwise with CUDA. Returns `None` if the CPU must
-/// evaluate the graph. The warnings give the reasons.
+/// Opens a graph on the GPU `device`. The provider `first` is tried first, then CUDA. Returns `None` if the CPU must
+/// evaluate the graph. The warnings give the reasons why a provider or a precision is not used.
 pub(in crate::flow) fn place(
     cpu: &Graph,
     device: usize,
@@ -64,8 +64,8 @@ fn not_built(provider: FlowGpuEpKind) -> FlowWarning {
     FlowWarning::NotBuilt { provider, feature }
 }
 
-/// Opens a graph with one provider. Tries the precision with fewer bits first, if this is allowed and the graph has
-/// 32-bit numbers, and then the precision of the graph.
+/// Opens a graph with one provider. If allowed, and if the graph has 32-bit numbers, the faster precision is tried
+/// first. Then the precision of the graph is tried.
 #[cfg(feature = "neural-cuda")]
 fn by(
     cpu: &Graph,

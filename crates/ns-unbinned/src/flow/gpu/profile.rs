@@ -1,10 +1,10 @@
-//! Finds which providers evaluated the nodes of a graph, from the profile that ONNX Runtime writes.
+//! Reads the profile that ONNX Runtime writes, and finds the providers that evaluated the nodes of a graph.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// An event of a profile.
+/// An event of a profile, such as the evaluation of a node.
 #[derive(Deserialize)]
 struct Event {
     #[serde(default)]
@@ -18,10 +18,10 @@ struct Arguments {
     provider: Option<String>,
 }
 
-/// Returns how many times each provider evaluated a node.
+/// Returns the number of evaluated nodes for each provider.
 ///
 /// # Errors
-/// If the text is not a profile.
+/// If the text is not a profile in JSON.
 pub(super) fn providers(text: &[u8]) -> Result<BTreeMap<String, usize>, serde_json::Error> {
     let events: Vec<Event> = serde_json::from_slice(text)?;
     let mut counts = BTreeMap::new();

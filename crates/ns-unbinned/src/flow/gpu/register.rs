@@ -1,4 +1,4 @@
-//! Registers a provider of ONNX Runtime for a session, and checks whether the provider evaluates the graph.
+//! Registers a provider of ONNX Runtime for a session, and checks that the provider evaluates the graph.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,17 +15,17 @@ use super::config::{FlowGpuConfig, FlowGpuEpKind};
 use super::warning::FlowWarning;
 use super::{hardware, profile};
 
-/// Options of a provider, by name.
+/// Options of a provider, as pairs of a name and a value.
 pub(super) type Options = Vec<(&'static str, String)>;
 
-/// A graph that a provider has evaluated once.
+/// A graph that was opened with a provider and evaluated once.
 pub(super) struct Opened {
     pub(super) graph: Graph,
-    /// Largest difference from the CPU.
+    /// Largest difference between the log-densities of GPU and CPU, defined as for [`super::LARGEST_DIFFERENCE`].
     pub(super) difference: f64,
     /// Number of nodes that each provider evaluated.
     pub(super) ran: BTreeMap<String, usize>,
-    /// Warning that the cache of engines cannot be used; `None` if it can, or if there is no cache.
+    /// Warning that engines cannot be cached; `None` if they can, or if no cache was asked for.
     pub(super) no_cache: Option<FlowWarning>,
 }
 
@@ -37,12 +37,13 @@ pub(super) fn runtime_name(kind: FlowGpuEpKind) -> &'static str {
     }
 }
 
-/// Returns the options of the CUDA provider.
+/// Returns the options of the CUDA provider for the GPU `device`. `tf32` tells whether TF32 is allowed.
 pub(super) fn cuda_options(device: usize, tf32: bool) -> Options {
     vec![("device_id", device.to_string()), ("use_tf32", u8::from(tf32).to_string())]
 }
 
-/// Returns the options of the TensorRT provider. `inputs` are names and widths of the graph's inputs.
+/// Returns the options of the TensorRT provider. `inputs` has the name and the number of columns of each input of the
+/// graph.
 pub(super) fn tensorrt_options(
     device: usize,
     fp16: bool,
@@ -70,10 +71,10 @@ pub(super) fn tensorrt_options(
     options
 }
 
-/// Registers a provider with these options.
+/// Registers a provider with the given options.
 ///
 /// # Errors
-/// The message of ONNX Runtime, in one line.
+/// The message of ONNX Runtime, as one line.
 pub(super) fn register(
     builder: &mut SessionBuilder,
     kind: FlowGpuEpKind,
@@ -89,8 +90,8 @@ pub(super) fn register(
     registered.map_err(|error| shortened(error.message()))
 }
 
-/// Opens the graph with a provider, evaluates it once for the events of `check`, and compares the results with
-/// those of the CPU.
+/// Opens the graph with a provider, evaluates it once for the events of `check`, and compares the results with those
+/// of the CPU. `reduced` tells whether the faster precision is used.
 ///
 /// # Errors
 /// The reason why the provider cannot be used.
@@ -113,7 +114,7 @@ pub(super) fn open(
     let rows = check.rows();
     let inputs: Vec<(&str, usize)> = cpu.inputs().zip(&rows).map(|(name, rows)| (name, rows.width)).collect();
     if kind == FlowGpuEpKind::TensorRtEp {
-        // If TensorRT cannot be registered, its version is not needed.
+        // If TensorRT cannot be registered, its version is not needed. The registration is therefore tried first.
         let plain = tensorrt_options(device, reduced, config, None, &inputs);
         register(&mut builder.clone(), kind, &plain).map_err(registered)?;
         let cache = cache(cpu, device, config).unwrap_or_else(|warning| {
@@ -144,7 +145,7 @@ pub(super) fn open(
     Ok(Opened { graph, difference: difference(check.expected, &actual), ran, no_cache })
 }
 
-/// Returns the folder for the engine of a graph.
+/// Returns the folder for the engine of a graph; `None` if there is no cache.
 fn cache(
     graph: &Graph,
     device: usize,
@@ -158,8 +159,8 @@ fn cache(
     folder(Some(root), &key)
 }
 
-/// Suppresses the log of ONNX Runtime on standard error, because failures are returned as errors. The log
-/// stays on if `ORT_LOG` is set.
+/// Suppresses the log of ONNX Runtime on standard error, because failures are returned as errors. If `ORT_LOG` is
+/// set, the log is not suppressed.
 struct Quiet<'a>(Option<&'a ort::environment::Environment>);
 
 impl<'a> Quiet<'a> {
@@ -175,16 +176,16 @@ impl<'a> Quiet<'a> {
 impl Drop for Quiet<'_> {
     fn drop(&mut self) {
         if let Some(environment) = self.0 {
-            // This is the level of an environment if `ORT_LOG` is not set.
+            // An environment has this level if `ORT_LOG` is not set.
             environment.set_log_level(ort::logging::LogLevel::Error);
         }
     }
 }
 
-/// Returns a message of ONNX Runtime in one line, without the location in its source code.
+/// Returns a message of ONNX Runtime as one line. The location in the source code of ONNX Runtime is removed.
 pub(super) fn shortened(message: &str) -> String {
     let mut text = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Messages of exceptions begin with file, line and signature of a C++ function.
+    // The message of an exception begins with the file, the line and the signature of a C++ function.
     if text.starts_with('/')
         && let Some((place, rest)) = text.split_once(") ")
         && place.contains(".cc:")
@@ -192,7 +193,7 @@ pub(super) fn shortened(message: &str) -> String {
     {
         text = rest.to_owned();
     }
-    // Errors of providers begin with a code: `[ONNXRuntimeError] : 1 : FAIL : `.
+    // The message of a provider begins with a code: `[ONNXRuntimeError] : 1 : FAIL : `.
     if let Some(coded) = text.strip_prefix("[ONNXRuntimeError] : ")
         && let Some(cause) = coded.splitn(3, " : ").nth(2)
     {

@@ -1,8 +1,9 @@
 //! Tests that the real TensorRT provider accepts or rejects its options.
 //!
-//! The provider comes from the package `onnxruntime-gpu`, whose library `NEXTSTAT_ORT_GPU` names. It is linked with
-//! libraries of NVIDIA that need a licence. So a C compiler builds replacements of these libraries, whose functions
-//! fail. With them the provider can be loaded and checks its options, but cannot open a graph.
+//! The provider comes from the package `onnxruntime-gpu`. `NEXTSTAT_ORT_GPU` is the path of the package's library.
+//! The provider is linked with NVIDIA libraries that need a licence. A C compiler therefore builds replacements for
+//! these libraries, in which all functions fail. With the replacements, the provider can be loaded and checks its
+//! options. It cannot open a graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use super::hardware;
 use super::register::{Options, cuda_options, register, shortened, tensorrt_options};
 use crate::flow::runtime::{builder, environment};
 
-/// Libraries whose symbols have no versions, with the functions that the providers need from them.
+/// NVIDIA libraries whose symbols have no versions, and the functions of these libraries that the providers need.
 const PLAIN: [(&str, &[&str]); 4] = [
     ("libcuda.so.1", &["cuTensorMapEncodeTiled"]),
     ("libcurand.so.10", &[]),
@@ -29,8 +30,8 @@ const PLAIN: [(&str, &[&str]); 4] = [
     ("libnvonnxparser.so.10", &["createNvOnnxParser_INTERNAL", "createNvOnnxParserRefitter_INTERNAL"]),
 ];
 
-/// Returns the libraries of NVIDIA whose symbols have versions, with the functions that the providers in a folder need
-/// from them. The version of a symbol contains the name of its library.
+/// Returns the NVIDIA libraries whose symbols have versions. For each library, the result has the functions that the
+/// providers in the folder `providers` need. The version of a symbol contains the name of the library.
 fn versioned(providers: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for provider in ["cuda", "tensorrt"] {
@@ -49,7 +50,7 @@ fn versioned(providers: &Path) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// Builds the replacement libraries in a folder. Their functions return the error code 999. Functions that return
-/// texts return a text, and functions of TensorRT that create objects return a null pointer.
+/// text return some text. Functions of TensorRT that create objects return a null pointer.
 fn build_stand_ins(providers: &Path, folder: &Path) {
     let plain = PLAIN.iter().map(|(name, functions)| {
         (name.to_string(), functions.iter().map(|f| f.to_string()).collect::<BTreeSet<_>>(), false)
@@ -62,7 +63,7 @@ fn build_stand_ins(providers: &Path, folder: &Path) {
             source += &if text.iter().any(|end| function.ends_with(end)) {
                 format!("const char *{function}(void) {{ return \"stand-in\"; }}\n")
             } else if function == "cudaGetDeviceCount" {
-                // The provider rejects the index of a device that does not exist.
+                // The count is 1, so the provider rejects device indices other than 0.
                 format!("int {function}(int *count) {{ *count = 1; return 0; }}\n")
             } else if function.ends_with("_INTERNAL") || function == "getPluginRegistry" {
                 format!("void *{function}(void) {{ return 0; }}\n")
@@ -87,7 +88,7 @@ fn build_stand_ins(providers: &Path, folder: &Path) {
     }
 }
 
-/// Registers a provider with these options for a session that is never opened. Returns the error message.
+/// Registers a provider with the given options for a session that is never opened. Returns the error message.
 fn tried(kind: FlowGpuEpKind, options: &Options) -> Result<(), String> {
     register(&mut builder(environment().unwrap()).unwrap(), kind, options)
 }
@@ -125,8 +126,8 @@ fn every_option_of_tensorrt_is_accepted_and_a_wrong_one_is_refused() {
     let options = tensorrt_options(0, true, &config, Some(&cache), &inputs);
     assert_eq!(options.len(), 9);
     assert!(options.contains(&("trt_profile_max_shapes", "x:65536x2,context:65536x3".to_owned())));
-    // With the replacement libraries the registration always fails. So each option is given together with an
-    // unknown option, in both orders. In one of the two orders the provider reads the tested option first.
+    // With the replacement libraries, registration always fails. Each option is therefore tested together with an
+    // unknown option, in both orders. In one of the orders, the provider reads the tested option first.
     let blamed = |option: &(&'static str, String)| {
         let unknown = ("no_such_option", "1".to_owned());
         let of = |pair: Options| {

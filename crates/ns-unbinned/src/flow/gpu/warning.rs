@@ -1,4 +1,4 @@
-//! Reasons why a flow is not evaluated by the first provider or in the first precision that was tried.
+//! Warnings that a flow is not evaluated by the provider, or in the precision, that was tried first.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,16 @@ use thiserror::Error;
 
 use super::config::{FlowGpuEpKind, FlowPrecision};
 
-/// The reason why a flow is evaluated by another provider, or in another precision, than the first one that
-/// was tried.
+/// Reason why a flow is evaluated by another provider, or in another precision, than the one that was tried first.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FlowWarning {
-    /// This build of the program does not have the provider.
+    /// This build of NextStat does not contain the provider.
     #[error("{provider} is not used, because this build does not have it. {}", .provider.next())]
     NotBuilt {
         /// The provider.
         provider: FlowGpuEpKind,
-        /// The feature with which the program must be built.
+        /// Feature with which NextStat must be built to contain the provider.
         feature: &'static str,
     },
     /// ONNX Runtime does not have the provider, or cannot load its libraries.
@@ -43,54 +42,54 @@ pub enum FlowWarning {
         /// The error.
         cause: String,
     },
-    /// The provider was registered, but evaluated no node of the graph.
+    /// The provider was registered, but did not evaluate any node of the graph.
     #[error("{provider} is not used, because it evaluated no node of the graph in the first evaluation ({ran} did). {}", .provider.next())]
     NotRun {
         /// The provider.
         provider: FlowGpuEpKind,
-        /// The providers that evaluated nodes.
+        /// Names of the providers that evaluated nodes.
         ran: String,
     },
-    /// Arithmetic with fewer bits was not accurate enough.
+    /// The faster precision was not accurate enough.
     #[error(
         "{provider} differs from the CPU by {difference:.1e} in precision {precision}, more than {bound:.0e}: this precision is switched off"
     )]
     PrecisionOff {
         /// The provider.
         provider: FlowGpuEpKind,
-        /// The precision.
+        /// The precision that was switched off.
         precision: FlowPrecision,
-        /// Largest difference from the CPU.
+        /// Largest difference between the log-densities of GPU and CPU.
         difference: f64,
         /// Largest accepted difference.
         bound: f64,
     },
-    /// The results were not accurate enough in the precision of the graph either.
+    /// The results were not accurate enough, even in the precision of the graph.
     #[error("{provider} is not used, because it differs from the CPU by {difference:.1e} in precision {precision}, more than {bound:.0e}. {}", .provider.next())]
     Different {
         /// The provider.
         provider: FlowGpuEpKind,
-        /// The precision.
+        /// Precision of the results.
         precision: FlowPrecision,
-        /// Largest difference from the CPU.
+        /// Largest difference between the log-densities of GPU and CPU.
         difference: f64,
         /// Largest accepted difference.
         bound: f64,
     },
-    /// The cache of engines cannot be used.
+    /// Engines of TensorRT cannot be cached.
     #[error(
         "TensorRT builds its engine anew in each run, because the cache '{path}' cannot be used: {cause}"
     )]
     NoCache {
-        /// The folder.
+        /// Path of the folder for the cache.
         path: PathBuf,
-        /// The reason why the folder cannot be used.
+        /// Reason why the folder cannot be used.
         cause: String,
     },
 }
 
 impl FlowWarning {
-    /// Returns what the user can do.
+    /// Returns a sentence that tells the user what to do.
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {
