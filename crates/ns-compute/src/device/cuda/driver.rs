@@ -56,6 +56,7 @@ unsafe impl<T> Sync for Handle<T> {}
 /// Returns the device with this index. The first call opens the device; later calls return the same device
 /// until it is lost.
 ///
+/// # Errors
 /// If the driver, the device, or kernel code for the GPU is missing. Each error names a remedy.
 pub(super) fn open(index: usize) -> Result<Arc<CudaDriver>, SessionError> {
     // Each device has its own lock, so several devices can be opened at the same time.
