@@ -14,7 +14,6 @@
 //!
 //! Constrained parameters that are not local are either all dual or all primal. The choice with fewer multiplications
 //! is used. Approximately, they are dual if there are more of them than bins.
-//! multiplications: approximately, they are dual if there are more of them than bins.
 
 use super::jacobian::Jacobian;
 use crate::plan::Plan;
