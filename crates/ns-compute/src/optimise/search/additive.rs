@@ -194,7 +194,6 @@ impl Additive {
     /// All parameters begin at the minimum, and the annealing has `sweeps` sweeps. Then each parameter in turn is set
     /// to the option with the lowest value, until no parameter changes. The parameter `forced`, an index into
     /// `parameters`, must have the opposite sign to its value at the minimum.
-    /// index into `parameters`) stays on the side of 0 opposite to its value at the minimum.
     pub(super) fn anneal(&self, sweeps: usize, forced: Option<usize>, draw: &mut Scatter) -> Vec<u8> {
         let n = self.parameters.len();
         let draw_side = draw.uniform().signum();
