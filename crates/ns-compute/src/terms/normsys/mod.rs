@@ -4,7 +4,6 @@
 //! Near 0 a factor is a polynomial of degree six (not in all codes). Farther from 0 it is a simpler function, with a
 //! separate rate on either side. An interpolation code defines these functions, the points at which they meet, and
 //! the coefficients of the polynomial.
-//! coefficients of the polynomial.
 
 mod code0;
 mod code1;
