@@ -16,7 +16,7 @@ use super::storage::Matrices;
 use crate::plan::{Component, Layout, Structure};
 use crate::simd::Level;
 
-/// The factors of a curvature in the nested layout (see [`super::factor`]). They represent an inverse Hessian.
+/// The factors of a curvature in the nested layout (see the module `factor`). They represent an inverse Hessian.
 #[derive(Debug)]
 pub(crate) struct FactoredInverse {
     level: Level,
