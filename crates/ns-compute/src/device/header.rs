@@ -2,9 +2,9 @@
 //! `kernels/event_structures.cuh` and `kernels/flow_structures.cuh`. They declare in C++ the constants and structures
 //! that kernels and host share. The Rust declarations are the source.
 //!
-//! A test fails if the committed headers differ from the generated ones. The command `NEXTSTAT_WRITE_HEADER=1 cargo
-//! test -p ns-compute --features cuda header` writes the headers. After that, `scripts/kernels` must compile the
-//! kernels again.
+//! A test fails if the committed headers differ from the generated ones. The command
+//! `NEXTSTAT_WRITE_HEADER=1 cargo test -p ns-compute --features cuda header` writes the headers. After that,
+//! `scripts/kernels` must compile the kernels again.
 
 use std::fmt::Write;
 

@@ -172,8 +172,8 @@ impl GpuSession {
         Ok(made)
     }
 
-    /// Returns the Hessians at all points for one set of data, which is at the offset `data`. The result contains `n
-    /// x n` values per point for `n` parameters. `other` computes the Hessians that the device leaves to the CPU.
+    /// Returns the Hessians at all points for one set of data, which is at the offset `data`. The result contains
+    /// `n x n` values per point for `n` parameters. `other` computes the Hessians that the device leaves to the CPU.
     pub(super) fn hessians_at(
         &self,
         placement: &HessianPlacement,

@@ -55,7 +55,7 @@ pub struct GpuSession {
     slots: Mutex<Vec<Slot>>,
     /// Cache of the inputs that batches of toys share.
     pub(super) prepared: RecentCache<Prepared>,
-    /// Cache of the sources of toys.
+    /// Cache of the distributions from which toys are drawn.
     sources: RecentCache<ToySource>,
     pub(super) check: Mutex<DeviceCheck>,
     /// Reason why the device left the last fits to the CPU; `None` if there were no such fits.
@@ -202,8 +202,8 @@ impl GpuSession {
     }
 
     /// Calls `some` for ranges that together contain `count` tasks, on the threads of the CPU session. Returns the
-    /// outcomes in the order of the tasks. Before that, the same threads call `other` with the numbers 0 to `extra -
-    /// 1`.
+    /// outcomes in the order of the tasks. Before that, the same threads call `other` with the numbers 0 to
+    /// `extra - 1`.
     pub(super) fn settle_all(
         &self,
         count: usize,

@@ -53,7 +53,7 @@ pub(crate) struct ChannelPlan {
     pub(super) terms: Vec<Amplitude>,
     /// For each leaf, the coordinate of its first variable.
     pub(super) first: Vec<usize>,
-    /// Total number of coordinates.
+    /// Number of coordinates of the sum over events: all amplitudes, and the shape variables of all leaves.
     pub(super) coordinates: usize,
     /// Constant part of the rates (expected numbers of events), which are added to `-ln L`. `rates` contains the
     /// indices of the values that are also added.

@@ -19,8 +19,8 @@ const MAGIC: u64 = 0x4338_0000_0000_0000;
 /// Returns the natural logarithm of `x` with an error of about one unit in the last place. It is minus infinity for
 /// 0, infinity for infinity, and NaN for negative numbers and NaN.
 ///
-/// Let `x = 2^k (1 + f)` with `1 + f` between `sqrt(1/2)` and `sqrt(2)`. Then `ln(1 + f) = f - s (f - R)`, where `s =
-/// f / (2 + f)` and `R` is a polynomial in `s^2`.
+/// Let `x = 2^k (1 + f)` with `1 + f` between `sqrt(1/2)` and `sqrt(2)`. Then `ln(1 + f) = f - s (f - R)`, where
+/// `s = f / (2 + f)` and `R` is a polynomial in `s^2`.
 #[inline(always)]
 pub(crate) fn ln<M: MulAdd>(x: f64) -> f64 {
     let small = x < f64::MIN_POSITIVE;

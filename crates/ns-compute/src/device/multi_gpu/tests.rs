@@ -56,7 +56,7 @@ impl Study {
         FitTask { data: drawn.into(), fits: self.fits.clone(), cancel: None }
     }
 
-    /// Returns `n` tasks with given data. The data are drawn as toys.
+    /// Returns `n` tasks with given data. These data are toys that are drawn here, on the CPU.
     fn given(&self, n: u64) -> Vec<FitTask> {
         let data = |toy| -> Observations { self.source.draw(toy) };
         (0..n).map(|toy| FitTask { data: data(toy).into(), fits: self.fits.clone(), cancel: None }).collect()

@@ -2,8 +2,8 @@
 
 use crate::events::program::{Builder, Slot, Step, Unary};
 
-/// Appends the steps that compute the density, and returns the slot of the result. The density is `x u^power
-/// exp(slope u)` with `u = 1 - (x / resonance)^2`, and 0 where `u` is not positive.
+/// Appends the steps that compute the density, and returns the slot of the result. The density is
+/// `x u^power exp(slope u)` with `u = 1 - (x / resonance)^2`, and 0 where `u` is not positive.
 pub(super) fn value(b: &mut Builder, x: Slot, resonance: Slot, slope: Slot, power: Slot) -> Slot {
     let (zero, u) = (b.number(0.0), remainder(b, x, resonance));
     let allowed = b.push(Step::Less(zero, u));

@@ -3,8 +3,8 @@
 use super::gaussian;
 use crate::events::program::{Binary, Builder, Slot, Step, Unary};
 
-/// Appends the steps that compute the density, and returns its slot. The density is `exp(-(ln x - mu)^2 / (2
-/// sigma^2)) / x`, and 0 where `x` is not positive.
+/// Appends the steps that compute the density, and returns its slot. The density is
+/// `exp(-(ln x - mu)^2 / (2 sigma^2)) / x`, and 0 where `x` is not positive.
 pub(super) fn value(b: &mut Builder, x: Slot, mu: Slot, sigma: Slot) -> Slot {
     let zero = b.number(0.0);
     let allowed = b.push(Step::Less(zero, x));

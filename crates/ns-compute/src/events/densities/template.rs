@@ -1,7 +1,7 @@
 //! Templates: histograms of simulated events whose weights depend on nuisance parameters.
 //!
-//! The height of bin `b` is `h_b + sum_k alpha_k S_kb + f_k(alpha_k) A_kb`, with `S = (hi - lo)/2` and `A = (hi +
-//! lo)/2 - h`. This is the formula of histosys. The weights of the single events follow the same formula.
+//! The height of bin `b` is `h_b + sum_k alpha_k S_kb + f_k(alpha_k) A_kb`, with `S = (hi - lo)/2` and
+//! `A = (hi + lo)/2 - h`. This is the formula of histosys. The weights of the single events follow the same formula.
 
 use ns_core::{HistosysCode, WeightSys};
 

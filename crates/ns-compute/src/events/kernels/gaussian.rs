@@ -4,9 +4,9 @@ use crate::events::sums::BLOCK;
 use crate::simd::{MulAdd, exp, isa_fn};
 
 isa_fn! {
-    /// Writes the density and its derivatives for all events `x`. The density is `p = exp(-t^2/2)` with `t = (x -
-    /// mean) / sigma`. It is followed by the first derivatives with respect to mean and width. The second derivatives
-    /// come last: mean and mean, mean and width, width and width.
+    /// Writes the density and its derivatives for all events `x`. The density is `p = exp(-t^2/2)` with
+    /// `t = (x - mean) / sigma`. It is followed by the first derivatives with respect to mean and width. The second
+    /// derivatives come last: mean and mean, mean and width, width and width.
     pub(super) fn run(mean: f64, sigma: f64, x: &[f64], out: &mut [f64]) = body
 }
 

@@ -65,8 +65,8 @@ pub(in crate::events) fn voigt(x: f64, y: f64) -> [f64; 6] {
     [w.0, sign * first.0, -first.1, second.0, -sign * second.1, -second.0]
 }
 
-/// Returns `w(z)` with its first and second derivatives. Near the origin they follow from `w' = 2 i / sqrt(pi) - 2 z
-/// w`.
+/// Returns `w(z)` with its first and second derivatives. Near the origin they follow from
+/// `w' = 2 i / sqrt(pi) - 2 z w`.
 fn faddeeva(z: Complex) -> [Complex; 3] {
     if z.0 * z.0 + z.1 * z.1 > FAR * FAR {
         return far(z);
@@ -125,8 +125,8 @@ fn near(z: Complex) -> Complex {
 mod tests {
     use super::*;
 
-    /// Returns `Re w(x + i y)` from its definition as a convolution: `y/pi` times the integral of `exp(-t^2) / ((x -
-    /// t)^2 + y^2)` over `t`, by a trapezoidal rule.
+    /// Returns `Re w(x + i y)` from its definition as a convolution: `y/pi` times the integral of
+    /// `exp(-t^2) / ((x - t)^2 + y^2)` over `t`, by a trapezoidal rule.
     fn convolution(x: f64, y: f64) -> f64 {
         let step = 1e-3;
         let term = |i: i32| {

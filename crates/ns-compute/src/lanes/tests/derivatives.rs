@@ -1,5 +1,5 @@
-//! Compares the derivatives at each lane's point with those of the shared Jacobian. Also compares the change of `-ln
-//! L` by a single parameter with the difference of two evaluations.
+//! Compares the derivatives at each lane's point with those of the shared Jacobian. Also compares the change of
+//! `-ln L` by a single parameter with the difference of two evaluations.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,8 +1,8 @@
 //! histosys: an additive variation of a template that depends on one parameter. Each interpolation code has a file.
 //!
-//! With every code the yield of a bin is `nominal + alpha S + f(alpha) A`, where `S = (hi - lo)/2` and `A = (hi +
-//! lo)/2 - nominal`. Only the function `f` differs between codes, and it depends on the parameter alone. A code
-//! therefore gives three numbers per parameter: `f`, `f'` and `f''`.
+//! With every code the yield of a bin is `nominal + alpha S + f(alpha) A`, where `S = (hi - lo)/2` and
+//! `A = (hi + lo)/2 - nominal`. Only the function `f` differs between codes, and it depends on the parameter alone. A
+//! code therefore gives three numbers per parameter: `f`, `f'` and `f''`.
 
 mod code0;
 mod code2;
