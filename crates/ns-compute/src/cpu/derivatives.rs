@@ -30,7 +30,7 @@ pub struct Derivatives {
     pub pulled: Pulled,
 }
 
-/// Order of the directional derivative whose derivatives are computed.
+/// Order of a directional derivative of `-ln L`. The derivatives of this directional derivative are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     First,

@@ -6,19 +6,21 @@ use crate::plan::{Block, Plan};
 /// Absolute value below which a factor counts as zero. Nothing is divided by such a factor.
 const TINY: f64 = 1e-100;
 
-/// The form of the second derivatives of `N`. For two parameters `i` and `j` they are `N_ij = x_i y_j + y_i x_j`,
-/// plus a correction on the diagonal.
+/// The form of the second derivatives of `N`, the product of the scalar factors of a block. For two parameters `i` and
+/// `j` they are `N_ij = x_i y_j + y_i x_j`, plus a correction on the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
-    /// No factor is zero. Then `x = N q / 2` and `y = q`, where `q_i = N_i / N` are the relative derivatives.
+    /// No factor of the product `N` is zero. Then `x = N q / 2` and `y = q`. Here `q_i = N_i / N` is the relative
+    /// derivative of `N` with respect to parameter `i`.
     Regular,
-    /// At least one factor is zero. Then `x` and `y` are stored separately.
+    /// At least one factor of the product is zero. Then the vectors `x` and `y` are stored separately.
     Zero,
 }
 
-/// Writes four numbers per parameter of the block to `scratch.slot`: `first` is the derivative of `N`, `relative` is
-/// `y`, `cross` is `x` (only for [`Product::Zero`]), and `second` is the correction on the diagonal. Parameters that
-/// may not move get zeros.
+/// Computes derivatives of `N`, the product of the scalar factors of a block. Writes four numbers per parameter of the
+/// block to `scratch.slot`. `first` is the derivative of `N`. `relative` is `y`, and `cross` is `x` (only for
+/// [`Product::Zero`]); [`Product`] defines both. `second` is the correction on the diagonal of the second derivatives.
+/// All four numbers are zero for parameters that may not move.
 pub(super) fn scalar_derivatives(
     plan: &Plan,
     index: usize,

@@ -98,15 +98,15 @@ pub(super) struct ToyRange {
 pub(super) enum Help {
     /// Idle blocks end at once, so the next launch can begin.
     No,
-    /// Idle blocks help while there are starting points to take, and a few of them wait for more. The last launch but
-    /// one of a batch uses this mode.
+    /// Idle blocks help while starting points are left, and a few idle blocks wait for more starting points. The last
+    /// launch but one of a batch uses this mode.
     Few,
     /// Idle blocks help until all fits are done. The launch has one block for each starting point that can exist at
     /// the same time, as far as the device has blocks. The last launch of a batch uses this mode.
     All,
 }
 
-/// In the mode [`Help::Few`], one of this many blocks waits for starting points.
+/// In the mode [`Help::Few`], one thread block in this number of blocks waits for starting points.
 const ONE_WAITS_OF: usize = 8;
 
 /// Request for the gradients at the end points of consecutive fits of a launch. All these fits have the same data.

@@ -304,8 +304,8 @@ impl<'a> Settling<'a> {
         Ok(outcome)
     }
 
-    /// Makes the fits of request `k` to those toys of `all` that `chosen` lists. The device did not complete these
-    /// fits. They are made in SIMD lanes, as in a CPU session.
+    /// Makes fits that the device did not complete: those of request `k` to the toys of `all` that `chosen` lists. The
+    /// CPU makes them in SIMD lanes, as in a CPU session.
     fn make_in_lanes(
         &self,
         k: usize,

@@ -44,7 +44,7 @@ pub(super) struct Places {
     pub(super) first_cell: Vec<usize>,
     /// For each slice of cells, the position in `slice_template` of the first template of its first cell.
     pub(super) slices: Vec<usize>,
-    /// Number of entries of `slice_template`.
+    /// Length of the array `slice_template`.
     pub(super) slice_entries: usize,
     /// For each parameter, the range of its templates in `hist_template`.
     pub(super) lists: Vec<(usize, usize)>,

@@ -189,7 +189,7 @@ fn body<M: MulAdd>(
     Likelihood { main, constraint, scale, least: BELOW_SATURATED }
 }
 
-/// Returns the sum of the Gaussian terms.
+/// Returns the sum of the Gaussian constraint terms of `-ln L`.
 #[inline(always)]
 fn gaussian_terms(plan: &Plan, theta: &[f64], data: &Dataset) -> f64 {
     let gaussian = &plan.structure.gaussian;

@@ -146,7 +146,7 @@ fn places(own: &[usize], all: &[usize]) -> Vec<usize> {
 }
 
 impl BinMeans {
-    /// Allocates the working memory.
+    /// Allocates working memory for the computation of the means.
     pub(super) fn memory(&self) -> BinMeansMemory {
         let integrals = || self.cells.iter().map(|cell| cell.integral.as_ref());
         let most = integrals().flatten().map(|integral| integral.variables.len()).max().unwrap_or(0);

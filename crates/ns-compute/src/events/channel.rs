@@ -31,11 +31,11 @@ pub(super) struct Amplitude {
 /// coordinate is a function of the channel's *values*, which are parameters or functions of parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelPlan {
-    /// Number of observables.
+    /// Number of observables of the channel.
     pub(super) observables: usize,
     /// Densities whose logarithms are columns of the events. These columns come after the columns of the observables.
     pub(super) logs: Vec<LogDensity>,
-    /// The columns of these densities at the grid points of Asimov data. They are computed when they are first
+    /// Columns of the log-densities `logs` at the grid points of Asimov data. They are computed when they are first
     /// needed.
     pub(super) logs_at_nodes: Arc<OnceLock<Vec<Vec<f64>>>>,
     /// Densities with context: they depend on constants and values of the channel. Their columns come after all other

@@ -53,7 +53,7 @@ impl Sums {
         }
     }
 
-    /// Adds the sums over the next piece to these sums.
+    /// Adds `other`, the sums over the next piece of the events, to `self`.
     pub(super) fn add(&mut self, other: &Self) {
         self.value += other.value;
         self.scale += other.scale;

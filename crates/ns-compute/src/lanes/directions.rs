@@ -38,9 +38,10 @@ const LEAST_WEIGHT: f64 = 1e-3;
 pub(crate) struct Direction {
     /// Indices of the parameters that the direction moves.
     pub(crate) params: Vec<usize>,
-    /// Component of the unit vector for each of these parameters, in units of the width of its constraint.
+    /// Component of the direction's unit vector for each parameter in `params`, in units of the width of the
+    /// parameter's constraint.
     pub(crate) parts: Vec<f64>,
-    /// Width of the constraint of each of these parameters.
+    /// Width of the constraint of each parameter in `params`.
     pub(crate) widths: Vec<f64>,
     /// Coordinates along the direction of the points at which descents start.
     pub(crate) places: [f64; PLACES],

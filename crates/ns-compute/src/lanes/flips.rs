@@ -19,8 +19,8 @@ use crate::shared_constants::{LEAST_DENT, MOST_FLIPS, MOST_RISE};
 #[derive(Debug)]
 pub(super) struct Flips {
     params: Vec<usize>,
-    /// The effects of these parameters, for fast computation. `None` if one of the parameters has effects other than
-    /// normsys and histosys.
+    /// The effects of each parameter in `params`, for fast computation. `None` if one of the parameters has effects
+    /// other than normsys and histosys.
     moves: Option<Vec<SingleMoves>>,
 }
 

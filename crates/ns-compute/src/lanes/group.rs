@@ -37,7 +37,7 @@ pub(super) struct Group {
     pub(super) turned: [f64; WIDTH],
     /// For each lane, the scalar product of `slope` and `direction`.
     pub(super) descent: [f64; WIDTH],
-    /// Vectors to which the inverse metric is applied.
+    /// Vector of each fit to which the inverse metric is applied, with one number per parameter.
     pub(super) from: Vec<f64>,
     /// Products of the inverse metric with `from`.
     pub(super) to: Vec<f64>,

@@ -17,7 +17,7 @@ use crate::terms::{gaussian, histosys};
 struct BlockEffect {
     /// Index of the block.
     block: usize,
-    /// Index of the parameter's histosys template in the block; `None` if it has no histosys effect there.
+    /// Index of the parameter's histosys template in the block; `None` if it has no histosys effect in the block.
     template: Option<usize>,
     /// Index of the parameter's normsys term; `None` if it has no normsys effect in the block.
     normsys: Option<usize>,

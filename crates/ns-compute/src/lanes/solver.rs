@@ -26,15 +26,15 @@ pub(super) struct Solver {
     pub(super) scaled_rows: Vec<f64>,
     /// Derivative of a bin's expected yield with respect to each local parameter.
     reaction: Vec<f64>,
-    /// Cholesky factor `L` of `M`: a lower triangle, row by row. The diagonal contains the inverses of its elements.
-    /// If there are no dual parameters, only the diagonal is stored.
+    /// Cholesky factor `L` of `M`: a lower triangle, row by row. In place of each diagonal element its inverse is
+    /// stored. If there are no dual parameters, only the diagonal is stored.
     pub(super) lower: Vec<f64>,
     /// Whether `M` is diagonal, because there are no dual parameters.
     diagonal: bool,
     /// The vector `L^-1 W^(1/2) J` of each primal parameter.
     columns: Vec<f64>,
-    /// Cholesky factor of `K`. The diagonal contains the inverses of its elements. For a parameter that a lane holds
-    /// at a bound, the row is that of the unit matrix.
+    /// Cholesky factor of `K`: a lower triangle, row by row. In place of each diagonal element its inverse is stored.
+    /// For a parameter that a lane holds at a bound, the row is that of the unit matrix.
     inner: Vec<f64>,
     /// For each primal parameter, 1 where a lane moves it, and 0 where a lane holds it at a bound.
     moves: Vec<f64>,

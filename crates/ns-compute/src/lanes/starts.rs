@@ -15,7 +15,7 @@ const SCATTERED: (usize, usize) = (2, 10);
 /// Number of scattered starting points in fits of small models with kinks.
 const SCATTERED_BETWEEN_KINKS: u64 = 32;
 
-/// Seed of the random numbers for the scattered starting points.
+/// Seed of the random numbers from which the scattered starting points are computed.
 const SCATTER_SEED: u64 = 0x5ca7;
 
 /// Largest number of times that a starting point is moved halfway to the common point. It is moved if some bin has no

@@ -15,7 +15,7 @@ use super::descend::Descent;
 use super::{Problem, Worker};
 use crate::simd::{MulAdd, Vector, isa_fn};
 
-/// Largest number of steps. After them the ordinary descent continues.
+/// Largest number of steps with the parent's inverse Hessian. After this number the ordinary descent continues.
 const MOST_STEPS: usize = 10;
 
 /// The ordinary descent continues if a step does not reduce the EDM at least to this fraction.
@@ -138,7 +138,7 @@ impl Parent<'_> {
 /// were free in the parent fit and are fixed in this fit.
 struct Conditional<'a> {
     parent: Parent<'a>,
-    /// Indices of the parameters `h`.
+    /// Indices of the parameters `h`, which are fixed in this fit.
     index: Vec<usize>,
     /// The matrix `C_hh^-1`, row by row.
     inverse: Vec<f64>,

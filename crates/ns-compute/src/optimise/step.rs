@@ -6,8 +6,8 @@ use crate::curvature::solve;
 use crate::plan::Plan;
 use crate::simd::Level;
 
-/// Largest number of parameters that are held at bounds at the same time. If there are more, the step is clipped at
-/// the bounds.
+/// Largest number of parameters that are held at bounds at the same time. If more parameters reach their bounds, the
+/// step is clipped at the bounds.
 const MOST_HELD: usize = 256;
 
 /// Writes the step within the bounds to `worker.step`, and the Newton step without bounds to `worker.newton`. Returns

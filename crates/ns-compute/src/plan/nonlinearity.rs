@@ -13,8 +13,8 @@ use super::{Block, LANES, Numbers, Structure};
 /// deviations at most.
 const LEAST_NONLINEARITY: f64 = 0.05;
 
-/// If the sum of the asymmetric parts over all parameters, in the same units, exceeds this number, second minima are
-/// common. Tens of parameters can then act together.
+/// Second minima are common if the sum of the asymmetric parts over all parameters exceeds this number. Tens of
+/// parameters can then act together. The sum is in units of the statistical error.
 const STRONG_NONLINEARITY: f64 = 8.0;
 
 /// The asymmetric parts of the effects of all parameters.
@@ -25,8 +25,8 @@ pub(crate) struct Nonlinearity {
     /// For each parameter, its range in `shifts`. The range is empty if `amount` does not exceed
     /// [`LEAST_NONLINEARITY`].
     ranges: Vec<(usize, usize)>,
-    /// Index of a bin, and the asymmetric part of the effect there in events. It is summed over samples, with all
-    /// other factors at 1.
+    /// Index of a bin, and the asymmetric part of the parameter's effect in this bin, in events. It is summed over the
+    /// samples, with all other factors at 1.
     shifts: Vec<(u32, f64)>,
 }
 

@@ -13,7 +13,7 @@ use crate::terms::histosys::template;
 pub(crate) enum Source {
     /// The numbers come from an input. The field is the position of the first of them in the array of all inputs.
     Input(usize),
-    /// The numbers are those of the model. The field contains them.
+    /// The numbers come from the model. The field contains these numbers.
     Model(Vec<f64>),
 }
 
@@ -109,7 +109,7 @@ impl Places {
         self.0.get(&input).map_or_else(|| Source::Model(own.to_vec()), |&at| Source::Input(at))
     }
 
-    /// Returns whether at least one of these inputs is open.
+    /// Returns whether data may replace the numbers of at least one of the inputs `inputs`.
     pub(super) fn any(&self, inputs: &[Input]) -> bool {
         !self.0.is_empty() && inputs.iter().any(|input| self.0.contains_key(input))
     }

@@ -54,7 +54,7 @@ pub(super) fn edm_tolerance(model: &Model) -> f64 {
 }
 
 impl SearchPolicy {
-    /// Returns the search policy for a model with these numbers.
+    /// Returns the search policy for a compiled model with the given structure and numbers.
     pub(super) fn new(structure: &Structure, numbers: &Numbers, edm_tolerance: f64) -> Self {
         let n = structure.table.init.len();
         let nonlinearity = Nonlinearity::new(structure, numbers);

@@ -169,8 +169,8 @@ impl CudaDriver {
         Ok((free + self.pool().held()) as u64)
     }
 
-    /// Returns the memory at these addresses to the driver. Errors are ignored, because after a failure of the device
-    /// freeing is neither possible nor needed.
+    /// Returns the memory at `addresses` to the driver. Errors are ignored: after a failure of the device, memory can
+    /// no longer be freed, and this is not necessary either.
     fn free(&self, addresses: Vec<u64>) {
         let _ = self.inside(DriverCall::Allocating, || {
             for address in addresses {

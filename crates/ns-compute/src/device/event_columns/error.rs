@@ -26,7 +26,7 @@ pub enum UploadError<E: std::error::Error + 'static> {
     /// The lower bound of a column is above its upper bound, or a bound is NaN.
     #[error("the bounds of column '{column}' are {lower} and {upper}; give the lower one first")]
     EmptyBounds {
-        /// Name of the column with these bounds.
+        /// Name of the column whose bounds are invalid.
         column: String,
         /// Lower bound of the column.
         lower: f64,

@@ -122,7 +122,8 @@ struct Progress {
 }
 
 impl Progress {
-    /// Adds a group to the state. Returns the index of the group's first row in the columns on the device.
+    /// Adds a group of `rows` rows to the counts. Returns the index of the group's first row in the columns on the
+    /// device.
     fn next(&mut self, rows: usize, selected: &Selected) -> usize {
         let first = self.rows;
         self.rows += selected.kept;

@@ -15,7 +15,7 @@ const TOLERANCE: f64 = 1e-10;
 /// Largest number of times that a panel is halved.
 const MOST_HALVINGS: u32 = 40;
 
-/// Largest number of panels.
+/// Number of integrated panels after which an integration does not halve further panels.
 const MOST_PANELS: usize = 20_000;
 
 /// Working memory of an adaptive integration.

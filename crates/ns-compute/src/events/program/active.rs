@@ -83,8 +83,8 @@ impl Components {
         }
     }
 
-    /// Iterates over the indices of these components for a program with `d` variables. The index of the value, 0, is
-    /// the first.
+    /// Iterates over the indices of the value and of all derivatives in `self`, for a program with `d` variables. The
+    /// value has the index 0 and comes first.
     pub(in crate::events) fn columns(&self, d: usize) -> impl Iterator<Item = usize> {
         debug_assert!(self.first.iter().all(|&i| i < components(d)));
         let first = self.first.iter().map(|&i| 1 + i);

@@ -98,8 +98,7 @@ pub(super) struct Sampler {
     number: Number,
     groups: Vec<Group>,
     parts: Vec<Part>,
-    /// Cumulative fractions of the weights. For each part, this is the fraction of this part plus those of all parts
-    /// before it.
+    /// Cumulative fractions of the weights of the parts: element `i` is the sum of the fractions of the parts 0 to `i`.
     ends: Vec<f64>,
     /// Number of blocks of random numbers that one attempt uses.
     blocks: u32,

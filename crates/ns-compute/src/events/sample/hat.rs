@@ -59,12 +59,12 @@ pub(super) struct Hat {
     pub(super) heights: Vec<f64>,
     /// Extent of each cell along each observable after the first: lower end, length, and largest coordinate.
     pub(super) others: Vec<(f64, f64, f64)>,
-    /// Table that speeds up the search for a cell. The range from 0 to 1 is divided into equal parts. For each part,
-    /// this is the index of the cell that contains the beginning of the part.
+    /// Table that speeds up the search for a cell. The range from 0 to 1 is divided into equal parts. Each element of
+    /// the table is the index of the cell that contains the beginning of one part.
     guide: Vec<u32>,
     /// Area below the hat.
     pub(super) area: f64,
-    /// Whether the density can be negative somewhere.
+    /// Whether the density is negative in at least one whole cell, by more than rounding errors.
     pub(super) negative: bool,
 }
 

@@ -12,7 +12,8 @@ use super::draw::{Group, Number, Part};
 use super::formula::FormulaMemory;
 use super::table::Table;
 
-/// Largest number of rounds.
+/// Largest number of rounds in which events are proposed. Each round repeats only the events that all previous rounds
+/// rejected.
 const MOST_ROUNDS: u32 = 10_000;
 
 /// A density that has no formula, with the values of its context.
@@ -70,8 +71,7 @@ pub(super) struct Rounds {
     logs: Vec<LogDensity>,
     members: Vec<Member>,
     parts: Vec<Part>,
-    /// Cumulative fractions of the weights. For each part, this is the fraction of this part plus those of all parts
-    /// before it.
+    /// Cumulative fractions of the weights of the parts: element `i` is the sum of the fractions of the parts 0 to `i`.
     ends: Vec<f64>,
     /// Number of blocks of random numbers that one attempt uses.
     blocks: u32,

@@ -286,7 +286,8 @@ impl Additive {
 }
 
 isa_fn! {
-    /// Computes `to = cost + sum_b at[b] shifts[b][..]`.
+    /// Writes the rise of `-ln L` for each option of a parameter to `to`. The rise is the option's element of `cost`
+    /// plus the scalar product over the bins of `at` and the option's shifts. `shifts` has [`LANES`] numbers per bin.
     fn sum_up(cost: &[f64], shifts: &[f64], at: &[f64], to: &mut [f64; LANES]) = sum_up_body
 }
 

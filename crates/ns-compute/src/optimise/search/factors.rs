@@ -14,8 +14,8 @@ const MOST_FACTORS: usize = 4;
 /// Values of a factor that are tried, as multiples of its initial value.
 const MULTIPLES: [f64; 6] = [0.0, 0.4, 1.0, 2.0, 4.0, 8.0];
 
-/// A value is not tried if it is closer than this to the value of the factor at the minimum, because it belongs to
-/// the same valley. The distance is in units of the initial value of the factor.
+/// Smallest distance between a value that is tried and the value of the factor at the minimum, in units of the
+/// initial value of the factor. A closer value belongs to the same valley.
 const LEAST_MOVE: f64 = 0.2;
 
 /// Options of the descent with the factor fixed. An approximate minimum is enough, because a descent with the factor

@@ -12,7 +12,8 @@ use crate::curvature::{Factored, Point, assemble, factor, solve};
 /// Values of a parameter that are tried, in addition to the opposite of its value at the minimum.
 const VALUES: [f64; 8] = [-2.4, -1.6, -1.0, -0.5, 0.5, 1.0, 1.6, 2.4];
 
-/// A value is not tried if it is closer than this to the value at the minimum, because it belongs to the same valley.
+/// Smallest distance between a value that is tried and the parameter's value at the minimum. A closer value belongs
+/// to the same valley.
 const LEAST_MOVE: f64 = 0.3;
 
 /// Number of Newton steps that adjust the other parameters.
@@ -32,7 +33,7 @@ pub(super) struct Candidate {
 pub(super) struct LocalCurvature<'a> {
     minimum: &'a [f64],
     value: f64,
-    /// Column of the inverse Hessian that belongs to the moved parameter.
+    /// One column of the inverse Hessian: the column of the parameter that is moved.
     column: Vec<f64>,
     /// Gradient of `-ln L` with respect to the parameters that are adjusted.
     force: Vec<f64>,

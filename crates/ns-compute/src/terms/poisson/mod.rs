@@ -12,10 +12,11 @@ pub(crate) use saturated::{log_factorial_slope, saturated};
 /// The Poisson term of one bin, with an expected yield and a count by which one can divide safely.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term {
-    /// Value relative to the value in the saturated model. If the count is 0, it is the expected yield.
+    /// Value of the term relative to its value in the saturated model. If the count is 0, this difference is equal to
+    /// the expected yield.
     pub(crate) value: f64,
-    /// Whether the count is positive although the expected yield is zero or negative. The value must not be used
-    /// then.
+    /// Whether the count is positive although the expected yield is zero or negative. In this case `value` must not be
+    /// used.
     pub(crate) is_impossible: bool,
     /// Expected yield, or 1 if the count is 0 or the term is impossible.
     pub(crate) lambda: f64,

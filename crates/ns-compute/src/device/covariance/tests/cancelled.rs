@@ -16,7 +16,7 @@ const LEFT: usize = 3;
 enum Stop {
     /// Before anything is computed.
     AtOnce,
-    /// While the CPU works on the first of the fits that it has to finish.
+    /// While the CPU works on the first fit that the device left to it.
     InTheRest,
 }
 
