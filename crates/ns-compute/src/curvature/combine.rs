@@ -125,8 +125,8 @@ impl<'a> HalfSolve<'a> {
         total
     }
 
-    /// Returns the contribution of the local parameters of one bin to the variance. Also subtracts their coupling
-    /// from the right-hand side of the columns.
+    /// Returns the contribution of the local parameters of one bin to the variance. Also subtracts the coupling of
+    /// these parameters from the right-hand side of the columns.
     fn eliminate(&mut self, component: &Component, m: &Matrices, bin: usize) -> f64 {
         let start = component.local_start[bin] as usize;
         let count = component.local_start[bin + 1] as usize - start;

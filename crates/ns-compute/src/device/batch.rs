@@ -102,7 +102,7 @@ pub(super) enum Help {
     /// launch but one of a batch uses this mode.
     Few,
     /// Idle blocks help until all fits are done. The launch has one block for each starting point that can exist at
-    /// the same time, as far as the device has blocks. The last launch of a batch uses this mode.
+    /// the same time, but not more blocks than the device can run at once. The last launch of a batch uses this mode.
     All,
 }
 

@@ -15,17 +15,18 @@ pub(crate) struct Unsummed(pub(crate) [f64; 2 * LANES]);
 pub(crate) struct Scratch {
     /// Value of the interpolation function `f` of the histosys code at the value of each parameter.
     pub(crate) curved: Vec<f64>,
-    /// First derivative of `f` at the value of each parameter.
+    /// First derivative of the histosys interpolation function `f` at the value of each parameter.
     pub(crate) curved_first: Vec<f64>,
-    /// Second derivative of `f` at the value of each parameter.
+    /// Second derivative of the histosys interpolation function `f` at the value of each parameter.
     pub(crate) curved_second: Vec<f64>,
     /// Factor `k` of each normsys term, including terms that are padding.
     pub(crate) kappa: Vec<f64>,
-    /// Derivative `k'` of each normsys term, for terms whose factor is a polynomial at this point.
+    /// Derivative `k'` of the factor of each normsys term. It is set only for terms whose factor is a polynomial at the
+    /// point.
     pub(crate) kappa_first: Vec<f64>,
-    /// Relative derivative `k'/k` of each normsys term.
+    /// Relative derivative `k'/k` of the factor `k` of each normsys term.
     pub(crate) ratio: Vec<f64>,
-    /// Relative second derivative `k''/k` of each normsys term.
+    /// Relative second derivative `k''/k` of the factor `k` of each normsys term.
     pub(crate) ratio_second: Vec<f64>,
     /// Product of the normsys factors of each block. One more element is a dummy block for padding terms.
     pub(crate) norm: Vec<f64>,

@@ -31,7 +31,8 @@ pub(super) struct Solver {
     pub(super) lower: Vec<f64>,
     /// Whether `M` is diagonal, because there are no dual parameters.
     diagonal: bool,
-    /// The vector `L^-1 W^(1/2) J` of each primal parameter.
+    /// The vector `L^-1 W^(1/2) J` of each primal parameter, one element per bin. `W` contains the weights of the bins,
+    /// and `J` the derivatives of the expected yields.
     columns: Vec<f64>,
     /// Cholesky factor of `K`: a lower triangle, row by row. In place of each diagonal element its inverse is stored.
     /// For a parameter that a lane holds at a bound, the row is that of the unit matrix.

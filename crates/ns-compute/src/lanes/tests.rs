@@ -349,8 +349,8 @@ fn product_model() -> Model {
     model
 }
 
-/// Regression test: the metric came from a point at which the signal is a hundred times as large. Points were
-/// certified whose true EDM was ten thousand times the limit.
+/// Regression test: the metric came from a point at which the signal is a hundred times as large. Points with a true
+/// EDM of ten thousand times the limit were then certified as minima.
 #[test]
 fn a_metric_from_far_away_certifies_no_point_beside_the_minimum() {
     let model = product_model();

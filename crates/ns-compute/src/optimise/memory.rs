@@ -13,7 +13,7 @@ const MOST_PAIRS: usize = 12;
 /// BFGS pairs: steps and changes of the gradient since the last factorisation.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// Steps, one after the other.
+    /// Step of each BFGS pair, one after the other.
     steps: Vec<f64>,
     /// Change of the gradient along each step, one after the other.
     changes: Vec<f64>,

@@ -33,7 +33,7 @@ pub(crate) enum CurvatureSlot {
 /// Whether a block is one of several blocks in its channel that share one local per-bin factor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shared {
-    /// True if the block has the shared factor.
+    /// True if the block is one of the blocks with the shared factor.
     pub(crate) member: bool,
     /// True for the last block of the channel that has the shared factor.
     pub(crate) last: bool,

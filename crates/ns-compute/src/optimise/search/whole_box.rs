@@ -13,8 +13,8 @@ const TINY_MODEL: usize = 16;
 /// Minima that are not the best may be found while a parameter is fixed at a bound. Around at most this number of
 /// them, parameters are again fixed at bounds.
 const MOST_OTHERS: usize = 6;
-/// Parameters are fixed at bounds around a minimum only if its `-ln L` exceeds that of the best minimum by at most
-/// this number.
+/// Parameters are fixed at bounds around a minimum only if `-ln L` at this minimum exceeds the value at the best
+/// minimum by at most this number.
 const MOST_RISE: f64 = 5.0;
 
 /// Approximate limit of the total number of iterations of all scattered descents.
